@@ -58,6 +58,43 @@ static bool release_before(struct reading *reading, const struct event *event) {
     return release(reading, &before, false);
 }
 
+static bool is_left_out(const struct reading *reading, const struct live_block *block) {
+    return block->address && reading->units.units[block->cell].is_unfollowed;
+}
+
+// What is taken out moves others up, to its own place as well.
+static bool drop_left_out(struct reading *reading) {
+    struct live_blocks *blocks = &reading->blocks;
+    struct block_change change;
+    for (size_t i = 0; i < blocks->room; i++)
+        while (is_left_out(reading, &blocks->places[i])) {
+            const struct event gone = {.flags = CAIRN_EVENT_FREE,
+                                       .address = blocks->places[i].address};
+            if (!live_blocks_follow(blocks, &gone, &change)) return false;
+        }
+    return true;
+}
+
+// There are too many blocks: the cells that have most are left out until a quarter of the room is
+// free. All others go on as before.
+static bool make_room(struct reading *reading) {
+    struct pool_units *units = &reading->units;
+    uint64_t left = reading->blocks.count;
+    while (left > reading->search->followed_limit / 4 * 3) {
+        struct pool_unit *most = NULL;
+        for (size_t i = 0; i < units->count; i++) {
+            struct pool_unit *unit = &units->units[i];
+            if (!unit->is_unfollowed && unit->live && (!most || unit->live > most->live))
+                most = unit;
+        }
+        if (!most) break;
+        most->is_unfollowed = true;
+        left -= most->live < left ? most->live : left;
+        reading->found->unfollowed_blocks += most->live;
+    }
+    return drop_left_out(reading);
+}
+
 static bool allocate(struct reading *reading, const struct event *event) {
     struct block_change change;
     struct event plain = *event;
@@ -65,8 +102,10 @@ static bool allocate(struct reading *reading, const struct event *event) {
     struct pool_candidates *found = reading->found;
     plain.flags &= ~(uint32_t)CAIRN_EVENT_MOVED;
     unit->is_resized |= (event->flags & CAIRN_EVENT_MOVED) > 0;
-    if (reading->blocks.count >= reading->search->followed_limit) {
-        unit->is_unfollowed = true;
+    bool is_full = reading->blocks.count >= reading->search->followed_limit;
+    if (is_full && reading->units.is_first && !make_room(reading)) return false;
+    unit->is_unfollowed |= is_full && !reading->units.is_first;
+    if (unit->is_unfollowed) {
         found->unfollowed_blocks += reading->units.is_first;
         return true;
     }

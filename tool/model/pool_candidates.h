@@ -59,10 +59,10 @@ struct pool_candidates {
     uint64_t calls_gone;         // of all candidates
     uint64_t followed_blocks;    // at one time, at most
     uint64_t followed_limit;     // POOL_FOLLOWED_MOST
-    uint64_t unfollowed_blocks;  // beyond it; their stacks are left out
-    uint64_t unfollowed_stacks;
-    uint64_t resized_stacks;  // whose blocks realloc makes or takes: left out
-    bool is_partial;          // events are missing in the log
+    uint64_t unfollowed_stacks;  // left out since they had most blocks when there were too many
+    uint64_t unfollowed_blocks;  // of these
+    uint64_t resized_stacks;     // whose blocks realloc makes or takes: left out
+    bool is_partial;             // events are missing in the log
 };
 
 #endif

@@ -233,13 +233,10 @@ static void print_assumptions(const struct screen *screen) {
     if (found->is_partial)
         parts_add(&parts, STYLE_WARNING,
                   "the log lacks events: what is known of blocks is not certain");
-    if (found->unfollowed_blocks) {
-        parts_add(&parts, STYLE_WARNING, "%s at a time are followed, %s beyond",
-                  units_counted((int64_t)found->followed_limit, "block", "blocks").text,
-                  units_counted((int64_t)found->unfollowed_blocks, "was", "were").text);
-        parts_add(&parts, STYLE_WARNING, "%s left out for that",
-                  units_counted((int64_t)found->unfollowed_stacks, "stack is", "stacks are").text);
-    }
+    if (found->unfollowed_stacks)
+        parts_add(&parts, STYLE_WARNING, "%s left out, with %s: too many to follow",
+                  units_counted((int64_t)found->unfollowed_stacks, "stack is", "stacks are").text,
+                  units_counted((int64_t)found->unfollowed_blocks, "block", "blocks").text);
     parts_add(&parts, STYLE_PLAIN, "blocks above %s stay with malloc",
               units_size_as(POOL_BLOCK_MOST, screen->view->is_plain_number).text);
     if (found->resized_stacks)

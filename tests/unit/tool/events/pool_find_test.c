@@ -445,22 +445,43 @@ static void stacks_of_realloc_are_left_out(void **state) {
     assert_int_equal(found.calls, 20 * 6);
 }
 
+// The stacks with most blocks go, whichever comes when there is no room; of all others nothing is
+// lost.
 static void what_is_beyond_the_limit_is_left_out_and_said(void **state) {
     (void)state;
     followed_limit = 50;
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < 80; i++) {
         allocate(1, i, 10 + i);
-        if (i < 40) {
-            allocate(2, 1000, 16);
-            release(1000);
-        }
+        allocate(2, 1000, 16);
+        release(1000);
+        if (i < 10) allocate(3, 2000 + i, 100 + i);
     }
+    for (unsigned i = 0; i < 80; i++) release(i);
     find();
     assert_int_equal(found.followed_blocks, 50);
-    assert_int_equal(found.unfollowed_blocks, 10);
+    assert_int_equal(found.unfollowed_blocks, 80);
     assert_int_equal(found.unfollowed_stacks, 1);
+    assert_int_equal(found.calls, 80 + 160 + 10 + 80);
     assert_int_equal(kind_of(1), POOL_NONE);
     assert_int_equal(kind_of(2), POOL_BUFFER);
+    assert_int_equal(of_cell(2)->calls_gone, 160);
+    assert_int_equal(kind_of(3), POOL_ARENA);
+    assert_int_equal(of_cell(3)->blocks, 10);
+}
+
+// Ten stacks with as many blocks each: not all of them have to go.
+static void no_more_is_left_out_than_has_to_be(void **state) {
+    (void)state;
+    followed_limit = 400;
+    for (unsigned i = 0; i < 500; i++) allocate(1 + i % 10, i, 10 + i);
+    find();
+    assert_int_equal(found.followed_blocks, 400);
+    assert_int_equal(found.unfollowed_stacks, 3);
+    assert_int_equal(found.unfollowed_blocks, 150);
+    unsigned arenas = 0;
+    for (uint32_t cell = 1; cell <= 10; cell++)
+        arenas += kind_of(cell) == POOL_ARENA && of_cell(cell)->blocks == 50;
+    assert_int_equal(arenas, 7);
 }
 
 static void large_and_aligned_blocks_stay_with_malloc(void **state) {
@@ -522,6 +543,7 @@ int main(void) {
         TEST(stacks_of_one_place_and_size_share_a_slab),
         TEST(stacks_of_realloc_are_left_out),
         TEST(what_is_beyond_the_limit_is_left_out_and_said),
+        TEST(no_more_is_left_out_than_has_to_be),
         TEST(large_and_aligned_blocks_stay_with_malloc),
         TEST(a_free_that_is_missing_is_no_call),
         TEST(an_empty_log_has_none),
