@@ -23,6 +23,7 @@ struct waste {
     uint64_t places;
     uint64_t page, page_live;  // the page that was summed up last, and bytes of blocks on it
     uint64_t before_end;       // of the block before
+    uint64_t unknown_page;     // on which the first block begins that was found in a window
     bool is_failed;
 };
 
@@ -267,10 +268,7 @@ static bool is_page_known(const struct waste *waste, size_t number, uint64_t pag
     if (!live || !live->windows.are_drawn) return true;
     const struct glibc_chunk *chunk = &waste->source->heap->chunks.items[number];
     const uint64_t window = chunk->address / WINDOW_BYTES * WINDOW_BYTES;
-    bool has_before = number && chunk[-1].address >= window;
-    bool is_first =
-        page == chunk->address / core_page_bytes(waste->core) * core_page_bytes(waste->core);
-    return page < window + WINDOW_BYTES && (!is_first || has_before);
+    return page < window + WINDOW_BYTES && page != waste->unknown_page;
 }
 
 static uint64_t sparse_on(const struct waste *waste, size_t number, uint64_t start, uint64_t end) {
@@ -290,6 +288,8 @@ static uint64_t sparse_bytes(struct waste *waste, size_t number) {
     const uint64_t start = chunk->address, end = start + (chunk->size ? chunk->size : 1);
     const uint64_t first = start / page_bytes * page_bytes,
                    last = (end - 1) / page_bytes * page_bytes;
+    bool is_first = !number || chunk[-1].address / WINDOW_BYTES != start / WINDOW_BYTES;
+    if (is_first) waste->unknown_page = first;
     if (waste->page != first) {
         waste->page = first;
         waste->page_live =

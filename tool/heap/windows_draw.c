@@ -15,8 +15,7 @@ enum { PARTS = 16, PARTS_WINDOWS = 8, PARTS_LARGE = 3, PARTS_CROSSING = 2 };
 static const uint64_t stretch_bytes = 1ull << LIVE_LEAF_SHIFT, data_bytes_max = 16ull << 20,
                       run_up_bytes = 16 << 10,  // in front of a window, to find chunks in
     crossing_bytes_max = 256 << 10,             // of a block, behind its window
-    end_bytes = 16 << 10,                       // of one that has more
-    large_part_max = 4 << 20;                   // of a large block
+    end_bytes = 16 << 10;                       // of one that has more
 
 static void want(struct drawing *drawing, struct spans *spans, uint64_t start, uint64_t end) {
     const uint64_t page_bytes = drawing_page_bytes(drawing);
@@ -135,9 +134,13 @@ static int compare_windows(const void *a, const void *b) {
     return (left->start > right->start) - (left->start < right->start);
 }
 
+static size_t windows_most(const struct drawing *drawing) {
+    return drawing->bytes_max / PARTS * PARTS_WINDOWS / window_cost(drawing);
+}
+
 static bool draw_windows(struct drawing *drawing) {
     struct heap_windows *windows = drawing->windows;
-    size_t wanted = drawing->bytes_max / PARTS * PARTS_WINDOWS / window_cost(drawing);
+    size_t wanted = windows_most(drawing);
     windows->window_count = drawing->candidates.count;
     if (wanted > drawing->candidates.count) wanted = drawing->candidates.count;
     DRAW(&drawing->candidates, wanted, windows->seed);
@@ -164,11 +167,10 @@ static bool is_zero(const uint8_t *bytes, uint64_t size) {
 
 // The last of its pages that are there, back to one that is in use now: they say where its use
 // ends.
-static void copy_end(struct drawing *drawing, const struct large_block *block, uint8_t *page) {
+static void copy_end(struct drawing *drawing, const struct large_block *block, uint64_t most,
+                     uint8_t *page) {
     const uint64_t page_bytes = drawing_page_bytes(drawing),
                    first = round_down(block->address, page_bytes);
-    const uint64_t most =
-        drawing->large_left < large_part_max ? drawing->large_left : large_part_max;
     uint64_t copied = 0, end = round_up(block->address + block->size, page_bytes);
     for (bool is_used = false; end > first && copied < most && !is_used; end -= page_bytes) {
         // others may lie on its first and last page
@@ -190,11 +192,19 @@ static int compare_large(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
+static int by_size(const void *a, const void *b) {
+    const struct large_block *left = a, *right = b;
+    if (left->size != right->size) return left->size < right->size ? -1 : 1;
+    return compare_large(a, b);
+}
+
 static bool draw_large(struct drawing *drawing) {
     struct heap_windows *windows = drawing->windows;
     const uint64_t least = 3 * drawing_page_bytes(drawing);
     uint8_t *page = malloc(drawing_page_bytes(drawing));
     drawing->large_left = drawing->bytes_max / PARTS * PARTS_LARGE;
+    // and what windows do not need
+    drawing->large_left += (windows_most(drawing) - windows->drawn.count) * window_cost(drawing);
     if (!page) return false;
     size_t wanted = drawing->large.count;
     for (size_t i = 0; i < wanted; i++) windows->large_bytes += drawing->large.items[i].size;
@@ -202,6 +212,7 @@ static bool draw_large(struct drawing *drawing) {
     if (wanted > drawing->large_left / least) wanted = drawing->large_left / least;
     drawing->large_left -= wanted * least / 2;  // for heads and slots
     DRAW(&drawing->large, wanted, ~windows->seed);
+    if (wanted) qsort(drawing->large.items, wanted, sizeof *drawing->large.items, by_size);
     for (size_t i = 0; i < wanted && !drawing->is_bad; i++) {
         const struct large_block *block = &drawing->large.items[i];
         struct large_block *slot = array_push(&windows->large);
@@ -213,7 +224,8 @@ static bool draw_large(struct drawing *drawing) {
         if (windows->are_by_map)
             copy_slots(drawing, round_down(block->address, 1 << LIVE_NARROW_SHIFT),
                        1 << LIVE_NARROW_SHIFT);
-        copy_end(drawing, block, page);
+        // what one does not need is for those behind it
+        copy_end(drawing, block, drawing->large_left / (wanted - i), page);
     }
     free(page);
     if (windows->large.count)
