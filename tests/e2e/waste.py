@@ -13,6 +13,7 @@ import cairn_test as t
 PROGRAM = t.program("waste")
 LARGE, ZEROED, TAILED, USED, COPIED, COUNT, COPIES = 4 << 20, 3000, 1000, 100, 504, 10, 20
 PAGE, HEADER, FILLED = 4096, 16, 8
+SMALL_BYTES_MOST = 10000
 KINDS = ("untouched_bytes", "zero_bytes", "duplicate_bytes", "tail_bytes", "slack_bytes")
 # usable bytes of malloc(25), as malloc_usable_size says
 SLACK = 40 - 25
@@ -40,7 +41,7 @@ def expected(is_live, is_recorded):
     return rows
 
 
-def check(what, subject, is_live, is_recorded):
+def check(what, subject, is_live, is_recorded, sparse):
     found = t.report(subject, "--view", "waste")
     if not t.check(found, f"{what}: nothing"):
         return
@@ -57,8 +58,12 @@ def check(what, subject, is_live, is_recorded):
     t.check(all(row["wasted_bytes"] == sum(row[kind] for kind in KINDS) and row["wasted_bytes"] <= row["bytes"]
                 for row in found["waste"]), f"{what}: more waste than bytes: {found['waste']}")
     t.check(found["copies"] >= COPIES - 1 and 1 <= found["contents"] <= found["copies"], f"{what}: copies: {found}")
+    small = [row for row in found["waste"] if row["name"].startswith("make_sparse") and row["bytes"] < SMALL_BYTES_MOST]
+    if is_recorded:
+        t.check_equal(f"{what}: pages that few bytes keep", sum(row["sparse_bytes"] for row in small), sparse)
+    t.check(sparse <= found["sparse_bytes"] <= sparse + 100 * PAGE, f"{what}: {found['sparse_bytes']} of {sparse}")
     result = t.run_cairn("report", subject, "--view", "waste")
-    t.check(b"are of no use" in result.out and b"duplicates: " in result.out, f"{what}: {result.out}")
+    t.check(b" SPARSE " in result.out and b"are of no use" in result.out and b"duplicates: " in result.out, f"{what}: {result.out}")
     made_from = b"from make_copies" if is_recorded else b""
     t.check(re.search(rb"string duplicates: .* copies of \d+ strings?, .*" + made_from, result.out),
             f"{what}: string duplicates: {result.out}")
@@ -92,16 +97,17 @@ def check_bad_budgets():
 def look(what, command, is_recorded):
     with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         t.check_equal(f"{what}: begins", process.stdout.readline(), b"ready\n")
+        sparse = int(process.stdout.readline())
         pid = process.pid
         if is_recorded:  # the tool has another child that watches signals
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "waste"))
-        check(what, str(pid), True, is_recorded)
+        check(what, str(pid), True, is_recorded, sparse)
         if is_recorded:
             check_budgets(what, str(pid))
         if shutil.which("gcore"):
             made = t.run(["gcore", "-o", "dump", str(pid)])
             if t.check_equal(f"{what}: gcore", made.status, 0):
-                check(f"{what}, core", f"dump.{pid}", False, is_recorded)
+                check(f"{what}, core", f"dump.{pid}", False, is_recorded, sparse)
         process.stdin.close()
         t.check_equal(f"{what}: status", process.wait(), 3)
 

@@ -131,7 +131,7 @@ static void check_core(const struct core_image *core) {
     if (core_copy_recording(core, &header, path, NULL) &&
         sscanf(path, "/proc/self/fd/%d", &file) == 1)
         close(file);
-    if (!core_read_blocks(core, &header, CELLS, &blocks, NULL)) return;
+    if (!core_read_blocks(core, &header, CELLS, NULL, &blocks, NULL)) return;
     struct core_block_cursor cursor = {.blocks = &blocks};
     struct core_block block;
     for (uint64_t before = 0; core_blocks_next(&cursor, &block); before = block.address)

@@ -9,7 +9,6 @@
 #include "tool/check/budgets.h"
 #include "tool/check/offenders.h"
 #include "tool/cmds/core_unreachable.h"
-#include "tool/cmds/core_waste.h"
 #include "tool/model/narrow.h"
 #include "tool/query/heap_views.h"
 
@@ -21,6 +20,7 @@ bool memory_budgets_read(const struct command_args *args, struct memory_budgets 
     const char *lost = args_text(args, OPTION_MAX_LOST, NULL);
     uint64_t bytes;
     *budgets = (struct memory_budgets){.waste = -1, .lost = -1, .wasted = -1};
+    if (!waste_wish_read(args, &budgets->wish, error)) return false;
     if (waste && !budgets_parse_share(waste, &budgets->waste))
         return error_set(error, "check: --max-waste needs a share such as 20%%, not \"%s\"", waste);
     if (!lost) return true;
@@ -43,17 +43,23 @@ static bool add(struct results *results, struct result *result, const char *word
     return results_add(results, result) || error_set(error, "no memory for results");
 }
 
+// An estimate breaks a budget when all of its interval does.
 static bool evaluate_waste(struct memory_budgets *budgets, const char *word,
                            struct results *results, struct error *error) {
     double most = budgets->waste;
     struct core_waste waste;
     struct result result = {.budget = "waste"};
-    if (!core_waste_measure(word, false, &waste, error)) return false;
-    budgets->wasted = (int64_t)waste.wasted;
-    double share = waste.bytes ? (double)waste.wasted / (double)waste.bytes : 0;
-    snprintf(result.text, sizeof result.text, "%.1f %% of %s, of %.1f %%", percent * share,
-             units_size((int64_t)waste.bytes).text, percent * most);
-    return add(results, &result, word, share <= most, waste.offenders, error);
+    char interval[48] = "";
+    if (!core_waste_measure(word, &budgets->wish, &waste, error)) return false;
+    if (!waste.is_estimate) budgets->wasted = (int64_t)waste.wasted.value;
+    if (waste.is_estimate)
+        snprintf(interval, sizeof interval, " (%.1f %% to %.1f %%)", percent * waste.share.low,
+                 percent * waste.share.high);
+    snprintf(result.text, sizeof result.text, "%.1f %%%s of %s%s, of %.1f %%%s%s",
+             percent * waste.share.value, interval, waste.is_estimate ? "about " : "",
+             units_size((int64_t)waste.bytes.value).text, percent * most, *waste.part ? ": " : "",
+             waste.part);
+    return add(results, &result, word, waste.share.low <= most, waste.offenders, error);
 }
 
 static bool evaluate_lost(int64_t most, const char *word, struct results *results,

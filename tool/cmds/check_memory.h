@@ -5,13 +5,15 @@
 #define TOOL_CMDS_CHECK_MEMORY_H
 
 #include "tool/check/results.h"
+#include "tool/cmds/core_waste.h"
 #include "tool/query/arguments.h"
 
 // Negative: there is no such budget.
 struct memory_budgets {
     double waste;    // a share of the blocks' bytes
     int64_t lost;    // bytes
-    int64_t wasted;  // bytes that were found to be of no use; -1: not looked at
+    int64_t wasted;  // bytes that were found to be of no use; -1: not looked at, or an estimate
+    struct waste_wish wish;
 };
 
 // From the options. False with an error.

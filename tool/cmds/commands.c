@@ -293,7 +293,8 @@ const struct command commands[] = {
         .has_views = true,
         .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                     {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
-                     "owners and the like: copy more than 128 MiB of a process"}},
+                     "owners and the like: copy more than 128 MiB of a process"},
+                    {OPTION_WASTE_SEED, "seed", 0, "N", "waste of a larger one: draw the same part again"}},
     },
     {
         .name = "leaks",
@@ -548,6 +549,8 @@ const struct command commands[] = {
              "the most blocks freed before the next call"},
             {OPTION_MAX_WASTE, "max-waste", 0, "SHARE",
              "of a PID or core: what may be of no use, as 20%"},
+            {OPTION_WASTE_SEED, "seed", 0, "N", "max-waste of more than 128 MiB: draw this part"},
+            {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL, "max-waste: read all of a process"},
             {OPTION_MAX_LOST, "max-leaked", 0, "SIZE",
              "what nothing leads to at the end; also PID, core"},
             {OPTION_BASELINE, "baseline", 0, "OLD[,OLD]", "no more than these took, of each"},

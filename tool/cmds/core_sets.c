@@ -35,7 +35,7 @@ static bool open_inside(struct core_subject *subject, const char *beside, struct
     if (!open_recording(subject, beside, error)) return false;
     subject->is_recorded =
         core_read_blocks(subject->core, &subject->header, subject->opened.profile.cell_count,
-                         &subject->blocks, error);
+                         heap_look_begins(&subject->look), &subject->blocks, error);
     if (!subject->is_recorded) opened_close(&subject->opened);
     return subject->is_recorded;
 }

@@ -45,6 +45,12 @@ bool core_subject_take(pid_t pid, const struct cairn_header *header, struct core
 bool core_subject_enter(struct core_subject *subject, const char *recording, struct error *error);
 void core_subject_close(struct core_subject *subject);
 
+// What was drawn of its heap; NULL: all of it is there.
+static inline const struct heap_windows *core_windows_of(const struct core_subject *subject) {
+    bool is_drawn = !subject->look.is_core && subject->look.live.windows.are_drawn;
+    return is_drawn ? &subject->look.live.windows : NULL;
+}
+
 // False if there is no heap of glibc's in it.
 bool core_need_heap(struct core_subject *subject, struct error *error);
 // Which block an address lies in; of a recorded process any allocator will do.

@@ -4,20 +4,31 @@
 #ifndef TOOL_CMDS_CORE_WASTE_H
 #define TOOL_CMDS_CORE_WASTE_H
 
+#include "tool/model/drawn.h"
+#include "tool/query/arguments.h"
 #include "tool/query/views.h"
 
-// `word`: the core dump or process. `has_limit`: of a process no more is copied than `cairn core`
-// copies unasked.
-bool core_waste_report(const char *word, const struct request *request, bool has_limit,
-                       struct error *error);
+// `word`: the core dump or process.
+struct waste_wish {
+    bool has_limit;  // of a process no more is copied than `cairn core` copies unasked: a part of
+                     // it, drawn by `seed`, where that is too little
+    uint64_t seed;
+};
 
-// What of it is of no use, of how many bytes, and lines of text about the blocks that most is of,
-// for free().
+// From --no-copy-limit and --seed; without a seed one is drawn. False with an error.
+bool waste_wish_read(const struct command_args *args, struct waste_wish *wish, struct error *error);
+
+bool core_waste_report(const char *word, const struct request *request,
+                       const struct waste_wish *wish, struct error *error);
+
+// What of it is of no use, and lines of text about the blocks that most is of, for free().
 struct core_waste {
-    uint64_t wasted, bytes;
+    bool is_estimate;
+    struct drawn_estimate wasted, bytes, share;
+    char part[160];  // which part of it was read; "": all
     char *offenders;
 };
-bool core_waste_measure(const char *word, bool has_limit, struct core_waste *waste,
+bool core_waste_measure(const char *word, const struct waste_wish *wish, struct core_waste *waste,
                         struct error *error);
 
 #endif

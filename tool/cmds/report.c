@@ -275,7 +275,6 @@ static memory_report *memory_report_of(const struct request *request) {
         {"owners", core_owners_report},
         {"types", core_types_report},
         {"containers", core_containers_report},
-        {"waste", core_waste_report},
     };
     for (size_t i = 0; request->view && i < sizeof reports / sizeof *reports; i++)
         if (!strcmp(reports[i].view, request->view->name)) return reports[i].report;
@@ -294,6 +293,15 @@ static int report_unreachable(const struct command_args *args, const struct repo
     return lost ? report->leaks.error_status : STATUS_OK;
 }
 
+static int report_waste(const struct command_args *args, const struct report *report) {
+    struct waste_wish wish;
+    struct error error;
+    if (!waste_wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
+    return core_waste_report(args->words[0], &report->request, &wish, &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -306,6 +314,8 @@ int cmd_report(const struct command_args *args) {
         return heap_views_report(args->words[0], &report.request, &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
+    bool is_waste = report.request.view && !strcmp(report.request.view->name, "waste");
+    if (is_waste && heap_views_have_memory(args->words[0])) return report_waste(args, &report);
     memory_report *of_memory = memory_report_of(&report.request);
     if (of_memory && heap_views_have_memory(args->words[0]))
         return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),

@@ -26,6 +26,7 @@ struct reading {
     const struct core_image *core;
     struct core_blocks *blocks;
     size_t cell_count;
+    const struct spans *begins;  // NULL: everywhere
     bool is_wide;
     uint32_t top_count;
     uint64_t places;  // for core_place_done
@@ -77,8 +78,18 @@ static bool push_block(struct core_blocks *blocks, const struct core_block *bloc
     return item;
 }
 
+// Whether some of what is asked for lies there.
+static bool is_asked_for(const struct reading *reading, uint64_t start, uint64_t end) {
+    const struct spans *begins = reading->begins;
+    size_t low;
+    if (!begins) return true;
+    search_first(low, begins->items.count, begins->items.items[low].end > start);
+    return low < begins->items.count && begins->items.items[low].start < end;
+}
+
 static bool add_block(struct reading *reading, uint64_t address, uint32_t cell, uint64_t size) {
     const uint64_t most = 1ull << LIVE_ADDRESS_BITS_AARCH64;
+    if (!is_asked_for(reading, address, address + 1)) return true;
     if (!cell || cell >= reading->cell_count || size >= most) {
         reading->blocks->rejected_count++;
         return true;
@@ -105,6 +116,7 @@ static bool add_narrow(struct reading *reading, uint64_t origin, uint64_t granul
     uint64_t address = (granule << LIVE_NARROW_SHIFT) + half, slack = slot & LIVE_SLACK_ESCAPE;
     *is_extended = slack == LIVE_SLACK_ESCAPE;
     if (*is_extended) slack = LIVE_SLACK_BASE + extension(reading, origin, granule + 1);
+    if (!is_asked_for(reading, address, address + 1)) return true;
     bool is_there = core_read(reading->core, address - header_bytes, &header, sizeof header);
     uint64_t room = is_there ? (header & ~flags) - header_bytes : 0;
     if (!is_there || slack > room) {
@@ -162,6 +174,7 @@ static bool read_mid(struct reading *reading, uint64_t mid, uint32_t top) {
     }
     for (uint64_t i = 0; i < LIVE_MID_COUNT; i++) {
         uint64_t from = start | i << LIVE_LEAF_SHIFT;
+        if (!is_asked_for(reading, from, from + LEAF_BYTES)) continue;
         if (reading->mid[i] && !read_leaf(reading, reading->mid[i], from, odd)) return false;
     }
     return true;
@@ -286,13 +299,15 @@ bool core_blocks_next(struct core_block_cursor *cursor, struct core_block *block
 }
 
 bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
-                      size_t cell_count, struct core_blocks *blocks, struct error *error) {
+                      size_t cell_count, const struct spans *begins, struct core_blocks *blocks,
+                      struct error *error) {
     *blocks = (struct core_blocks){0};
     struct reading *reading = malloc(sizeof *reading);
     if (!reading) return error_set(error, "out of memory");
     reading->core = core;
     reading->blocks = blocks;
     reading->cell_count = cell_count;
+    reading->begins = begins;
     reading->places = 0;
     reading->is_wide = header->slot_bytes == sizeof(uint64_t);
     reading->top_count = top_count_of(header->machine);

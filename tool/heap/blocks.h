@@ -31,10 +31,11 @@ struct core_blocks {
     struct spans map;         // settled: where the map itself lies
 };
 
-// `cell_count`: cells with higher numbers do not exist. False without memory, or if the map is not
-// in the core.
+// `cell_count`: cells with higher numbers do not exist. `begins`: settled; blocks that begin
+// elsewhere are left out; NULL: none are. False without memory, or if the map is not in the core.
 bool core_read_blocks(const struct core_image *core, const struct cairn_header *header,
-                      size_t cell_count, struct core_blocks *blocks, struct error *error);
+                      size_t cell_count, const struct spans *begins, struct core_blocks *blocks,
+                      struct error *error);
 void core_free_blocks(struct core_blocks *blocks);
 
 // Goes through the blocks in the order of addresses: zero it but for `blocks`.

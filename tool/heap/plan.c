@@ -63,24 +63,27 @@ static uint64_t *read_words(const struct planning *planning, uint64_t address, s
 }
 
 // The slots of a stretch.
-static void add_leaf(struct planning *planning, uint64_t origin, uint64_t start, bool is_wide) {
+static void add_leaf(struct planning *planning, uint64_t origin, uint64_t start, bool is_wide,
+                     uint64_t odd) {
     struct plan *plan = planning->plan;
     const uint64_t slot_bytes = is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
     const unsigned shift = is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
     uint64_t first = origin + (start >> shift) * slot_bytes;
     uint64_t bytes = (stretch_bytes >> shift) * slot_bytes;
     add_piece(planning, first, first + bytes, PIECE_WHOLE);
-    add_number(planning, &plan->block_stretches.items, &plan->block_stretches.count,
-               &plan->block_stretches.capacity, start);
+    struct block_stretch *stretch = array_push(&plan->block_stretches);
+    if (stretch) *stretch = (struct block_stretch){start, first, odd};
+    if (!stretch) planning->is_bad = true;
 }
 
 static void add_mid(struct planning *planning, uint64_t mid, uint32_t top, bool is_wide) {
     uint64_t *origins = read_words(planning, mid, LIVE_MID_COUNT);
     if (!origins) planning->is_bad = true;
     add_piece(planning, mid, mid + LIVE_MID_COUNT * sizeof *origins, PIECE_WHOLE);
+    const uint64_t odd = top >= LIVE_TOP_COUNT ? sizeof(uint64_t) : 0;
     for (uint64_t i = 0; origins && i < LIVE_MID_COUNT; i++) {
         uint64_t start = (uint64_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT | i << LIVE_LEAF_SHIFT;
-        if (origins[i]) add_leaf(planning, origins[i], start, is_wide);
+        if (origins[i]) add_leaf(planning, origins[i], start, is_wide, odd);
     }
     free(origins);
 }
@@ -113,16 +116,17 @@ static void add_samples(struct planning *planning, uint64_t address) {
               table.entries + table.count * sizeof(struct cairn_live_sample), PIECE_WHOLE);
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    const uint64_t *left = a, *right = b;
-    return (*left > *right) - (*left < *right);
+static int compare_stretches(const void *a, const void *b) {
+    const struct block_stretch *left = a, *right = b;
+    if (left->start != right->start) return left->start < right->start ? -1 : 1;
+    return (left->odd > right->odd) - (left->odd < right->odd);
 }
 
 static bool has_blocks(const struct plan *plan, uint64_t start, uint64_t end) {
     size_t low;
     search_first(low, plan->block_stretches.count,
-                 plan->block_stretches.items[low] + stretch_bytes > start);
-    return low < plan->block_stretches.count && plan->block_stretches.items[low] < end;
+                 plan->block_stretches.items[low].start + stretch_bytes > start);
+    return low < plan->block_stretches.count && plan->block_stretches.items[low].start < end;
 }
 
 // --- glibc's own
@@ -331,8 +335,8 @@ bool plan_make(const struct remote *remote, const struct cairn_header *header,
         add_live_map(&planning, header);
         if (header->live_samples) add_samples(&planning, header->live_samples);
         if (plan->block_stretches.count)
-            qsort(plan->block_stretches.items, plan->block_stretches.count, sizeof(uint64_t),
-                  compare_numbers);
+            qsort(plan->block_stretches.items, plan->block_stretches.count,
+                  sizeof *plan->block_stretches.items, compare_stretches);
     }
     if (!plan->is_searched)
         planning.searched_left = planning.has_sizes ? SEARCHED_WITH_SIZES : SEARCHED_MAX;

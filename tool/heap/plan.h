@@ -25,11 +25,18 @@ struct piece {
     bool is_code;
 };
 
+// 4 MiB in which recorded blocks lie.
+struct block_stretch {
+    uint64_t start;
+    uint64_t slots;  // where the map's slots of them lie
+    uint64_t odd;    // 8: those of blocks at odd multiples of 8; else 0
+};
+
 struct plan {
-    ARRAY(struct piece) pieces;       // ascending, apart from each other
-    ARRAY(uint64_t) head_pages;       // in pieces of that kind
-    ARRAY(uint64_t) block_stretches;  // of 4 MiB, in which recorded blocks lie; ascending
-    struct spans hidden;              // that PLAN_ALL leaves out, as a core dump does
+    ARRAY(struct piece) pieces;                   // ascending, apart from each other
+    ARRAY(uint64_t) head_pages;                   // in pieces of that kind
+    ARRAY(struct block_stretch) block_stretches;  // ascending
+    struct spans hidden;                          // that PLAN_ALL leaves out, as a core dump does
     ARRAY(uint64_t) places;  // where the first plan found blocks and heaps by a search; ascending
     bool is_searched;
 };

@@ -33,6 +33,7 @@ struct taking {
     const struct stopped_request *request;
     struct stopped_image *image;
     struct plan plan;
+    bool is_drawn;  // the plan stays as it is
     ARRAY(struct room) rooms;
     size_t known_rooms;   // of the rehearsal: ascending by start
     uint64_t used_bytes;  // of the memory
@@ -114,15 +115,23 @@ static bool add_runs(struct taking *taking, const struct piece *piece, const uin
     return is_ok;
 }
 
-static bool add_heads(struct taking *taking, const struct piece *piece, uint64_t offset,
-                      size_t *head) {
+// Those of its listed pages that are there.
+static bool add_heads(struct taking *taking, const struct piece *piece, const uint8_t *flags,
+                      uint64_t offset, size_t *head) {
     bool is_ok = true;
+    const uint64_t page_bytes = page_size(taking);
     const size_t count = taking->plan.head_pages.count;
     const uint64_t *pages = taking->plan.head_pages.items;
     while (*head < count && pages[*head] < piece->start) ++*head;
-    for (; *head < count && pages[*head] < piece->end && is_ok; ++*head)
-        is_ok =
-            add_run(taking, pages[*head], offset + pages[*head] - piece->start, page_size(taking));
+    while (*head < count && pages[*head] < piece->end && is_ok) {
+        uint64_t start = pages[*head], end = start;
+        for (; *head < count && pages[*head] == end && end < piece->end; end += page_bytes) {
+            if (!(flags[(end - piece->start) / page_bytes] & (PAGE_OWN | PAGE_RESIDENT))) break;
+            ++*head;
+        }
+        if (end == start) ++*head;
+        if (end > start) is_ok = add_run(taking, start, offset + start - piece->start, end - start);
+    }
     return is_ok;
 }
 
@@ -162,7 +171,7 @@ static bool look_at_piece(struct taking *taking, const struct piece *piece, size
     }
     pagemap_flags(&taking->remote.pagemap, piece->start, count, flags);
     if (!add_segment(taking, piece, offset, flags)) return false;
-    if (piece->kind == PIECE_HEADS) return add_heads(taking, piece, offset, head);
+    if (piece->kind == PIECE_HEADS) return add_heads(taking, piece, flags, offset, head);
     if (piece->kind == PIECE_WHOLE || piece->kind == PIECE_PRESENT)
         return add_runs(taking, piece, flags, offset);
     return piece->kind != PIECE_CONSTANT ||
@@ -175,7 +184,8 @@ static bool look(struct taking *taking, struct error *error) {
     drop_segments(taking->image);
     taking->runs.items.count = 0;
     const struct stopped_request *request = taking->request;
-    if (!plan_make(&taking->remote, request->header, request->scope, &taking->plan, error))
+    if (!taking->is_drawn &&
+        !plan_make(&taking->remote, request->header, request->scope, &taking->plan, error))
         return false;
     if (!taking->image->memory && !reserve(taking, error)) return false;
     for (size_t i = 0; i < taking->plan.pieces.count; i++)
@@ -217,9 +227,27 @@ static uint64_t estimate_ns(const struct taking *taking, uint64_t bytes) {
     return (uint64_t)(per_byte * (double)bytes);
 }
 
+// Begins anew with a plan of a part that was drawn.
+static bool draw(struct taking *taking, struct error *error) {
+    const struct stopped_request *request = taking->request;
+    struct stopped_image *image = taking->image;
+    munmap(image->memory, image->memory_bytes);
+    image->memory = NULL;
+    taking->rooms.count = 0;
+    taking->used_bytes = 0;
+    plan_free(&taking->plan);
+    taking->plan = (struct plan){0};
+    taking->is_drawn = true;
+    return windows_draw(&taking->remote, request->header, request->bytes_max, request->seed,
+                        &image->windows, &taking->plan, error) &&
+           look(taking, error);
+}
+
 static bool rehearse(struct taking *taking, struct error *error) {
     const struct stopped_request *request = taking->request;
     if (!look(taking, error)) return false;
+    if (request->may_draw && wanted_bytes(taking) > request->bytes_max && !draw(taking, error))
+        return false;
     uint64_t wanted = wanted_bytes(taking), there = available_bytes();
     if (wanted > request->bytes_max)
         return error_set(error,
@@ -311,6 +339,7 @@ bool stopped_take(const struct stopped_request *request, struct stopped_image *i
 void stopped_free(struct stopped_image *image) {
     drop_segments(image);
     array_free(&image->segments);
+    windows_free(&image->windows);
     image->core.map = NULL;
     core_close(&image->core);
     if (image->memory) munmap(image->memory, image->memory_bytes);

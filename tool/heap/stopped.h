@@ -21,6 +21,7 @@
 #include "format/format.h"
 #include "tool/heap/image.h"
 #include "tool/heap/plan.h"
+#include "tool/heap/windows.h"
 
 struct stopped_segment {
     uint64_t start, end;
@@ -33,7 +34,8 @@ struct stopped_image {
     uint64_t pause_ns;                       // the time for which threads were stopped
     uint64_t copied_bytes;
     size_t thread_count;
-    uint8_t *memory;  // that the copies lie in
+    struct heap_windows windows;  // what was drawn where not everything was copied
+    uint8_t *memory;              // that the copies lie in
     uint64_t memory_bytes;
 };
 
@@ -43,10 +45,13 @@ struct stopped_request {
     enum plan_scope scope;
     uint64_t bytes_max;      // to copy
     const char *way_around;  // how the user asks for more
+    bool may_draw;           // where that is too little, a part of the heap is drawn, by `seed`
+    uint64_t seed;
 };
 
 // False with a clause that says why: the process is refused (tool/proc/examine.h), has ended, has
-// more to copy than was asked for, or more than the memory that is left here.
+// more to copy than was asked for (and nothing may be drawn), or more than the memory that is left
+// here.
 bool stopped_take(const struct stopped_request *request, struct stopped_image *image,
                   struct error *error);
 void stopped_free(struct stopped_image *image);

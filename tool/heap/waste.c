@@ -21,6 +21,9 @@ struct waste {
     struct index_table index;  // of contents, by hash
     uint8_t *scratch, *other;  // PIECE_BYTES each
     uint64_t places;
+    uint64_t page, page_live;  // the page that was summed up last, and bytes of blocks on it
+    uint64_t before_end;       // of the block before
+    uint64_t unknown_page;     // on which the first block begins that was found in a window
     bool is_failed;
 };
 
@@ -141,7 +144,7 @@ static uint64_t size_of(const struct waste *waste, const struct glibc_chunk *chu
 
 // Whether a block with a lower address has the same content; if not, this one is remembered.
 static bool is_copy(struct waste *waste, uint32_t chunk, struct waste_block *block, uint64_t hash) {
-    const struct glibc_chunk *chunks = waste->source->reach->heap.chunks.items;
+    const struct glibc_chunk *chunks = waste->source->heap->chunks.items;
     struct index_probe probe = index_probe_start(&waste->index, hash);
     for (uint32_t i; index_probe_next(&waste->index, &probe, &i);) {
         struct waste_content *content = &waste->contents.items[i];
@@ -176,13 +179,51 @@ static uint64_t tail_bytes(const struct waste *waste, const struct waste_block *
     return end > start ? end - start - untouched_bytes(waste, start, end - start) : 0;
 }
 
+// --- blocks of which a part was copied
+
+static bool is_copied(const struct waste *waste, uint64_t page) {
+    const struct spans *copied = &waste->source->live->windows.copied;
+    size_t low;
+    search_first(low, copied->items.count, copied->items.items[low].end > page);
+    return low < copied->items.count && copied->items.items[low].start <= page;
+}
+
+// Page by page from its end. False: all that is there of it was copied.
+static bool judge_part(struct waste *waste, struct waste_block *block, uint64_t there) {
+    const uint64_t page_bytes = core_page_bytes(waste->core);
+    uint64_t tail = 0, next;
+    if (!waste->source->live || !waste->source->live->windows.are_drawn) return false;
+    for (uint64_t end = block->address + block->size; end > block->address;) {
+        uint64_t page = (end - 1) / page_bytes * page_bytes;
+        uint64_t start = page > block->address ? page : block->address;
+        if (is_touched(waste, page, &next)) {
+            if (!is_copied(waste, page)) {
+                block->unread = there - tail;
+                block->bytes[WASTE_TAIL] = tail;
+                return true;
+            }
+            uint64_t part = end - start;
+            tail += part - used_of(read_piece(waste, start, part, waste->scratch), part);
+            // the use ends here; whether the rest is a copy is asked where all of it is there
+            if (used_of(read_piece(waste, start, part, waste->scratch), part)) break;
+        }
+        end = start;
+    }
+    for (uint64_t at = block->address; at < block->address + block->size; at = next)
+        if (is_touched(waste, at, &next) && !is_copied(waste, at / page_bytes * page_bytes)) {
+            block->bytes[WASTE_TAIL] = tail;
+            return true;
+        }
+    return false;
+}
+
 static void judge(struct waste *waste, uint32_t number, struct waste_block *block) {
-    const struct glibc_chunk *chunk = &waste->source->reach->heap.chunks.items[number];
+    const struct glibc_chunk *chunk = &waste->source->heap->chunks.items[number];
     *block = (struct waste_block){.address = chunk->address, .size = size_of(waste, chunk)};
     block->bytes[WASTE_SLACK] = chunk->size - block->size;
     block->bytes[WASTE_UNTOUCHED] = untouched_bytes(waste, block->address, block->size);
     uint64_t there = block->size - block->bytes[WASTE_UNTOUCHED];
-    if (!there) return;
+    if (!there || judge_part(waste, block, there)) return;
     const struct content content = look_at(waste, block->address, block->size);
     if (!content.used) {
         block->bytes[WASTE_ZERO] = there;
@@ -196,19 +237,91 @@ static void judge(struct waste *waste, uint32_t number, struct waste_block *bloc
     }
 }
 
+// --- pages that few bytes keep
+
+enum { SPARSE_PART = 8 };
+
+static uint64_t overlap(uint64_t start, uint64_t end, uint64_t page, uint64_t page_bytes) {
+    if (start < page) start = page;
+    if (end > page + page_bytes) end = page + page_bytes;
+    return end > start ? end - start : 0;
+}
+
+// Bytes on a page of the block with that number and those behind it.
+static uint64_t live_from(const struct waste *waste, size_t number, uint64_t page) {
+    const struct glibc_heap *heap = waste->source->heap;
+    const uint64_t page_bytes = core_page_bytes(waste->core);
+    uint64_t live = 0;
+    for (size_t i = number; i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        uint64_t start = chunk->address, end = start + (chunk->size ? chunk->size : 1);
+        if (start >= page + page_bytes) break;
+        if (!chunk_is_free(chunk)) live += overlap(start, end, page, page_bytes);
+    }
+    return live;
+}
+
+// Whether all that lies on a page of a block is known: not where a window that was drawn begins,
+// into which blocks may reach, or ends.
+static bool is_page_known(const struct waste *waste, size_t number, uint64_t page) {
+    const struct stopped_image *live = waste->source->live;
+    if (!live || !live->windows.are_drawn) return true;
+    const struct glibc_chunk *chunk = &waste->source->heap->chunks.items[number];
+    const uint64_t window = chunk->address / WINDOW_BYTES * WINDOW_BYTES;
+    return page < window + WINDOW_BYTES && page != waste->unknown_page;
+}
+
+static uint64_t sparse_on(const struct waste *waste, size_t number, uint64_t start, uint64_t end) {
+    const uint64_t page_bytes = core_page_bytes(waste->core);
+    const uint64_t own = overlap(start, end, waste->page, page_bytes);
+    uint64_t next;
+    bool is_sparse = waste->page_live && waste->page_live <= page_bytes / SPARSE_PART &&
+                     is_page_known(waste, number, waste->page) &&
+                     is_touched(waste, waste->page, &next);
+    return is_sparse ? (page_bytes - waste->page_live) * own / waste->page_live : 0;
+}
+
+// Of the pages of a block only the first and the last one have others on them.
+static uint64_t sparse_bytes(struct waste *waste, size_t number) {
+    const struct glibc_chunk *chunk = &waste->source->heap->chunks.items[number];
+    const uint64_t page_bytes = core_page_bytes(waste->core);
+    const uint64_t start = chunk->address, end = start + (chunk->size ? chunk->size : 1);
+    const uint64_t first = start / page_bytes * page_bytes,
+                   last = (end - 1) / page_bytes * page_bytes;
+    bool is_first = !number || chunk[-1].address / WINDOW_BYTES != start / WINDOW_BYTES;
+    if (is_first) waste->unknown_page = first;
+    if (waste->page != first) {
+        waste->page = first;
+        waste->page_live =
+            overlap(first, waste->before_end, first, page_bytes) + live_from(waste, number, first);
+    }
+    uint64_t sum = sparse_on(waste, number, start, end);
+    if (last != first) {
+        waste->page = last;
+        waste->page_live = live_from(waste, number, last);
+        sum += sparse_on(waste, number, start, end);
+    }
+    waste->before_end = end;
+    return sum;
+}
+
 bool waste_find(const struct waste_source *source,
                 bool (*see)(void *context, const struct waste_block *block), void *context) {
     struct waste waste = {.source = source,
-                          .core = source->reach->core,
+                          .core = source->core,
                           .scratch = malloc(PIECE_BYTES),
                           .other = malloc(PIECE_BYTES)};
-    const struct glibc_heap *heap = &source->reach->heap;
+    const struct glibc_heap *heap = source->heap;
     bool is_on = waste.scratch && waste.other;
+    bool is_drawn = source->live && source->live->windows.are_drawn;
     waste.is_failed = !is_on;
+    waste.page = UINT64_MAX;
     for (size_t i = 0; i < heap->chunks.count && is_on; i++) {
         struct waste_block block;
         if (chunk_is_free(&heap->chunks.items[i])) continue;
         judge(&waste, (uint32_t)i, &block);
+        block.sparse = sparse_bytes(&waste, i);
+        if (is_drawn) block.unit = windows_unit_of(&source->live->windows, block.address);
         is_on = !waste.is_failed && see(context, &block);
     }
     array_free(&waste.contents);

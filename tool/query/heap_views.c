@@ -129,7 +129,9 @@ static bool take_process(const struct heap_wish *wish, struct heap_look *look,
                                             .header = look->is_recorded ? &look->header : NULL,
                                             .scope = scope_of(look, wish->depth),
                                             .bytes_max = wish->bytes_max,
-                                            .way_around = wish->way_around};
+                                            .way_around = wish->way_around,
+                                            .may_draw = wish->may_draw,
+                                            .seed = wish->seed};
     look->core = &look->live.core;
     if (stopped_take(&request, &look->live, error)) return true;
     if (look->recording >= 0) close(look->recording);
@@ -170,6 +172,11 @@ bool heap_look_take_recorded(pid_t pid, const struct cairn_header *header,
     return take_process(wish, look, error);
 }
 
+const struct spans *heap_look_begins(const struct heap_look *look) {
+    bool is_part = !look->is_core && look->live.windows.are_by_map;
+    return is_part ? &look->live.windows.begins : NULL;
+}
+
 bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error) {
     char path[PATH_MAX];
     if (!look->is_core) return opened_open(look->path, opened, error);
@@ -189,8 +196,9 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
                             .samples = is_recorded ? &samples : NULL,
                             .profile = is_recorded ? profile : NULL};
     size_t cells = is_recorded ? profile->cell_count : 0;
-    bool is_ok = !is_recorded || (core_read_blocks(core, &look->header, cells, &blocks, error) &&
-                                  core_read_samples(core, &look->header, cells, &samples, error));
+    bool is_ok =
+        !is_recorded || (core_read_blocks(core, &look->header, cells, NULL, &blocks, error) &&
+                         core_read_samples(core, &look->header, cells, &samples, error));
     if (!is_recorded) survey.types = core_types_open(core, name_options_symbols());
     is_ok = is_ok && survey_build(&survey, state, error);
     core_free_blocks(&blocks);

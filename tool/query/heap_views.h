@@ -37,6 +37,8 @@ struct heap_wish {
     enum heap_depth depth;
     uint64_t bytes_max;      // of a process' memory, to be copied while it stands
     const char *way_around;  // what to say to have more copied
+    bool may_draw;           // beyond that a part of the heap is drawn (tool/heap/windows.h)
+    uint64_t seed;
 };
 
 struct heap_look {
@@ -64,6 +66,9 @@ bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_
 bool heap_look_take_recorded(pid_t pid, const struct cairn_header *header,
                              const struct heap_wish *wish, struct heap_look *look,
                              struct error *error);
+
+// Where blocks begin that a look at a part of a heap counts; NULL: everywhere.
+const struct spans *heap_look_begins(const struct heap_look *look);
 
 // Opens the recording that there is.
 bool heap_look_recording(const struct heap_look *look, struct opened *opened, struct error *error);

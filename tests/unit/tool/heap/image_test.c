@@ -38,7 +38,7 @@ static bool open_it(size_t size) {
 static bool read_blocks(size_t cell_count) {
     struct cairn_header header;
     assert_true(core_find_recording(&core, &header));
-    return core_read_blocks(&core, &header, cell_count, &blocks, &error);
+    return core_read_blocks(&core, &header, cell_count, NULL, &blocks, &error);
 }
 
 static int setup(void **state) {
@@ -204,7 +204,7 @@ static void test_order(void **state) {
     core.segments.count = 1;
     const struct cairn_header header = {
         .machine = EM_X86_64, .slot_bytes = sizeof(uint64_t), .live_map = MADE_AT};
-    assert_true(core_read_blocks(&core, &header, cell_large + 1, &blocks, &error));
+    assert_true(core_read_blocks(&core, &header, cell_large + 1, NULL, &blocks, &error));
     assert_int_equal(blocks.rejected_count + blocks.missing_leaves, 0);
     struct core_block_cursor cursor = {.blocks = &blocks};
     struct core_block block;
