@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import cairn_test as t
+import leak_judge
 
 REGISTRIES, COUNT = 3, 20
 # the list's, deque's, optional's and variant's items lie in other blocks
@@ -37,8 +38,20 @@ def check_ways(what, known, blocks):
 
 def check_of_threads(what, blocks):
     """libc's own thread-local variables are not where the program's are."""
-    ways = [lines["path"] for _, lines in blocks.values() if "(of thread" in lines.get("path", "")]
-    t.check(ways and all(way.startswith("of_thread") for way in ways), f"{what}: of threads: {ways[:5]}")
+    ways = [lines["path"].split("  (")[0] for _, lines in blocks.values() if "(of thread" in lines.get("path", "")]
+    t.check({"of_thread", "of_thread->text"} <= set(ways), f"{what}: of threads: {ways}")
+    t.check(all(way.startswith(("of_thread", "tcache")) for way in ways), f"{what}: of threads: {ways}")
+
+
+def check_of_library():
+    """A variable of each thread that a library has, which was loaded when threads ran already."""
+    with t.Process(t.program("lost_kinds", leak_judge.LOADED_THREAD_LOCAL, "wait"), stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, env=t.environment()) as process:
+        t.check_equal("of a library: begins", process.stdout.readline(), b"ready\n")
+        ways = [lines.get("path", "") for _, lines in explained(str(process.pid)).values()]
+        t.check(f"lost_of_thread  (of thread {process.pid})" in ways, f"of a library: {ways}")
+        process.stdin.close()
+        process.wait()
 
 
 def check_types(what, subject):
@@ -125,6 +138,7 @@ def check_refused():
 
 look("plain", [PROGRAM], False)
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", PROGRAM], True)
+check_of_library()
 check_stripped()
 check_refused()
 t.finish()
