@@ -65,7 +65,10 @@ def check(what, found, is_recorded):
     stack = next(name for name in roots if name.startswith("stack and registers of thread"))
     t.check_equal(f"{what}: the stack's", roots[stack]["retained_bytes"], ITEM + chunk(LOCAL))
     local = next(name for name in roots if name.startswith("thread-local data of thread"))
-    t.check_equal(f"{what}: a thread's", [row["own_bytes"] for row in below(found, local)][0], chunk(THREAD_LOCAL))
+    rows = below(found, local)
+    t.check_equal(f"{what}: a thread's", [(row["name"], row["kind"], row["depth"]) for row in rows][0],
+                  ("thread_local_text", "root", 1))
+    t.check_equal(f"{what}: a thread's", rows[1]["own_bytes"], chunk(THREAD_LOCAL))
     t.check_equal(f"{what}: all", sum(row["retained_bytes"] for row in found["owners"] if row["depth"] == 0),
                   found["bytes"])
 

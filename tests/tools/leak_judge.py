@@ -13,6 +13,7 @@ import cairn_test as t
 
 WRITTEN, KINDS, GRAPHS = 19, 44, 26  # cases of lost.c and lost_kinds.cc; random graphs of lost.c
 NOTHING = 15  # of lost.c: loses nothing
+LOADED_THREAD_LOCAL = 27  # of lost_kinds.cc
 RINGS = {("lost_kinds", case): count for case, count in
          {0: 1, 1: 1, 3: 1, 6: 1, 32: 3, 33: 1, 35: 1, 36: 1, 38: 1}.items()}
 HEAD = re.compile(r"(Direct|Indirect) leak of \d+ byte\(s\) in \d+ object\(s\)")

@@ -180,7 +180,7 @@ static void print_typed(struct core_subject *subject, const struct core_member *
     if (!typed_path(subject->typed, member->address, LAYOUT_EXACT, text, sizeof text)) return;
     char safe[sizeof text];
     text_escape(safe, sizeof safe, text);
-    printf("gdb: p %s\n", safe);
+    printf("gdb: %s\n", safe);
 }
 
 // Who refers to a leaked block: others that are leaked.

@@ -7,6 +7,7 @@
 #ifndef TOOL_HEAP_FRAMES_H
 #define TOOL_HEAP_FRAMES_H
 
+#include "tool/heap/thread_locals.h"
 #include "tool/heap/types.h"
 #include "tool/types/type.h"
 
@@ -14,8 +15,7 @@
 struct typed_module {
     uint64_t bias;
     struct types *types;
-    uint64_t tls_offset;  // of its thread-local data from the thread's pointer
-    bool has_tls;
+    struct thread_locals locals;
 };
 
 struct thread_frame {

@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/heap/frames.h"
 #include "tool/heap/roots.h"
+#include "tool/heap/thread_locals.h"
 #include "tool/model/index_table.h"
 
 enum { NAME_BYTES = OWNER_NAME_BYTES / 2 };
@@ -22,6 +23,12 @@ struct stack_frame {
     uint32_t root;
 };
 
+// A module with thread-local data.
+struct local_module {
+    struct thread_locals locals;
+    struct located files;  // not its own
+};
+
 struct finding {
     struct owner_roots *roots;
     struct core_graph *graph;
@@ -29,7 +36,8 @@ struct finding {
     struct core_types *types;
     struct index_table names;          // of roots
     ARRAY(struct stack_frame) frames;  // by thread, ascending
-    uint64_t thread_local_bytes;       // of all modules, below a thread's pointer
+    ARRAY(struct local_module) modules;
+    uint64_t thread_local_bytes;  // of all modules, below a thread's pointer
     bool is_failed;
 };
 
@@ -139,14 +147,25 @@ static uint32_t root_on_stack(struct finding *finding, const struct core_thread 
 
 static bool add_thread_local(void *context, const struct elf_module *module) {
     struct finding *finding = context;
-    Elf *elf = module->files.module.elf;
-    GElf_Phdr segment;
-    size_t count = 0;
-    if (!elf || elf_getphdrnum(elf, &count) < 0) return true;
-    for (size_t i = 0; i < count; i++)
-        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_TLS)
-            finding->thread_local_bytes += segment.p_memsz + segment.p_align;
-    return true;
+    const struct thread_locals locals = thread_locals_of(finding->reach->core, module);
+    finding->thread_local_bytes += locals.bytes + locals.align;
+    struct local_module *slot = locals.kind ? array_push(&finding->modules) : NULL;
+    if (slot) *slot = (struct local_module){locals, module->files};
+    return slot || !locals.kind;
+}
+
+// The variable of a module that lies at an address of a thread's local data. Data that the dynamic
+// linker gives to a thread when it is first used lies in blocks: they are no roots.
+static bool name_thread_local(const struct finding *finding, const struct core_thread *thread,
+                              uint64_t address, char *name, size_t size) {
+    for (size_t i = 0; i < finding->modules.count; i++) {
+        const struct local_module *module = &finding->modules.items[i];
+        uint64_t start;
+        if (thread_locals_start(finding->reach->core, &module->locals, thread, &start) &&
+            address - start < module->locals.bytes)
+            return thread_locals_name(&module->files, address - start, name, size);
+    }
+    return false;
 }
 
 // x86-64: thread-local data of modules that were there at the start lies below the thread's
@@ -179,15 +198,26 @@ static bool name_variable(struct finding *finding, const struct core_root *root,
     return true;
 }
 
+// A variable, below all that is the thread's own.
+static uint32_t root_thread_local(struct finding *finding, const struct core_thread *thread,
+                                  uint64_t address) {
+    char name[OWNER_NAME_BYTES];
+    const struct owner_root all = {
+        .name = "", .kind = OWNER_THREAD_LOCAL, .tid = thread->tid, .above = OWNER_EVERYTHING};
+    const struct owner_root variable = {.name = name,
+                                        .kind = OWNER_VARIABLE,
+                                        .tid = thread->tid,
+                                        .above = root_like(finding, &all)};
+    bool has_name = variable.above != UINT32_MAX &&
+                    name_thread_local(finding, thread, address, name, sizeof name);
+    return has_name ? root_like(finding, &variable) : variable.above;
+}
+
 static uint32_t root_at(struct finding *finding, uint64_t address) {
     char name[OWNER_NAME_BYTES];
     struct owner_root memory = {.name = name, .above = OWNER_EVERYTHING};
     const struct core_thread *thread = thread_with(finding, address);
-    if (thread) {
-        memory = (struct owner_root){
-            .name = "", .kind = OWNER_THREAD_LOCAL, .tid = thread->tid, .above = OWNER_EVERYTHING};
-        return root_like(finding, &memory);
-    }
+    if (thread) return root_thread_local(finding, thread, address);
     const struct core_root root = core_root_of(finding->reach->core, address);
     if (root.thread) return root_on_stack(finding, root.thread, address);
     bool is_allocators = root.file ? core_file_is_allocator(root.file) : true;
@@ -254,6 +284,7 @@ bool owner_roots_find(struct core_reach *reach, struct core_types *types, struct
                  find_frames(&finding) && find_edges(&finding);
     roots->leaked = is_ok ? root_like(&finding, &lost) : UINT32_MAX;
     array_free(&finding.frames);
+    array_free(&finding.modules);
     index_table_free(&finding.names);
     return roots->leaked != UINT32_MAX;
 }

@@ -15,6 +15,7 @@ enum owner_root_kind {
     OWNER_THREAD,        // what a thread has in use: its stack and registers
     OWNER_FRAME,         // of that: a function's frames, or the registers
     OWNER_THREAD_LOCAL,  // its own data
+    OWNER_VARIABLE,      // of that: a variable
 };
 
 // What a root of one rank leads to is not those' of later ones.

@@ -40,7 +40,7 @@ const char *typed_name(struct typed *typed, uint64_t address, uint64_t size);
 void typed_write_name(const struct type *type, char *text, size_t size);
 
 // The way to the block in use that the address lies in; false: none is known. Safe to print, but
-// for LAYOUT_EXACT, which there is for C and C++ alone.
+// for LAYOUT_EXACT: a command of gdb that prints the address of the block's start.
 bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, char *text,
                 size_t size);
 

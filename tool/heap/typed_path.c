@@ -75,12 +75,12 @@ static void add(struct step *step, const char *more) {
     snprintf(step->text + length, EXPRESSION_BYTES - length, "%s", more);
 }
 
-// The pointer's expression as one to the type that its block has; to bytes, if that is a library's.
+// The pointer's expression as one to the type that its block has; to bytes, if that has no name.
 static void cast(struct step *step, const struct type *type, uint64_t start, uint64_t offset) {
     char before[EXPRESSION_BYTES], name[EXPRESSION_BYTES / 4];
     uint64_t back = step->value - start - offset;
-    bool is_library = layout_is_library(type);
-    if (type == step->pointer.declared && !back && !is_library) return;
+    bool is_unnamed = layout_is_unnamed(type);
+    if (type == step->pointer.declared && !back && !is_unnamed) return;
     memcpy(before, step->text, sizeof before);
     layout_write_exact(type, name, sizeof name);
     if (back)
@@ -94,9 +94,9 @@ static void cast(struct step *step, const struct type *type, uint64_t start, uin
 static void lead_to(struct step *step, const struct type *type, uint64_t start, uint64_t index) {
     char text[32];
     if (step->words == LAYOUT_EXACT) {
-        bool is_library = layout_is_library(type);
-        cast(step, type, start, is_library ? index * type->bytes : 0);
-        if (is_library) index = 0;
+        bool is_unnamed = layout_is_unnamed(type);
+        cast(step, type, start, is_unnamed ? index * type->bytes : 0);
+        if (is_unnamed) index = 0;
     }
     bool is_node = step->words == LAYOUT_SHORT && layout_is_node(type);
     size_t length = strlen(step->text);
@@ -108,7 +108,7 @@ static void lead_to(struct step *step, const struct type *type, uint64_t start, 
     bool is_struct = type->kind == TYPE_STRUCT || type->kind == TYPE_UNION;
     bool is_counted = step->words == LAYOUT_SHORT && is_numbered(step->pointer.holder);
     snprintf(text, sizeof text, "[%" PRIu64 "]", index);
-    bool is_bytes = step->words == LAYOUT_EXACT && layout_is_library(type);
+    bool is_bytes = step->words == LAYOUT_EXACT && layout_is_unnamed(type);
     add(step, index || !is_struct || is_counted || is_bytes ? text : "->");
 }
 
@@ -151,10 +151,12 @@ static bool step_from_block(struct step *step, uint32_t number) {
     return false;
 }
 
+// Names of Rust are not those of the language that the expression is in.
 static void name_root(const struct typed_root *root, struct step *step) {
     char safe[EXPRESSION_BYTES / 2];
     if (step->words == LAYOUT_EXACT) {
-        snprintf(step->text, EXPRESSION_BYTES, "%s", root->name);
+        const char *quote = root->type->is_rust && strstr(root->name, "::") ? "'" : "";
+        snprintf(step->text, EXPRESSION_BYTES, "%s%.2900s%s", quote, root->name, quote);
         return;
     }
     char *clean = name_clean_cxx(root->name);
@@ -222,7 +224,7 @@ static bool write_way(struct step *step, const uint32_t *way, size_t count, uint
     struct repeat repeat = {.count = 0};
     uint64_t size;
     const uint8_t *bytes = typed_root_bytes(typed, root, &size);
-    bool is_ok = bytes && !(step->words == LAYOUT_EXACT && root->type->is_rust);
+    bool is_ok = bytes;
     name_root(root, step);
     for (size_t i = count; i-- && is_ok;) {
         size_t length = strlen(step->text);
@@ -250,6 +252,26 @@ static bool write_path(struct step *step, uint32_t number, uint32_t *root) {
     return is_ok;
 }
 
+// The last pointer may lead into its block: the expression of its start, or how far inside.
+static void say_start(struct step *step, char *text, size_t size) {
+    char before[EXPRESSION_BYTES];
+    const struct block_map *map = &step->typed->reach->map;
+    bool is_exact = step->words == LAYOUT_EXACT;
+    uint64_t inside = step->value - block_map_address(map, step->target);
+    if (!is_exact && inside) inside -= step->pointer.back;
+    if (!inside) return;
+    snprintf(before, sizeof before, "%s", text);
+    snprintf(text, size,
+             is_exact ? "(char *)%.2900s - %" PRIu64 : "%.2900s  (leads %" PRIu64 " bytes into it)",
+             before, inside);
+}
+
+// The command of gdb for an expression; that of a Rust program is in C all the same.
+static void make_command(const struct typed_root *root, const char *expression, char *text,
+                         size_t size) {
+    snprintf(text, size, "%sp %s", root->type->is_rust ? "with language c -- " : "", expression);
+}
+
 bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, char *text,
                 size_t size) {
     char expression[EXPRESSION_BYTES];
@@ -260,7 +282,12 @@ bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, 
         !write_path(&step, core_graph_number(&typed->graph, place), &root))
         return false;
     join(expression);
-    if (words == LAYOUT_SHORT) name_place(&typed->roots.items[root], expression, sizeof expression);
+    say_start(&step, expression, sizeof expression);
+    if (words == LAYOUT_EXACT) {
+        make_command(&typed->roots.items[root], expression, text, size);
+        return true;
+    }
+    name_place(&typed->roots.items[root], expression, sizeof expression);
     snprintf(text, size, "%s", expression);
     return true;
 }

@@ -11,43 +11,6 @@ static bool is_known_module(const struct typed *typed, const struct elf_module *
     return false;
 }
 
-// A program, not a library: libraries may be started too, as libc is.
-static bool is_program(Elf *elf) {
-    GElf_Ehdr header;
-    GElf_Shdr section;
-    GElf_Dyn entry;
-    if (!gelf_getehdr(elf, &header)) return false;
-    if (header.e_type == ET_EXEC) return true;
-    for (Elf_Scn *at = NULL; (at = elf_nextscn(elf, at));) {
-        Elf_Data *data = gelf_getshdr(at, &section) && section.sh_type == SHT_DYNAMIC
-                             ? elf_getdata(at, NULL)
-                             : NULL;
-        for (int i = 0; data && gelf_getdyn(data, i, &entry); i++)
-            if (entry.d_tag == DT_FLAGS_1) return entry.d_un.d_val & DF_1_PIE;
-    }
-    return false;
-}
-
-// The offset of a program's thread-local data from the thread's pointer ("ELF Handling For
-// Thread-Local Storage", 3.4.2 and 3.4.6: variant II and, on aarch64, I). Of libraries it is in
-// memory that only the dynamic linker knows.
-static void find_tls(const struct core_image *core, const struct elf_module *module,
-                     struct typed_module *found) {
-    enum { HEAD_BYTES = 16 };  // of the thread's own area on aarch64
-    GElf_Phdr segment;
-    size_t count = 0;
-    Elf *elf = module->files.module.elf;
-    if (!elf || elf_getphdrnum(elf, &count) < 0 || !is_program(elf)) return;
-    for (size_t i = 0; i < count; i++) {
-        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_TLS) continue;
-        uint64_t align = segment.p_align ? segment.p_align : 1;
-        uint64_t before = core->machine == EM_AARCH64 ? HEAD_BYTES : segment.p_memsz;
-        before = (before + align - 1) / align * align;
-        found->tls_offset = core->machine == EM_AARCH64 ? before : -before;
-        found->has_tls = true;
-    }
-}
-
 static bool open_module(void *context, const struct elf_module *module) {
     struct typed *typed = context;
     if (is_known_module(typed, module)) return true;
@@ -57,8 +20,8 @@ static bool open_module(void *context, const struct elf_module *module) {
         types_close(types);
         return true;
     }
-    *slot = (struct typed_module){.bias = module->bias, .types = types};
-    find_tls(typed->core, module, slot);
+    *slot = (struct typed_module){
+        .bias = module->bias, .types = types, .locals = thread_locals_of(typed->core, module)};
     return true;
 }
 
@@ -90,10 +53,11 @@ static bool note_variable(void *context, const struct type_variable *variable) {
         root.address = module->bias + variable->place;
         return add_root(typed, &root);
     }
-    for (size_t i = 0; i < typed->core->threads.count && module->has_tls; i++) {
-        uint64_t pointer = typed->core->threads.items[i].pointer;
-        if (!pointer) continue;
-        root.address = pointer + module->tls_offset + variable->place;
+    for (size_t i = 0; i < typed->core->threads.count; i++) {
+        if (!thread_locals_start(typed->core, &module->locals, &typed->core->threads.items[i],
+                                 &root.address))
+            continue;
+        root.address += variable->place;
         root.thread = &typed->core->threads.items[i];
         if (!add_root(typed, &root)) return false;
     }

@@ -13,7 +13,6 @@
 
 struct subject {
     char path[PATH_MAX];  // of the recording, or of a run's directory
-    char log[PATH_MAX];   // the event log, if one was named, else ""
     char name[PATH_MAX];  // how a user would write it: the path, a pid, a core
     char log[PATH_MAX];   // of the event log that was named, which is the recording's; "": none was
     bool is_run;          // several processes: see tool/model/run.h

@@ -162,7 +162,51 @@ bool type_index_settle(struct type_index *index) {
     return is_ok;
 }
 
+// --- units by address
+
+static int by_start(const void *a, const void *b) {
+    const struct unit_range *one = a, *other = b;
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+static void read_ranges(struct type_index *index, Dwarf *dwarf) {
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die, split;
+    uint8_t kind;
+    index->has_ranges = true;
+    while (!dwarf_get_units(dwarf, unit, &unit, NULL, &kind, &die, &split)) {
+        bool is_split = kind == DW_UT_skeleton && split.addr;
+        Dwarf_Addr base, start, end;
+        ptrdiff_t at = 0;
+        while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0) {
+            struct unit_range *range = start < end ? array_push(&index->ranges) : NULL;
+            if (range) *range = (struct unit_range){start, end, is_split ? split : die};
+        }
+    }
+    if (index->ranges.items)
+        qsort(index->ranges.items, index->ranges.count, sizeof *index->ranges.items, by_start);
+}
+
+bool type_index_unit_at(struct type_index *index, Dwarf *dwarf, uint64_t pc, Dwarf_Die *unit) {
+    if (dwarf_addrdie(dwarf, pc, unit) && dwarf_haspc(unit, pc) == 1) return true;
+    if (!index->has_ranges) read_ranges(index, dwarf);
+    if (!index->ranges.items) return false;
+    size_t low = 0, high = index->ranges.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->ranges.items[middle].start <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct unit_range *range = low ? &index->ranges.items[low - 1] : NULL;
+    if (!range || pc >= range->end) return false;
+    *unit = range->unit;
+    return true;
+}
+
 void type_index_free(struct type_index *index) {
+    array_free(&index->ranges);
     array_free(&index->names);
     array_free(&index->dies);
     array_free(&index->variables);

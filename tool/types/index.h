@@ -28,18 +28,30 @@ struct variable_die {
     uint32_t scope;
 };
 
+// Code of a unit.
+struct unit_range {
+    uint64_t start, end;
+    Dwarf_Die unit;
+};
+
 struct type_index {
     ARRAY(struct scope_name) names;
     ARRAY(struct named_die) dies;  // ascending by the address of their DIEs, once they are settled
     ARRAY(struct variable_die) variables;
-    struct index_table definitions;  // of `dies`, by hash
-    bool is_failed;                  // no memory
+    struct index_table definitions;   // of `dies`, by hash
+    ARRAY(struct unit_range) ranges;  // ascending by start, once one was asked for
+    bool has_ranges;
+    bool is_failed;  // no memory
 };
 
 // Adds the units of a file. To be settled when all are there.
 void type_index_add(struct type_index *index, Dwarf *dwarf);
 bool type_index_settle(struct type_index *index);  // false without memory
 void type_index_free(struct type_index *index);
+
+// The unit whose code an address is in. By .debug_aranges, or, since clang and rustc write none for
+// what they compile, by the units' own ranges.
+bool type_index_unit_at(struct type_index *index, Dwarf *dwarf, uint64_t pc, Dwarf_Die *unit);
 
 // Writes "a::b" for a name in a scope; false: it is too long.
 bool type_index_qualify(const struct type_index *index, uint32_t scope, const char *name,

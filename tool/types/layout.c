@@ -153,16 +153,20 @@ bool layout_is_library(const struct type *type) {
     return type->role && role_of(type)->is_library;
 }
 
+bool layout_is_unnamed(const struct type *type) {
+    return layout_is_library(type) || type->is_rust;
+}
+
 void layout_write_exact(const struct type *type, char *text, size_t size) {
     if (type->kind == TYPE_POINTER) {
         const struct type *target = type_target(type);
-        bool is_named = target->kind != TYPE_NONE && !layout_is_library(target);
+        bool is_named = target->kind != TYPE_NONE && !layout_is_unnamed(target);
         if (is_named)
             layout_write_exact(target, text, size);
         else
             snprintf(text, size, "void");
         snprintf(text + strlen(text), size - strlen(text), " *");
-    } else if (type->kind == TYPE_NONE || type->kind == TYPE_ARRAY || layout_is_library(type) ||
+    } else if (type->kind == TYPE_NONE || type->kind == TYPE_ARRAY || layout_is_unnamed(type) ||
                !*type->name) {
         snprintf(text, size, "char");
     } else {
@@ -181,7 +185,7 @@ static void say_inside(struct layout *layout, const struct type *type, uint64_t 
 
 // An object of a library begins, or one of the program inside of one.
 static void say_struct(struct layout *layout, const struct type *type, uint64_t offset) {
-    if (layout->words != LAYOUT_EXACT || role_of(type)->is_library == layout->has_base) return;
+    if (layout->words != LAYOUT_EXACT || layout_is_unnamed(type) == layout->has_base) return;
     if (layout->has_base) {
         say_inside(layout, type, offset);
     } else {

@@ -63,8 +63,12 @@ bool layout_is_of_template(const struct type *type, const char *begin);
 // Whether it is of a language's library.
 bool layout_is_library(const struct type *type);
 
-// Writes the name of a type as debuggers know it; of a library's, whose names they do not take:
-// "char", behind a pointer "void".
+// Whether expressions do without its name and its members' names: of a library, which debuggers do
+// not take, or Rust's, which they do not take where pointers are moved.
+bool layout_is_unnamed(const struct type *type);
+
+// Writes the name of a type as debuggers know it; of an unnamed one "char", behind a pointer
+// "void".
 void layout_write_exact(const struct type *type, char *text, size_t size);
 
 // Whether it is a node of one of libstdc++'s containers.

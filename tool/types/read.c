@@ -18,6 +18,7 @@ enum {
     FIELDS_MAX = 1 << 16,  // of one struct
     DIMENSIONS_MAX = 8,    // of one array
     FUNCTIONS_MAX = 32,    // inlined into each other, with their blocks
+    SCOPES_MAX = 64,       // in each other
 };
 
 struct type_source {
@@ -450,14 +451,33 @@ static bool see_locals(struct types *types, Dwarf_Die *scope, struct type_local 
     return true;
 }
 
+// The innermost function or block that an address lies in. dwarf_getscopes does not look into
+// namespaces, which functions of Rust are in.
+static bool find_scope(Dwarf_Die *parent, uint64_t pc, int depth, Dwarf_Die *found) {
+    Dwarf_Die die, inside;
+    if (depth == SCOPES_MAX || dwarf_child(parent, &die)) return false;
+    do {
+        int tag = dwarf_tag(&die);
+        bool is_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+                       tag == DW_TAG_lexical_block;
+        bool is_around = tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+                         tag == DW_TAG_class_type || tag == DW_TAG_enumeration_type;
+        if (is_around && find_scope(&die, pc, depth + 1, found)) return true;
+        if (!is_code || dwarf_haspc(&die, pc) != 1) continue;
+        inside = die;
+        *found = die;
+        find_scope(&inside, pc, depth + 1, found);
+        return true;
+    } while (!dwarf_siblingof(&die, &die));
+    return false;
+}
+
 void types_each_local(struct types *types, uint64_t pc,
                       bool (*see)(void *context, const struct type_local *local), void *context) {
-    Dwarf_Die unit, *found = NULL, *scopes = NULL;
-    if (!dwarf_addrdie(types->debug.dwarf, pc, &unit)) return;
+    Dwarf_Die unit, found, *scopes = NULL;
+    if (!type_index_unit_at(&types->names, types->debug.dwarf, pc, &unit)) return;
     // around an inlined function these are what its definition is in, not what it is inlined into
-    int count = dwarf_getscopes(&unit, pc, &found);
-    if (count > 0) count = dwarf_getscopes_die(&found[0], &scopes);
-    free(found);
+    int count = find_scope(&unit, pc, 0, &found) ? dwarf_getscopes_die(&found, &scopes) : 0;
     struct type_local local = {0};
     for (int i = 0; i < count; i++)
         if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram && !local.frame_base)
