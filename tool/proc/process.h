@@ -91,7 +91,9 @@ bool process_list_threads(struct process_list *list, pid_t pid);
 pid_t process_list_next(struct process_list *list);  // 0: the end
 void process_list_close(struct process_list *list);
 
-// Whether a living process has this text ("NAME=VALUE") in its environment.
-bool process_any_with_variable(const char *variable);
+// Whether a living process has this text ("NAME=VALUE") in its environment. `after`: only processes
+// whose numbers were given after that one, not so long ago that all numbers may have been used up
+// since; 0: all.
+bool process_any_with_variable(const char *variable, pid_t after);
 
 #endif
