@@ -192,11 +192,17 @@ struct cell_values stack_values(const struct stack *stack) {
 // From the outermost frame inwards in one pass, since parents come first.
 uint64_t *profile_node_ids(const struct profile *profile) {
     const struct tree_node *nodes = profile->tree.nodes.items;
-    size_t count = profile->tree.nodes.count;
+    size_t count = profile->tree.nodes.count, place_count = profile->places.list.count;
     uint64_t *ids = calloc(count, sizeof *ids);
-    for (size_t i = 1; ids && i < count; i++)
-        ids[i] = hash_mix(ids[nodes[i].parent], place_identity(&profile->places, nodes[i].place));
-    return ids;
+    uint64_t *of_places = calloc(place_count + 1, sizeof *of_places);
+    for (size_t i = 0; of_places && i < place_count; i++)
+        of_places[i] = place_identity(&profile->places, (uint32_t)i);
+    for (size_t i = 1; ids && of_places && i < count; i++)
+        ids[i] = hash_mix(ids[nodes[i].parent], of_places[nodes[i].place]);
+    if (!of_places) free(ids);
+    bool has_memory = of_places != NULL;
+    free(of_places);
+    return has_memory ? ids : NULL;
 }
 
 bool profile_is_exact(const struct profile *profile) {

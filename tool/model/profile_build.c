@@ -213,15 +213,22 @@ static bool merge_cells(struct builder *builder) {
     return true;
 }
 
+static bool has_cuts(const struct places *places) {
+    for (size_t i = 0; i < places->list.count; i++)
+        if (places->list.items[i].cut) return true;
+    return false;
+}
+
 // Ids and cuts.
 static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
     const struct tree_node *nodes = profile->tree.nodes.items;
     uint64_t *ids = profile_node_ids(profile);
+    bool are_cut = has_cuts(&profile->places);
     if (!ids) return false;
     for (size_t i = 0; i < stack_count; i++) {
         struct stack *stack = &stacks[i];
         stack->id = ids[stack->node];
-        if (stack->node == TREE_ROOT) continue;
+        if (stack->node == TREE_ROOT || !are_cut) continue;
         uint32_t outermost = tree_ancestor(&profile->tree, stack->node, 1);
         stack->cut = profile->places.list.items[nodes[outermost].place].cut;
     }

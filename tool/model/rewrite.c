@@ -112,14 +112,13 @@ static bool replace(struct rewriting *work, const char *path, struct error *erro
 
 bool recording_set_section(const char *path, enum cairn_section_kind kind, uint32_t entry_bytes,
                            const void *bytes, size_t size, struct error *error) {
-    struct recording recording;
-    // the reader knows what a recording is
-    if (!recording_open(path, &recording, error)) return false;
-    recording_close(&recording);
+    struct recording recording = {0};
     struct rewriting work = {.bytes = bytes, .size = size};
     if (!source_open(path, &work.source, error)) return error_wrap(error, "%s", path);
+    // the reader knows what a recording is
+    bool is_done = recording_load_header(&recording, &work.source, error);
     size_t got = source_read(&work.source, 0, &work.header, sizeof work.header);
-    bool is_done = got == sizeof work.header || error_set(error, "is cut off");
+    is_done = is_done && (got == sizeof work.header || error_set(error, "is cut off"));
     is_done = is_done && exchange(&work, kind, entry_bytes, error) && replace(&work, path, error);
     source_close(&work.source);
     return is_done || error_wrap(error, "%s", path);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,27 +107,74 @@ bool source_load(const struct source *source, uint64_t offset, size_t size, cons
 // On recordings of a million stacks the next levels take half as long again for 4 % less.
 enum { LEVEL = 1 };
 
+// Blocks are compressed, and uncompressed, each for itself: by as many threads as there are
+// processors. A thread is made for one block, which takes it a hundred times as long as being made.
+enum { LANES_MOST = 4 };
+
+static unsigned count_lanes(size_t bytes) {
+    size_t blocks = bytes / CAIRN_PACKED_BLOCK_BYTES;
+    long processors = blocks > 1 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    if (processors > LANES_MOST) processors = LANES_MOST;
+    return processors < 1 ? 1 : (unsigned)processors;
+}
+
+// One after the other where no more threads can be had; the first by the caller.
+static void run_lanes(void *(*work)(void *lane), void *lanes, size_t lane_bytes, unsigned count) {
+    pthread_t threads[LANES_MOST];
+    unsigned started = 1;
+    char *lane = lanes;
+    while (started < count &&
+           !pthread_create(&threads[started], NULL, work, lane + started * lane_bytes))
+        started++;
+    if (count) work(lane);
+    for (unsigned i = started; i < count; i++) work(lane + i * lane_bytes);
+    for (unsigned i = 1; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+// A block on its way into the file.
+struct packing {
+    ZSTD_CCtx *context;
+    const uint8_t *bytes;
+    size_t size, entry_bytes;
+    struct cairn_packed_block head;
+    uint8_t *turned;  // room for a block
+    uint8_t *block;   // room for one with its head
+    uint8_t *room;    // both
+};
+
 struct packer {
     int file;
     uint64_t at;
-    ZSTD_CCtx *context;
-    uint8_t turned[CAIRN_PACKED_BLOCK_BYTES];
-    uint8_t block[sizeof(struct cairn_packed_block) + CAIRN_PACKED_BLOCK_BYTES];
+    struct packing lanes[LANES_MOST];  // made when they are needed
 };
+
+static bool packing_make(struct packing *packing) {
+    const size_t head_bytes = sizeof(struct cairn_packed_block);
+    if (packing->context) return true;
+    // a small recording touches little of it
+    packing->room = malloc(2 * (size_t)CAIRN_PACKED_BLOCK_BYTES + head_bytes);
+    if (!packing->room) return false;
+    packing->turned = packing->room;
+    packing->block = packing->room + CAIRN_PACKED_BLOCK_BYTES;
+    packing->context = ZSTD_createCCtx();
+    return packing->context != NULL;
+}
 
 struct packer *packer_new(int file, uint64_t at) {
     struct packer *packer = calloc(1, sizeof *packer);
     if (!packer) return NULL;
     packer->file = file;
     packer->at = at;
-    packer->context = ZSTD_createCCtx();
-    if (packer->context) return packer;
-    free(packer);
+    if (packing_make(&packer->lanes[0])) return packer;
+    packer_free(packer);
     return NULL;
 }
 
 void packer_free(struct packer *packer) {
-    if (packer) ZSTD_freeCCtx(packer->context);
+    for (unsigned i = 0; packer && i < LANES_MOST; i++) {
+        ZSTD_freeCCtx(packer->lanes[i].context);
+        free(packer->lanes[i].room);
+    }
     free(packer);
 }
 
@@ -164,37 +212,52 @@ static void turn_back(const uint8_t *bytes, size_t size, size_t entry_bytes, uin
         for (size_t i = 0; i < count; i++) out[i * entry_bytes + byte] = *bytes++;
 }
 
-// Returns the bytes it takes at `out`, at most `size`.
-static size_t compress(struct packer *packer, const uint8_t *bytes, size_t size, size_t entry_bytes,
-                       uint8_t *out) {
-    const uint8_t *from = bytes;
-    if (is_zero(bytes, size)) return 0;
-    if (is_turned(size, entry_bytes)) {
-        turn(bytes, size, entry_bytes, packer->turned);
-        from = packer->turned;
+// Returns the bytes it takes behind the block's head.
+static size_t compress(const struct packing *packing) {
+    const uint8_t *from = packing->bytes;
+    uint8_t *out = packing->block + sizeof packing->head;
+    size_t size = packing->size;
+    if (is_zero(from, size)) return 0;
+    if (is_turned(size, packing->entry_bytes)) {
+        turn(from, size, packing->entry_bytes, packing->turned);
+        from = packing->turned;
     }
-    size_t stored = ZSTD_compressCCtx(packer->context, out, size - 1, from, size, LEVEL);
+    size_t stored = ZSTD_compressCCtx(packing->context, out, size - 1, from, size, LEVEL);
     if (!ZSTD_isError(stored)) return stored;
-    memcpy(out, bytes, size);  // it does not get smaller
+    memcpy(out, packing->bytes, size);  // it does not get smaller
     return size;
 }
 
-static bool add_block(struct packer *packer, const uint8_t *bytes, size_t size,
-                      size_t entry_bytes) {
-    struct cairn_packed_block head = {.plain_bytes = (uint32_t)size};
-    size_t stored = compress(packer, bytes, size, entry_bytes, packer->block + sizeof head);
-    head.stored_bytes = (uint32_t)stored;
-    memcpy(packer->block, &head, sizeof head);
-    return append(packer, packer->block, sizeof head + stored);
+static void *pack_block(void *lane) {
+    struct packing *packing = lane;
+    packing->head = (struct cairn_packed_block){.plain_bytes = (uint32_t)packing->size};
+    packing->head.stored_bytes = (uint32_t)compress(packing);
+    memcpy(packing->block, &packing->head, sizeof packing->head);
+    return NULL;
 }
 
 static bool add_blocks(struct packer *packer, const uint8_t *bytes, size_t size,
                        size_t entry_bytes) {
     size_t step = CAIRN_PACKED_BLOCK_BYTES;
     if (entry_bytes && entry_bytes < step) step = step / entry_bytes * entry_bytes;
-    for (size_t at = 0; at < size; at += step) {
-        size_t left = size - at;
-        if (!add_block(packer, bytes + at, left < step ? left : step, entry_bytes)) return false;
+    unsigned lanes = 1, wanted = count_lanes(size);
+    while (lanes < wanted && packing_make(&packer->lanes[lanes])) lanes++;
+    for (size_t at = 0; at < size;) {
+        unsigned used = 0;
+        for (; used < lanes && at < size; used++) {
+            struct packing *packing = &packer->lanes[used];
+            size_t left = size - at;
+            packing->bytes = bytes + at;
+            packing->size = left < step ? left : step;
+            packing->entry_bytes = entry_bytes;
+            at += packing->size;
+        }
+        run_lanes(pack_block, packer->lanes, sizeof packer->lanes[0], used);
+        for (unsigned i = 0; i < used; i++) {
+            const struct packing *packing = &packer->lanes[i];
+            if (!append(packer, packing->block, sizeof packing->head + packing->head.stored_bytes))
+                return false;
+        }
     }
     return true;
 }
@@ -221,18 +284,35 @@ bool packer_copy(struct packer *packer, struct cairn_section *section, const uin
     return finish(packer, section, append(packer, stored, size), error);
 }
 
-static bool unpack_block(ZSTD_DCtx *context, const struct cairn_packed_block *block,
-                         const uint8_t *stored, size_t entry_bytes, uint8_t *turned, uint8_t *out) {
-    const size_t size = block->plain_bytes;
-    if (!block->stored_bytes) return true;
-    if (block->stored_bytes == size) {
-        memcpy(out, stored, size);
+// A block on its way out of the file.
+struct unpacking {
+    ZSTD_DCtx *context;
+    struct cairn_packed_block block;
+    const uint8_t *stored;
+    size_t entry_bytes;
+    uint8_t *turned, *out;
+    bool is_given;
+};
+
+static bool unpack_block(const struct unpacking *unpacking) {
+    const size_t size = unpacking->block.plain_bytes, stored = unpacking->block.stored_bytes;
+    if (!stored) return true;
+    if (stored == size) {
+        memcpy(unpacking->out, unpacking->stored, size);
         return true;
     }
-    uint8_t *to = is_turned(size, entry_bytes) ? turned : out;
-    if (ZSTD_decompressDCtx(context, to, size, stored, block->stored_bytes) != size) return false;
-    if (to == turned) turn_back(turned, size, entry_bytes, out);
+    bool is_to_turn = is_turned(size, unpacking->entry_bytes);
+    uint8_t *to = is_to_turn ? unpacking->turned : unpacking->out;
+    if (ZSTD_decompressDCtx(unpacking->context, to, size, unpacking->stored, stored) != size)
+        return false;
+    if (is_to_turn) turn_back(to, size, unpacking->entry_bytes, unpacking->out);
     return true;
+}
+
+static void *unpack_lane(void *lane) {
+    struct unpacking *unpacking = lane;
+    unpacking->is_given = unpack_block(unpacking);
+    return NULL;
 }
 
 // The head of the next block, if the block is whole and there is room for what it gives.
@@ -244,22 +324,53 @@ static bool next_block(const uint8_t *stored, size_t stored_size, size_t room,
            block->plain_bytes <= room && block->stored_bytes <= stored_size - sizeof *block;
 }
 
+// The blocks that come next, one a lane; how many.
+static unsigned next_blocks(const uint8_t **stored, size_t *stored_size, uint8_t *out, size_t room,
+                            size_t entry_bytes, uint64_t *budget, struct unpacking *lanes,
+                            unsigned lane_count) {
+    struct cairn_packed_block block;
+    unsigned used = 0;
+    while (used < lane_count && next_block(*stored, *stored_size, room, &block)) {
+        struct unpacking *lane = &lanes[used];
+        if (block.stored_bytes && block.plain_bytes > *budget) break;
+        lane->block = block;
+        lane->stored = *stored + sizeof block;
+        lane->entry_bytes = entry_bytes;
+        lane->out = out;
+        out += block.plain_bytes;
+        room -= block.plain_bytes;
+        if (block.stored_bytes) *budget -= block.plain_bytes;
+        *stored += sizeof block + block.stored_bytes;
+        *stored_size -= sizeof block + block.stored_bytes;
+        used++;
+    }
+    return used;
+}
+
 size_t unpack_section(const uint8_t *stored, size_t stored_size, size_t entry_bytes, uint8_t *out,
                       size_t out_size, uint64_t *budget) {
-    struct cairn_packed_block block;
+    struct unpacking lanes[LANES_MOST] = {0};
+    unsigned lane_count = 0, wanted = count_lanes(out_size);
     size_t given = 0;
-    ZSTD_DCtx *context = ZSTD_createDCtx();
-    uint8_t *turned = malloc(CAIRN_PACKED_BLOCK_BYTES);
-    while (context && turned && next_block(stored, stored_size, out_size - given, &block)) {
-        if (block.stored_bytes && block.plain_bytes > *budget) break;
-        if (!unpack_block(context, &block, stored + sizeof block, entry_bytes, turned, out + given))
-            break;
-        if (block.stored_bytes) *budget -= block.plain_bytes;
-        given += block.plain_bytes;
-        stored += sizeof block + block.stored_bytes;
-        stored_size -= sizeof block + block.stored_bytes;
+    bool goes_on = true;
+    for (; lane_count < wanted; lane_count++) {
+        lanes[lane_count].context = ZSTD_createDCtx();
+        lanes[lane_count].turned = malloc(CAIRN_PACKED_BLOCK_BYTES);
+        if (!lanes[lane_count].context || !lanes[lane_count].turned) break;
     }
-    free(turned);
-    ZSTD_freeDCtx(context);
+    while (goes_on) {
+        unsigned used = next_blocks(&stored, &stored_size, out + given, out_size - given,
+                                    entry_bytes, budget, lanes, lane_count);
+        run_lanes(unpack_lane, lanes, sizeof lanes[0], used);
+        goes_on = used != 0;
+        for (unsigned i = 0; i < used && goes_on; i++) {
+            goes_on = lanes[i].is_given;
+            if (goes_on) given += lanes[i].block.plain_bytes;
+        }
+    }
+    for (unsigned i = 0; i < LANES_MOST; i++) {
+        ZSTD_freeDCtx(lanes[i].context);
+        free(lanes[i].turned);
+    }
     return given;
 }

@@ -229,13 +229,25 @@ static bool has_variable(pid_t pid, const char *variable, char *text) {
            !process_has_ended(process_state(pid, 0));
 }
 
-bool process_any_with_variable(const char *variable) {
+// The number that was given last; 0: not known.
+static pid_t last_number(void) {
+    char text[128] = "";
+    int last = 0, file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    const char *field = size > 0 ? strrchr(text, ' ') : NULL;
+    return field && sscanf(field, "%d", &last) == 1 ? last : 0;
+}
+
+bool process_any_with_variable(const char *variable, pid_t after) {
     struct process_list list;
     char *text = malloc(ENVIRONMENT_BYTES_MAX);
     bool is_found = false;
+    // numbers go up, and begin anew behind the highest
+    if (after && last_number() < after) after = 0;
     process_list_all(&list);
     for (pid_t pid; text && !is_found && (pid = process_list_next(&list));)
-        is_found = has_variable(pid, variable, text);
+        is_found = pid > after && has_variable(pid, variable, text);
     process_list_close(&list);
     free(text);
     return is_found;

@@ -35,7 +35,7 @@ static void end_base64(struct sink *sink) {
 static void compress_bytes(struct sink *sink, const void *bytes, size_t size, int flush) {
     int result = Z_OK;
     sink->stream.next_in = (Bytef *)bytes;
-    while (!sink->is_bad && result != Z_STREAM_END) {
+    while (!sink->is_squashed && result != Z_STREAM_END) {
         if (!sink->stream.avail_in && size) {
             uInt part = size < SINK_BUFFER_BYTES ? (uInt)size : SINK_BUFFER_BYTES;
             sink->stream.avail_in = part;
@@ -44,42 +44,51 @@ static void compress_bytes(struct sink *sink, const void *bytes, size_t size, in
         sink->stream.next_out = sink->buffer;
         sink->stream.avail_out = sizeof sink->buffer;
         result = deflate(&sink->stream, size ? Z_NO_FLUSH : flush);
-        sink->is_bad = result == Z_STREAM_ERROR;
+        sink->is_squashed = result == Z_STREAM_ERROR;
         put_base64(sink, sink->buffer, sizeof sink->buffer - sink->stream.avail_out);
         if (flush == Z_NO_FLUSH && !size && !sink->stream.avail_in) break;
     }
 }
 
+static void compress_block(void *context, const void *bytes, size_t size) {
+    compress_bytes(context, bytes, size, Z_NO_FLUSH);
+}
+
 bool sink_open(struct sink *sink, FILE *out, struct error *error) {
     memset(sink, 0, sizeof *sink);
     sink->out = out;
-    if (deflateInit(&sink->stream, Z_DEFAULT_COMPRESSION) == Z_OK) return true;
+    bool is_ready = deflateInit(&sink->stream, Z_DEFAULT_COMPRESSION) == Z_OK;
+    if (is_ready && behind_start(&sink->behind, compress_block, sink)) return true;
+    if (is_ready) deflateEnd(&sink->stream);
     sink->is_bad = true;
     return error_set(error, "no memory to compress the page's data");
 }
 
 bool sink_close(struct sink *sink, struct error *error) {
     const uint8_t end = 0;
+    if (!sink->behind.work) return error_set(error, "no memory to compress the page's data");
+    behind_end(&sink->behind);
     compress_bytes(sink, &end, sizeof end, Z_FINISH);
     end_base64(sink);
     deflateEnd(&sink->stream);
-    return !sink->is_bad || error_set(error, "no memory to compress the page's data");
+    return (!sink->is_bad && !sink->is_squashed) ||
+           error_set(error, "no memory to compress the page's data");
 }
 
 void sink_put_chunk(struct sink *sink, const char *name, enum web_chunk_kind kind,
                     const void *bytes, size_t size) {
     size_t length = strlen(name);
-    if (length > NAME_MAX_BYTES || size > UINT32_MAX) {
+    if (length > NAME_MAX_BYTES || size > UINT32_MAX || !sink->behind.work) {
         sink->is_bad = true;
         return;
     }
     const uint8_t prefix = (uint8_t)length;
     const uint8_t suffix[] = {(uint8_t)kind, (uint8_t)size, (uint8_t)(size >> 8),
                               (uint8_t)(size >> 16), (uint8_t)(size >> 24)};
-    compress_bytes(sink, &prefix, sizeof prefix, Z_NO_FLUSH);
-    compress_bytes(sink, name, length, Z_NO_FLUSH);
-    compress_bytes(sink, suffix, sizeof suffix, Z_NO_FLUSH);
-    compress_bytes(sink, bytes, size, Z_NO_FLUSH);
+    behind_put(&sink->behind, &prefix, sizeof prefix);
+    behind_put(&sink->behind, name, length);
+    behind_put(&sink->behind, suffix, sizeof suffix);
+    behind_put(&sink->behind, bytes, size);
 }
 
 static void put_byte(struct column *column, uint8_t byte) {

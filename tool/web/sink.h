@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "tool/base/array.h"
+#include "tool/base/behind.h"
 #include "tool/base/error.h"
 
 #include <stdint.h>
@@ -29,9 +30,11 @@ enum web_chunk_kind {
 #define SINK_BUFFER_BYTES 16384
 
 struct sink {
-    FILE *out;
+    FILE *out;  // not to be written to by others before sink_close
     z_stream stream;
-    bool is_bad;  // zlib failed, which is for lack of memory
+    struct behind behind;
+    bool is_bad;       // a chunk could not be made
+    bool is_squashed;  // zlib failed, which is for lack of memory
     uint8_t carried[3];
     size_t carried_count;  // bytes that do not make four letters yet
     uint8_t buffer[SINK_BUFFER_BYTES];
