@@ -99,8 +99,6 @@ struct process_pids {
 void process_pids_sort(struct process_pids *list);
 bool process_pids_has(const struct process_pids *list, pid_t pid);  // of one that is sorted
 
-// Whether a living process has this text ("NAME=VALUE") in its environment.
-bool process_any_with_variable(const char *variable);
 // Whether a living process has this text ("NAME=VALUE") in its environment. `after`: only processes
 // whose numbers were given after that one, not so long ago that all numbers may have been used up
 // since; 0: all.
