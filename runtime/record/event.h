@@ -224,7 +224,7 @@ ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t addr
 ALWAYS_INLINE void event_check_last(const struct thread *thread) {
     const struct thread_last *last = &thread->last;
     const struct live_near none = {.number = LIVE_NEAR_NONE};
-    struct live_block known;
+    struct live_block known = {0, 0};
     if (!CHECK_IS_BUILT_IN) return;
     const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
     check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
