@@ -13,7 +13,8 @@ import subprocess
 import tempfile
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build")
-ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("grow", 20, 1),
+ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring", 20, 1),
+        ("grow", 20, 1),
         ("walk", 20, 256),
         ("random", 20, 1024), ("never", 20, 1)]
 PAIRS = (20000, 220000)

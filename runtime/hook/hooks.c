@@ -13,6 +13,7 @@
 #include "runtime/inject/attach.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
+#include "runtime/process/settings.h"
 #include "runtime/process/state.h"
 #include "runtime/record/event.h"
 #include "runtime/record/resize.h"
@@ -34,6 +35,13 @@ static NOINLINE void *malloc_aged(size_t size) {
 static NOINLINE void *malloc_logged(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_LOGGED);
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
+static NOINLINE void *malloc_noted(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_NOTED);
     EVENT_KEEP_FRAME();
     return block;
 }
@@ -68,6 +76,7 @@ static NOINLINE void *malloc_sampling(size_t size) {
 static NOINLINE void *malloc_exact(size_t size) {
     if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
     if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
+    if (probes_event.word == EVENT_NOTED && !settings.has_notes) return malloc_noted(size);
     return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
 }
 

@@ -176,8 +176,15 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // Which of the live map's layouts a fast path knows; AGED and LOGGED: the narrow one, and each
-// block's birth, or turn. Their frees do more than count, so they know of no last block.
-enum event_layout { EVENT_NARROW, EVENT_NARROW_AGED, EVENT_NARROW_LOGGED, EVENT_WIDE };
+// block's birth, or turn; NOTED: no more than the plain one. Frees of all three do more than count,
+// so they know of no last block.
+enum event_layout {
+    EVENT_NARROW,
+    EVENT_NARROW_NOTED,
+    EVENT_NARROW_AGED,
+    EVENT_NARROW_LOGGED,
+    EVENT_WIDE
+};
 
 // Brings a cell to the present epoch. A mark is noticed here, if nowhere before: it is a snapshot,
 // so that every cell of an older generation takes the slow way until its thread turns it.

@@ -331,19 +331,27 @@ static struct window window_around(uintptr_t pc, uint32_t code) {
                            number_bits + (uint32_t)cut_bytes};
 }
 
+// The frames that lie in the window, up to the first that does not.
+ALWAYS_INLINE const struct frame *encode_near(const struct frame *frame, const struct frame *end,
+                                              uint32_t **code, const struct window *near) {
+    uintptr_t start = near->start, bytes = near->bytes, offset;
+    uint32_t base = near->base, *at = *code;
+    for (; frame != end && likely((offset = frame->pc - start) < bytes); frame++)
+        *at++ = base + (uint32_t)offset;
+    *code = at;
+    return frame;
+}
+
 uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code) {
+    const struct frame *frame = frames, *const end = frames + count;
     struct window near = {0};
     bool has_reused = module_has_reused();
-    for (uint32_t i = 0; i < count; i++) {
-        uintptr_t pc = frames[i].pc, offset = pc - near.start;
-        if (likely(offset < near.bytes)) {
-            *code++ = near.base + (uint32_t)offset;
-            continue;
-        }
-        uint32_t words = frame_encode(pc, code);
+    for (;; frame++) {
+        frame = encode_near(frame, end, &code, &near);
+        if (frame == end) return code;
+        uint32_t words = frame_encode(frame->pc, code);
         bool is_in_window = words == 1 && code[0] >> CAIRN_WINDOW_BITS < CAIRN_WINDOW_COUNT;
-        if (is_in_window && !has_reused) near = window_around(pc, code[0]);
+        if (is_in_window && !has_reused) near = window_around(frame->pc, code[0]);
         code += words;
     }
-    return code;
 }

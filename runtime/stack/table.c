@@ -68,17 +68,41 @@ static bool bucket_put(struct table *table, struct arena *arena, uint32_t index,
     }
 }
 
+// A bucket that is being filled, and how many entries it has.
+struct filling {
+    struct bucket *bucket;
+    int count;
+};
+
+static struct filling filling_begin(struct bucket *bucket) {
+    struct filling filling = {bucket, 0};
+    while (filling.count < BUCKET_ENTRIES && bucket->id[filling.count]) filling.count++;
+    return filling;
+}
+
+ALWAYS_INLINE bool filling_put(struct filling *filling, uint64_t hash, uint32_t id) {
+    if (unlikely(filling->count == BUCKET_ENTRIES)) return false;
+    filling->bucket->hash[filling->count] = hash;
+    compiler_barrier();
+    filling->bucket->id[filling->count++] = id;
+    return true;
+}
+
 // Gives the entries of one bucket and its chain to it and the bucket `base` further.
 static void bucket_split(struct table *table, struct arena *arena, uint32_t index) {
     struct bucket *place = table_bucket_at(table->segments, index);
     struct bucket part = *place;
     uint32_t number = 0;
     *place = (struct bucket){.overflow = 0};
+    struct filling low = {place, 0};
+    struct filling high = filling_begin(table_bucket_at(table->segments, index + table->base));
     for (;;) {
-        for (int i = 0; i < BUCKET_ENTRIES; i++)
-            if (part.id[i])
-                bucket_put(table, arena, table_index(table, part.hash[i]), part.hash[i],
-                           part.id[i]);
+        for (int i = 0; i < BUCKET_ENTRIES; i++) {
+            if (!part.id[i]) continue;
+            uint32_t to = table_index(table, part.hash[i]);
+            if (!filling_put(to == index ? &low : &high, part.hash[i], part.id[i]))
+                bucket_put(table, arena, to, part.hash[i], part.id[i]);
+        }
         if (number) {
             table_bucket_at(table->pool, number - 1)->overflow = table->pool_free;
             table->pool_free = number;

@@ -100,6 +100,12 @@ ALWAYS_INLINE uint64_t rule_look_up(uintptr_t pc) {
     return second >> 32 == 0 ? second : RULE_NONE;
 }
 
+// Whether that rule is this one, and lies where it is looked for first.
+ALWAYS_INLINE bool rule_is_first(uintptr_t pc, uint32_t rule) {
+    const uint64_t *set = rule_cache.words[rule_set(pc)];
+    return __atomic_load_n(set, __ATOMIC_RELAXED) == (rule_tag(pc) | rule);
+}
+
 // Works the rule out, and remembers it too. Never RULE_NONE.
 uint64_t rule_work_out(uintptr_t pc);
 uint64_t rule_find_slow(uintptr_t pc);

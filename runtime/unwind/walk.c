@@ -647,8 +647,34 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at) {
     return true;
 }
 
-// The same for the usual case: by the same rule, which asks for nothing but the stack pointer, it
-// leads from the same place to the same place, so only the return address is read.
+// The first word that the step from a frame reads is not what it was.
+ALWAYS_INLINE bool is_caller_changed(const struct walk_trace *trace, const struct frame *frame) {
+    return frame != trace->frames && check_differs(&trace->checks[frame[-1].check_count]);
+}
+
+// Goes on outwards from frame `at` > 0 with another address in it, as long as frames are as is
+// usual: by the same rule, which asks for nothing but the stack pointer, a frame leads from the
+// same place to the same place, so only its return address is read. Ends at a frame that is not so,
+// at one from which on nothing need have changed, or at the outermost one, which it returns; `*pc`
+// is its address. Each frame left behind has its own entered.
+ALWAYS_INLINE uint32_t patch_usual(const struct walk_trace *trace, uint32_t at, uintptr_t *pc) {
+    struct frame *frame = &trace->frames[at], *const outermost = trace->frames;
+    struct walk_check *const checks = trace->checks;
+    uintptr_t now = *pc;
+    while (frame != outermost) {
+        if (unlikely(!rule_is_first(now, frame->rule))) break;
+        frame->pc = now;
+        frame--;
+        struct walk_check *check = &checks[frame->check_count];
+        check->value = *check->slot;
+        now = processor_code_address(check->value);
+        if (frame->pc == now && !is_caller_changed(trace, frame)) break;
+    }
+    *pc = now;
+    return (uint32_t)(frame - outermost);
+}
+
+// One step that may be unusual, from frame `at` > 0; the address of the next one.
 ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at) {
     const struct frame *frame = &trace->frames[at];
     if (unlikely((uint32_t)rule_look_up(frame->pc) != frame->rule))
@@ -674,6 +700,10 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
     result->has_new_code = false;
     for (;;) {
         if (frames[at].pc != pc) {
+            uint32_t from = at;
+            at = patch_usual(trace, at, &pc);
+            if (at != from) lowest = at + 1;
+            if (frames[at].pc == pc) continue;
             frames[at].pc = pc;
             lowest = at;
         } else {
