@@ -220,7 +220,6 @@ ALWAYS_INLINE bool event_is_countable(const struct thread *thread, size_t size) 
 ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t address, size_t size,
                                      const uint32_t *slot, uint32_t word) {
     const struct thread_cell *at = &thread->at;
-    if (!CHECK_IS_BUILT_IN) return;
     uint32_t id = thread->seen.value, slack = (uint32_t)live_slack(address, size);
     check_that(at->cell == &cells.hot[id] && at->use == &cells.use[id], "cairn check: cell\n");
     check_that(block_stats_has_usual_size(at->use, size), "cairn check: usual size\n");
@@ -232,7 +231,6 @@ ALWAYS_INLINE void event_check_last(const struct thread *thread) {
     const struct thread_last *last = &thread->last;
     const struct live_near none = {.number = LIVE_NEAR_NONE};
     struct live_block known = {0, 0};
-    if (!CHECK_IS_BUILT_IN) return;
     const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
     check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
     check_that(&cells.hot[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
@@ -253,7 +251,7 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     if (layout == EVENT_NARROW_LOGGED)
         event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, address));
     if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
-    event_check_again(thread, address, size, slot, word);
+    if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
     *slot = word;
     event_count_alloc(thread, id, size, at->slack_bytes);
     thread->last.block = block;
@@ -350,7 +348,7 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread) {
     int64_t net_bytes = record->net_bytes, left_bytes = net_bytes - (int64_t)last->size;
     if (unlikely(net_bytes > thread->peak_bytes) || unlikely(left_bytes < thread->low_bytes))
         return false;
-    event_check_last(thread);
+    if (CHECK_IS_BUILT_IN) event_check_last(thread);
     *slot = 0;
     last->block = NULL;
     const volatile uint32_t *word = &last->word;  // for an id that is hardly ever wanted
