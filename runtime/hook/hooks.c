@@ -94,9 +94,10 @@ EXPORT void *malloc(size_t size) {
         return probes_event.word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
     }
     // A copy that nobody needs above, so that the compiler does not make a frame for it there.
-    __asm__("" : "+r"(size));
+    size_t kept = size;
+    __asm__("" : "+r"(kept));
     void *block = real.malloc(size);
-    block = event_record_alloc_full(block, size, EVENT_HERE());
+    block = event_record_alloc_full(block, kept, EVENT_HERE());
     EVENT_KEEP_FRAME();
     return block;
 }
