@@ -17,6 +17,9 @@
 #define CAIRN_REPLAY_CLASS_SHIFT 2u
 #define CAIRN_REPLAY_SAMPLES 512u
 
+#define CAIRN_REPLAY_SHARES 126u
+#define CAIRN_REPLAY_SHARE_MASK 127u
+
 enum cairn_replay_kind {
     CAIRN_REPLAY_MALLOC = 0,
     CAIRN_REPLAY_CALLOC = 1,
@@ -31,7 +34,8 @@ enum cairn_replay_kind {
 struct cairn_replay_call {
     uint32_t block;
     uint32_t turn;
-    uint64_t size : 48, kind : 8, alignment_shift : 8;
+    uint64_t size : 48, kind : 3, alignment_shift : 6;
+    uint64_t share : 7;  // of the block that is touched: 1 + so many of CAIRN_REPLAY_SHARES; 0: all
 };
 
 struct cairn_replay_thread {

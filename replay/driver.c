@@ -182,6 +182,12 @@ static void touch(uint64_t address, uint64_t from, uint64_t to) {
     bytes[to - 1] = 1;
 }
 
+// What is touched of the first bytes of a block. One of less than a page has that with others.
+static uint64_t touched_of(const struct cairn_replay_call *op, uint64_t bytes) {
+    if (!op->share || op->size < plan->page_bytes) return bytes;
+    return (uint64_t)((double)bytes * (double)(op->share - 1u) / CAIRN_REPLAY_SHARES);
+}
+
 static uint32_t class_of(uint64_t size) {
     uint32_t number = 0;
     for (uint64_t most = 16; size > most && number < CAIRN_REPLAY_CLASSES - 1;
@@ -244,7 +250,7 @@ static void perform(struct cairn_replay_thread *thread, const struct cairn_repla
     count(counts, is_free ? &counts->freed[number] : &counts->given[number], taken);
     if (!is_free) {
         uint64_t known = op->kind == CAIRN_REPLAY_REALLOC ? old_size : 0;
-        touch((uintptr_t)got, known, op->size);
+        touch((uintptr_t)got, touched_of(op, known), touched_of(op, op->size));
     }
     bool had_block = is_free || op->kind == CAIRN_REPLAY_REALLOC;
     int64_t more = (int64_t)(is_free ? 0 : op->size) - (int64_t)(had_block ? old_size : 0);

@@ -623,7 +623,7 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
 
 // A mark leaves a stack with another cell, which the long way finds.
 NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
-    if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_recording()))
+    if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_undisturbed()))
         return event_alloc_rare(thread, block, size, frame);
     alloc_enter(thread, block, size, thread->seen.value);
     gate_leave(thread);

@@ -61,6 +61,26 @@ t.check(least * 0.95 < resident < least * 1.5, f"peak: {resident} resident of {l
 untouched = number(replayed(log, "--touch", "none"), r"peak.*live +([\d,]+) resident")
 t.check(untouched < resident / 2, f"untouched: {untouched} of {resident}")
 
+# Of what the program touches in part, as much is resident as there, and the answer says how much of it is known.
+with t.Process([t.CAIRN, "run", "-q", "--events", "-o", "partly.cairn", "--", *t.program("partly")], stdin=-1,
+               stdout=-1) as process:
+    t.check_equal("partly", process.stdout.readline(), b"held\n")
+    held = pathlib.Path(f"/proc/{t.children_of(process.pid)[0]}/smaps_rollup").read_text(encoding="ascii")
+    held = int(re.search(r"Anonymous: +(\d+) kB", held).group(1)) * 1024
+    partly = pathlib.Path("partly.events")
+    for _ in range(2):  # two looks after that: the second one began after it
+        size = partly.stat().st_size if partly.exists() else 0
+        t.wait_until(lambda known=size: partly.exists() and partly.stat().st_size > known)
+    process.communicate(b"end\n", timeout=t.TIMEOUT_S)
+shown = replayed("partly.events", "--touch", "recorded")
+resident = number(shown, r"peak.*live +([\d,]+) resident")
+t.check(held * 0.9 < resident < held * 1.1, f"partly: {resident} resident, {held} in the program")
+t.check(b"touched as recorded: 100 % of what" in shown.out, f"partly: {shown.out!r}")
+everything = number(replayed("partly.events"), r"peak.*live +([\d,]+) resident")
+t.check(everything > held * 1.4, f"partly, all: {everything}")
+shown = replayed(logged(t.program("mixed"))[1], "--touch", "recorded", status=1)
+t.check(b"no pages were looked at" in shown.err, f"no pages: {shown.err!r}")
+
 # An allocator that crashes, one that has no memory, none, and bad arguments.
 source = pathlib.Path(t.fresh_path("bad") + ".c")
 source.write_text("""#include <stddef.h>

@@ -161,8 +161,8 @@ static void print_summary(const struct terminal *terminal, const struct events_s
     const struct event_log_facts *facts = event_log_facts(session->log);
     const struct events_sums *sums = &session->sums;
     enum { MS_NS = 1000000 };
-    terminal_print(terminal, STYLE_STRONG, "%s",
-                   units_counted((int64_t)facts->event_count, "event", "events").text);
+    const int64_t count = (int64_t)(facts->event_count - sums->looks);
+    terminal_print(terminal, STYLE_STRONG, "%s", units_counted(count, "event", "events").text);
     terminal_print(terminal, STYLE_PLAIN, " in %s, %s (%.1f bytes an event)\n",
                    units_duration(span_ms(facts) * MS_NS).text,
                    units_size((int64_t)facts->file_bytes).text,

@@ -22,6 +22,7 @@ struct events_sums {
     uint64_t allocations, frees, allocated_bytes, freed_bytes;
     int64_t live_bytes, peak_bytes;
     uint64_t there, there_bytes;  // of the allocations: blocks that were there when the log began
+    uint64_t looks;               // of the tool's at pages, which are no events
     uint64_t unknown;             // frees of blocks that the log does not know
 };
 

@@ -36,7 +36,7 @@ static bool read_variables(const struct command_args *args, struct replay_order 
 bool replay_order_read(const struct command_args *args, struct replay_order *order,
                        struct error *error) {
     enum { FREED_PERCENT = 95 };
-    bool is_untouched = false;
+    const char *touch = args_text(args, OPTION_TOUCH, "all");
     *order = (struct replay_order){.setting.library = "",
                                    .options.freed_percent = FREED_PERCENT,
                                    .is_partial = args_has(args, OPTION_PARTIAL)};
@@ -44,11 +44,13 @@ bool replay_order_read(const struct command_args *args, struct replay_order *ord
         return error_set(error, "%s: which log? LOG is NAME.PID.events, from cairn run --events",
                          args->command->name);
     order->log = args->words[0];
-    if (!read_word(args, OPTION_THREADS, "as-recorded", "1", &order->options.is_one_thread,
-                   error) ||
-        !read_word(args, OPTION_TOUCH, "all", "none", &is_untouched, error))
+    if (!read_word(args, OPTION_THREADS, "as-recorded", "1", &order->options.is_one_thread, error))
         return false;
-    order->options.has_touch = !is_untouched;
+    order->options.has_touch = strcmp(touch, "none") != 0;
+    order->options.is_touch_recorded = !strcmp(touch, "recorded");
+    if (order->options.has_touch && !order->options.is_touch_recorded && strcmp(touch, "all") != 0)
+        return error_set(error, "%s: --touch %s: not one of all, none, recorded",
+                         args->command->name, touch);
     return read_variables(args, order, error);
 }
 
@@ -89,13 +91,26 @@ bool replay_order_open(const struct replay_order *order, struct script *script,
     return is_open;
 }
 
+static void add_touch(struct parts *parts, const struct replay_order *order,
+                      const struct script *script) {
+    if (!order->options.is_touch_recorded)
+        parts_add(parts, STYLE_DIM, "%s",
+                  order->options.has_touch ? "assumed: every page of a block is touched"
+                                           : "assumed: no block is touched");
+    else
+        parts_add(
+            parts, STYLE_DIM,
+            "touched as recorded: %s of what lies in blocks of a page and more; of the rest "
+            "every page (assumed)",
+            units_percent((int64_t)script->known_touch_bytes, (int64_t)script->page_block_bytes)
+                .text);
+}
+
 void replay_print_notes(const struct terminal *terminal, const struct replay_order *order,
                         const struct script *script) {
     struct parts parts = {.terminal = terminal};
     char beginning[EVENT_LOG_TEXT];
-    parts_add(&parts, STYLE_DIM, "%s",
-              order->options.has_touch ? "assumed: every page of a block is touched"
-                                       : "assumed: no block is touched");
+    add_touch(&parts, order, script);
     parts_add(&parts, STYLE_DIM, "%s",
               units_counted(script->thread_count, "thread", "threads").text);
     if (script->mapping_count)

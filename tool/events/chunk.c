@@ -9,6 +9,7 @@ bool event_is_possible(uint32_t flags) {
         [CAIRN_EVENT_BACK] = CAIRN_EVENT_TURN,
         [CAIRN_EVENT_MAP] = CAIRN_EVENT_TURN,
         [CAIRN_EVENT_UNMAP] = CAIRN_EVENT_TURN,
+        [CAIRN_EVENT_RESIDENT] = 0,
     };
     uint32_t kind = flags & CAIRN_EVENT_KIND_MASK;
     return kind != CAIRN_EVENT_NONE && kind < CAIRN_EVENT_KINDS &&
@@ -36,6 +37,7 @@ static void read_kind(struct chunk_reader *reader, struct event *event) {
         event->size = both >> 32;
         return;
     case CAIRN_EVENT_MAP:
+    case CAIRN_EVENT_RESIDENT:
         event->size = word(reader);
         event->cell = (uint32_t)word(reader);
         return;

@@ -21,7 +21,8 @@ static void put(struct columns *columns, enum cairn_event_column which, uint64_t
 }
 
 static bool has_cell(const struct event *event) {
-    return event_kind(event) == CAIRN_EVENT_ALLOC || event_kind(event) == CAIRN_EVENT_MAP;
+    return event_kind(event) == CAIRN_EVENT_ALLOC || event_kind(event) == CAIRN_EVENT_MAP ||
+           event_kind(event) == CAIRN_EVENT_RESIDENT;
 }
 
 static bool has_size(const struct event *event) {

@@ -12,9 +12,9 @@
 
 struct event {
     uint32_t flags;                   // kind and CAIRN_EVENT_…
-    uint32_t cell;                    // of ALLOC and MAP
+    uint32_t cell;                    // of ALLOC, MAP and RESIDENT
     uint64_t address;                 // of all but TIME
-    uint64_t size;                    // of ALLOC, MAP and UNMAP
+    uint64_t size;                    // of ALLOC, MAP, UNMAP and RESIDENT
     uint64_t turn, alignment, taken;  // where the flags say so
     uint64_t ms;                      // since the start
     uint32_t slot, thread;

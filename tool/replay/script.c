@@ -38,6 +38,7 @@ struct making {
     ARRAY(struct stream *) streams;
     ARRAY(uint32_t) turns;   // of blocks
     ARRAY(uint32_t) unused;  // blocks that have no block now
+    ARRAY(uint8_t) shares;   // by cell: what of its blocks is touched, as the calls say it
     int64_t live_bytes;
     uint64_t changes, peak_change;  // the change after which most is held
     bool is_writing;
@@ -76,6 +77,40 @@ static void put(struct making *making, struct stream *stream, struct cairn_repla
     }
 }
 
+// --- shares
+
+// Blocks are touched as this machine maps them, whatever pages the log's had.
+static uint32_t page_bytes_here(void) {
+    return cairn_page_bytes((uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+// Cells have less than this.
+enum { CELLS_MOST = 1 << 24 };
+
+// The most of all looks: a block that was allocated a moment ago is not written to yet.
+static void note_resident(struct making *making, const struct event *event) {
+    if (event->cell >= CELLS_MOST || !event->address || event->size > event->address) return;
+    while (making->shares.count <= event->cell) {
+        uint8_t *added = array_push(&making->shares);
+        making->has_failed |= !added;
+        if (!added) return;
+        *added = 0;
+    }
+    double share = (double)event->size / (double)event->address;
+    uint8_t number = (uint8_t)(1 + share * CAIRN_REPLAY_SHARES);
+    if (number > making->shares.items[event->cell]) making->shares.items[event->cell] = number;
+}
+
+static uint32_t share_of(struct making *making, const struct event *event) {
+    struct script *script = making->script;
+    uint32_t share = event->cell < making->shares.count ? making->shares.items[event->cell] : 0;
+    if (!making->options->is_touch_recorded) return 0;
+    if (!making->is_writing || event->size < page_bytes_here()) return share;
+    script->page_block_bytes += event->size;
+    script->known_touch_bytes += share ? event->size : 0;
+    return share;
+}
+
 // --- blocks
 
 // A number for a block: one that is not in use.
@@ -108,6 +143,7 @@ static void put_call(struct making *making, struct stream *stream, uint32_t bloc
         while (call.alignment_shift < 40 && 1ull << call.alignment_shift < alignment)
             call.alignment_shift++;
     }
+    if (kind != CAIRN_REPLAY_FREE) call.share = share_of(making, event) & CAIRN_REPLAY_SHARE_MASK;
     call.turn = making->turns.items[block]++;
     if (!making->is_writing) making->script->call_count++;
     put(making, stream, call);
@@ -154,6 +190,10 @@ static bool follow(struct making *making, const struct event *event) {
     enum cairn_event_kind kind = event_kind(event);
     if (!stream) return false;
     if (live_blocks_is_again(&making->blocks, event)) return true;
+    if (kind == CAIRN_EVENT_RESIDENT) {
+        if (!making->is_writing) note_resident(making, event);
+        return !making->has_failed;
+    }
     if (event->ms > stream->ms)
         put(making, stream,
             (struct cairn_replay_call){.kind = CAIRN_REPLAY_TIME, .size = event->ms});
@@ -209,11 +249,6 @@ static int make_file(uint64_t bytes, struct error *error) {
     return file;
 }
 
-// Blocks are touched as this machine maps them, whatever pages the log's had.
-static uint32_t page_bytes_here(void) {
-    return cairn_page_bytes((uint64_t)sysconf(_SC_PAGESIZE));
-}
-
 static bool lay_out(struct making *making, const struct event_log_facts *facts,
                     struct error *error) {
     struct script *script = making->script;
@@ -261,6 +296,10 @@ static bool make(struct making *making, struct event_log *log, struct error *err
     if (!making->stream_of_slot) return error_set(error, "out of memory");
     if (!pass(making, log, error)) return false;
     if (!making->script->call_count) return error_set(error, "there is no call in this log");
+    if (making->options->is_touch_recorded && !making->shares.count)
+        return error_set(error,
+                         "no pages were looked at as this log was taken, of a short program or "
+                         "a heap below 1 MiB: --touch all or none");
     if (!lay_out(making, event_log_facts(log), error)) return false;
     making->is_writing = true;
     if (!pass(making, log, error)) return false;
@@ -274,6 +313,7 @@ bool script_make(struct event_log *log, const struct script_options *options, st
     bool is_made = make(&making, log, error);
     for (size_t i = 0; i < making.streams.count; i++) free(making.streams.items[i]);
     array_free(&making.streams);
+    array_free(&making.shares);
     array_free(&making.turns);
     array_free(&making.unused);
     live_blocks_free(&making.blocks);

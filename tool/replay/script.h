@@ -11,6 +11,7 @@
 
 struct script_options {
     bool is_one_thread, has_touch, is_timed;
+    bool is_touch_recorded;  // of a block so much is touched as of others of its stack was
     uint32_t freed_percent;
 };
 
@@ -21,7 +22,9 @@ struct script {
     uint64_t call_count;
     uint64_t unknown_count;  // frees of blocks that are not known: left out
     uint64_t assumed_count;  // frees that are missing: made up where the address is given again
-    uint64_t mapping_count;  // mmap and munmap of the program: left out
+    uint64_t page_block_bytes, known_touch_bytes;  // of blocks of a page and more: allocated, and
+                                                   // of these by stacks whose pages were looked at
+    uint64_t mapping_count;                        // mmap and munmap of the program: left out
     uint64_t peak_live_bytes;
     uint32_t page_bytes;         // of this machine
     struct event_log_facts log;  // what it is made of

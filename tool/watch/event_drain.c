@@ -19,6 +19,7 @@
 #include "tool/events/frame_writer.h"
 #include "tool/watch/control.h"
 #include "tool/watch/live_at_start.h"
+#include "tool/watch/touched.h"
 
 // Pauses between looks where nothing was found, doubled from the first to the last.
 // Where no log is written now, nobody waits for anything.
@@ -36,6 +37,9 @@ struct drained {
     uint32_t flags;               // CAIRN_EVENT_FILE_… of it
     int64_t live_blocks, live_bytes;
     struct cairn_events before;  // what was lost before it
+    uint32_t shared_number;      // of the next chunk of blocks that no thread has
+    int64_t touched_bytes;       // were live when pages were looked at; is done again with more,
+    uint64_t touched_next_ns;    // or then
     uint64_t until_ns;           // it ends then; 0: nobody said when
     uint64_t over_ns;  // the process ended it, and threads have finished their events then; 0: not
     char path[PATH_MAX];
@@ -180,6 +184,7 @@ static bool save_chunk(struct event_drain *drain, struct drained *drained) {
     const size_t count = sizeof drained->words / sizeof *drained->words - head;
     if (!drained->words[head] || chunk->log != drained->log) return true;
     if (!drained->writer && !open_file(drain, drained)) return false;
+    if (chunk->slot == CAIRN_SLOT_SHARED) drained->shared_number = chunk->number + 1;
     return frame_writer_add(drained->writer, chunk, drained->words + head, count);
 }
 
@@ -270,6 +275,47 @@ static void write_there(struct event_drain *drain, struct drained *drained,
                 count += put_there(drained->words + count, &live->blocks.items[i]);
         frame_writer_add(drained->writer, &chunk, drained->words, count);
     }
+    drained->shared_number = chunk.number;
+}
+
+// --- pages that are touched
+
+static void write_touched(struct drained *drained, const struct touched *touched, uint64_t ms) {
+    enum { WORDS = 3 };
+    const size_t room = sizeof drained->words / sizeof *drained->words - WORDS;
+    struct cairn_events_chunk chunk = {
+        .slot = CAIRN_SLOT_SHARED, .thread = UINT32_MAX, .start_ms = ms};
+    for (size_t i = 0; i < touched->cells.count;) {
+        size_t count = 0;
+        for (; i < touched->cells.count && count < room; i++, count += WORDS) {
+            const struct touched_cell *cell = &touched->cells.items[i];
+            drained->words[count] = cell->bytes << CAIRN_EVENT_ADDRESS_SHIFT | CAIRN_EVENT_RESIDENT;
+            drained->words[count + 1] = cell->resident_bytes;
+            drained->words[count + 2] = cell->cell;
+        }
+        chunk.number = drained->shared_number++;
+        frame_writer_add(drained->writer, &chunk, drained->words, count);
+    }
+}
+
+// As the heap grows, and now and then; it may take a twentieth of the time.
+static void look_at_pages(struct event_drain *drain, struct drained *drained, uint64_t now_ns) {
+    const struct cairn_header *header = drained->process->memory.header;
+    const int64_t least_bytes = 1 << 20, step = 4;
+    const uint64_t rest = 20, pause_ns = CLOCK_SECOND_NS;
+    struct touched touched;
+    int64_t live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED);
+    bool has_grown = live_bytes - drained->touched_bytes > drained->touched_bytes / step;
+    if (live_bytes < least_bytes || now_ns < drained->touched_next_ns) return;
+    if (!has_grown && now_ns < drained->touched_next_ns + pause_ns) return;
+    if (!drained->writer && !open_file(drain, drained)) return;
+    drained->touched_bytes = live_bytes;
+    if (touched_read(drained->process->pid, header, &touched)) {
+        write_touched(drained, &touched, (now_ns - header->start_clock_ns) / NS_PER_MS);
+        touched_free(&touched);
+    }
+    uint64_t end_ns = clock_now_ns();
+    drained->touched_next_ns = end_ns + (end_ns - now_ns) * rest;
 }
 
 // A log from the start has number 1; others begin with what is there.
@@ -361,6 +407,7 @@ static bool drain_turn_locked(struct event_drain *drain, bool *is_idle) {
         *is_idle = false;
         watched_publish_clock(drained->process, now_ns);
         has_found |= drain_one(drain, drained);
+        look_at_pages(drain, drained, now_ns);
     }
     return has_found;
 }
