@@ -82,6 +82,8 @@ names = collections.Counter(e["function"] for e in events if e["event"] == "allo
 most = max((n for n in names if re.fullmatch(r"\w+", n)), key=names.get)
 focused = rows(log, "--focus", f"^{most}$")
 t.check(len(focused) >= names[most] and len(focused) < len(events), f"focus: {len(focused)} of {len(events)}")
+ignored = rows(log, "--ignore", f"^{most}$")
+t.check_equal("focus and ignore", sorted(focused + ignored, key=str), sorted(events, key=str))
 one = next(e for e in events if e["event"] == "alloc" and int(e["bytes"]) > 16)
 inside = hex(int(one["address"], 16) + 8)
 life = rows(log, "--address", inside)

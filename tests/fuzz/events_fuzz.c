@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as the file of an event log, and as the words of a chunk that a process wrote. Of the
-// file, whatever is read is followed; of the chunk, what is written of it must be read again as it
-// was.
+// file, whatever is read is followed, and pools are looked for; of the chunk, what is written of it
+// must be read again as it was.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,42 @@
 #include "tool/events/chunk.h"
 #include "tool/events/columns.h"
 #include "tool/events/event_log.h"
+#include "tool/events/frame_writer.h"
 #include "tool/events/live_blocks.h"
+#include "tool/events/pool_find.h"
 
 static void require(bool is_true) {
     if (!is_true) abort();
+}
+
+// Whatever a log says, candidates are of stacks that there are, and spare no more calls than it
+// has.
+static void find_pools(const char *path) {
+    enum { CELLS = 256, STACKS = 100, FOLLOWED_MOST = 64 };
+    static uint32_t stack_of_cell[CELLS];
+    static uint64_t site_of_stack[STACKS];
+    struct pool_candidates found;
+    struct error error;
+    uint64_t gone = 0;
+    for (uint32_t i = 1; i < CELLS; i++) stack_of_cell[i] = i % (STACKS + 1);
+    for (uint64_t i = 0; i < STACKS; i++) site_of_stack[i] = i / 3;
+    const struct pool_search search = {.log = path,
+                                       .stack_of_cell = stack_of_cell,
+                                       .cell_count = CELLS,
+                                       .stack_count = STACKS,
+                                       .site_of_stack = site_of_stack,
+                                       .followed_limit = FOLLOWED_MOST};
+    if (!pool_candidates_find(&search, &found, &error)) return;
+    for (size_t i = 0; i < found.count; i++) {
+        const struct pool_candidate *candidate = &found.list[i];
+        require(candidate->member_count > 0 && candidate->pool_count > 0);
+        for (size_t j = 0; j < candidate->member_count; j++)
+            require(found.members[candidate->first_member + j].stack < STACKS);
+        gone += candidate->calls_gone;
+    }
+    require(gone == found.calls_gone && gone <= found.calls);
+    require(found.followed_blocks <= FOLLOWED_MOST);
+    pool_candidates_free(&found);
 }
 
 static void read_file(const uint8_t *bytes, size_t size) {
@@ -37,6 +69,7 @@ static void read_file(const uint8_t *bytes, size_t size) {
     if (log && !got) require(count == event_log_facts(log)->event_count);
     live_blocks_free(&blocks);
     event_log_close(log);
+    if (log) find_pools(path);
     close(file);
 }
 
@@ -68,8 +101,33 @@ static void read_chunk(const uint8_t *bytes, size_t size) {
     require(columns_next(&reader, &again) == 0);
 }
 
+// The words as a log that is whole, of two threads: what its events say may be anything.
+static void read_words(const uint8_t *bytes, size_t size) {
+    enum { SLOTS = 2, WORDS = 512 };
+    static uint64_t words[SLOTS][WORDS];
+    const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
+                                            .version = CAIRN_EVENT_FILE_VERSION,
+                                            .header_bytes = sizeof header,
+                                            .granule_shift = 5,
+                                            .recording = "x"};
+    char path[64];
+    struct error error;
+    snprintf(path, sizeof path, "/dev/shm/cairn-fuzz.%d", (int)getpid());
+    struct frame_writer *writer = frame_writer_open(path, &header, &error);
+    require(writer != NULL);
+    memset(words, 0, sizeof words);
+    memcpy(words, bytes, size < sizeof words ? size : sizeof words);
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        const struct cairn_events_chunk chunk = {.slot = slot, .thread = slot + 1};
+        frame_writer_add(writer, &chunk, words[slot], WORDS);
+    }
+    if (frame_writer_close(writer, NULL, &error)) find_pools(path);
+    unlink(path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     read_file(bytes, size);
     read_chunk(bytes, size);
+    read_words(bytes, size);
     return 0;
 }

@@ -11,6 +11,18 @@
 
 enum { NS_PER_MS = 1000000, DECIMAL = 10 };
 
+// From here on cells lead to stacks where they are now, behind those that the filter took away.
+static bool renumber_stacks(struct profile *profile, struct error *error) {
+    uint32_t *index = profile_stack_indexes(profile);
+    if (!index) return error_set(error, "no memory for the stacks");
+    for (size_t i = 0; i < profile->cell_count; i++) {
+        uint32_t *stack = &profile->stack_of_cell[i];
+        if (*stack) *stack = index[*stack - 1];
+    }
+    free(index);
+    return true;
+}
+
 static bool open_recording(struct events_session *session, const char *path, struct error *error) {
     char recording[PATH_MAX];
     struct filter_request request = session->request.filter;
@@ -26,7 +38,8 @@ static bool open_recording(struct events_session *session, const char *path, str
         return false;
     session->names = names_frames(session->opened.names);
     return filter_stacks(session->filter, &session->opened.profile, &session->names,
-                         MEASURE_ALLOCATED, error);
+                         MEASURE_ALLOCATED, error) &&
+           renumber_stacks(&session->opened.profile, error);
 }
 
 static bool has_stack_filter(const struct events_request *request) {
