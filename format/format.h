@@ -79,6 +79,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_ALIGNED = 26,       // struct cairn_aligned, at most CAIRN_ALIGNED_LIMIT
     CAIRN_SECTION_REACHABILITY = 27,  // struct cairn_reachability, one (reachability.h)
     CAIRN_SECTION_LOST = 28,          // struct cairn_lost
+    CAIRN_SECTION_WASTE = 30,         // struct cairn_waste, one (waste.h; 29: events.h)
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).

@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import cairn_test as t
+from page_data import read_page
 
 PROGRAM = t.program("waste_large")
 SEEDS, NOT_COVERED_MOST = 8, 4  # 95 % are covered: that more than half are not does not happen by chance
@@ -82,6 +83,27 @@ def check_budgets(pid):
         t.check_equal(f"{command}: a seed that is no number", result.status, 2)
 
 
+def check_saved(pid):
+    """A file of who keeps what has sums of it, and findings; nothing of what was in the blocks."""
+    result = t.run_cairn("core", pid, "save", "saved.cairn", "--force", "--no-copy-limit")
+    t.check_equal("save: status", result.status, 0)
+    told = t.run_cairn("report", "saved.cairn", "--view", "findings")
+    t.check(re.search(rb"string duplicates: [0-9.]+ MiB in [0-9,]+ copies of 16 strings", told.out) and
+            b"from make_copy" in told.out.replace(b"\n", b" ") and b"#equal-strings" in told.out, f"findings: {told.out}")
+    t.check(re.search(rb"MiB of \d+ MiB in blocks are of no use: ", told.out) and
+            b"#zeros-and-unused-ends" in told.out, f"findings: {told.out}")
+    page = t.run_cairn("open", "--owners", pid, "--no-copy-limit", "-o", "page.html", "--force")
+    t.check_equal("open --owners: status", page.status, 0)
+    for name in ("saved.cairn", "page.html"):
+        with open(name, "rb") as file:
+            t.check(b"SECRET" not in file.read(), f"{name} has contents")
+    chunks = dict(read_page("page.html")[1])
+    t.check("string duplicates" in json.dumps(chunks["findings"]), f"findings of the page: {chunks['findings']}")
+    compared = t.run_cairn("diff", "saved.cairn", "saved.cairn")
+    t.check(re.search(rb"of no use +[0-9.]+ MiB .* unchanged", compared.out), f"diff: {compared.out}")
+    t.check(b"SECRET" not in told.out + result.out + result.err + page.out + page.err, "contents are printed")
+
+
 def look(what, command, is_recorded, is_changing):
     with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         known = json.loads(process.stdout.readline())
@@ -98,6 +120,7 @@ def look(what, command, is_recorded, is_changing):
             check_screen(what, pid)
             if is_recorded:
                 check_truth(true, known)
+                check_saved(pid)
             else:
                 check_budgets(pid)
         process.stdin.close()

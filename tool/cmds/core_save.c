@@ -11,6 +11,7 @@
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_waste_rows.h"
 #include "tool/import/import.h"
 #include "tool/model/index_table.h"
 #include "tool/render/frames.h"
@@ -174,6 +175,8 @@ static void describe(struct saving *saving) {
     snprintf(imported->lacks, sizeof imported->lacks, "its stacks are who keeps whom");
     imported->start_unix_ns = (uint64_t)time(NULL) * ns_per_s;
     imported->pid = subject->core->pid;
+    imported->has_waste = subject->has_waste;
+    imported->waste = subject->waste;
 }
 
 bool core_image_write(FILE *out, const struct owner_listing *listing, struct error *error) {
@@ -228,7 +231,8 @@ int core_image_take(const char *word, bool has_limit, bool has_contents, char pa
     int file = -1;
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return -1;
     enum owner_detail detail = has_contents ? OWNER_TEXTS : OWNER_BLOCKS;
-    if (owner_listing_make(&subject, &everything, detail, &listing, error)) {
+    if (waste_note(&subject, error) &&
+        owner_listing_make(&subject, &everything, detail, &listing, error)) {
         file = write_in_memory(&listing, path, error);
         owner_listing_free(&listing);
     }
@@ -244,7 +248,8 @@ bool core_save(struct core_subject *subject, const char *path, const struct core
     struct owner_listing listing;
     struct output output;
     char safe[KIN_LABEL_BYTES];
-    if (!owner_listing_make(subject, &everything, how->has_contents ? OWNER_TEXTS : OWNER_BLOCKS,
+    if (!waste_note(subject, error) ||
+        !owner_listing_make(subject, &everything, how->has_contents ? OWNER_TEXTS : OWNER_BLOCKS,
                             &listing, error))
         return false;
     listing.main_tid = subject->core->pid;

@@ -29,6 +29,8 @@ struct core_subject {
     struct core_reach reach;
     struct core_types *types;
     struct typed *typed;
+    struct cairn_waste waste;  // of all of it, if `has_waste` (core_waste_rows.h)
+    bool has_waste;
     bool has_heap, has_reach;
     bool has_foreign;  // some recorded blocks are another allocator's than glibc's
 };

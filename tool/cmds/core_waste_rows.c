@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_waste_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "tool/render/frames.h"
+#include "tool/render/stacks.h"
 
 static struct waste_row *row_of(struct waste_sums *sums, const struct core_kin *kin) {
     uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
@@ -169,4 +173,92 @@ bool waste_sums_make(struct core_subject *subject, struct waste_sums *sums, stru
 void waste_sums_free(struct waste_sums *sums) {
     array_free(&sums->rows);
     index_table_free(&sums->index);
+}
+
+// --- for files
+
+enum { NOTED_BLOCKS_MAX = 4000000 };
+
+// What could be saved of memory: what was never touched takes none.
+static double of_memory(const struct waste_row *row) {
+    return row->estimates[FIGURE_WASTED].value - row->estimates[WASTE_UNTOUCHED].value;
+}
+
+static const struct waste_row *most_of(const struct waste_sums *sums, bool are_strings) {
+    const struct waste_row *most = NULL;
+    double most_bytes = 0;
+    for (size_t i = 0; i < sums->rows.count; i++) {
+        const struct waste_row *row = &sums->rows.items[i];
+        double bytes = are_strings ? row->estimates[FIGURE_STRINGS].value : of_memory(row);
+        if (bytes <= most_bytes) continue;
+        most = row;
+        most_bytes = bytes;
+    }
+    return most;
+}
+
+// "parse_name ← load": the first function of the program's own, and who called it.
+static bool write_functions(const struct core_subject *subject, const struct core_kin *kin,
+                            char *text) {
+    const struct frame_names names = names_frames(subject->opened.names);
+    struct frame_list frames = {0};
+    char function[KIN_LABEL_BYTES], caller[KIN_LABEL_BYTES] = "";
+    size_t index = 0;
+    uint32_t node = subject->opened.profile.stacks[kin->value].node;
+    if (!frame_list_fill(&frames, &subject->opened.profile, &names, node, 0)) return false;
+    const struct frame *own = frame_list_first_own(&frames), *frame;
+    snprintf(function, sizeof function, STACK_NOT_RECORDED);
+    if (own) frame_label(own, function, sizeof function, CAIRN_WASTE_LABEL_BYTES / 2);
+    while ((frame = frame_list_next(&frames, &index)) && frame != own) {
+    }
+    frame = frame ? frame_list_next(&frames, &index) : NULL;
+    if (frame) frame_label(frame, caller, sizeof caller, CAIRN_WASTE_LABEL_BYTES / 4);
+    snprintf(text, CAIRN_WASTE_LABEL_BYTES, "%.90s%s%.90s", function, frame ? " \xe2\x86\x90 " : "",
+             caller);
+    frame_list_free(&frames);
+    return true;
+}
+
+static bool write_most(const struct waste_sums *sums, const struct waste_row *row, char *text,
+                       struct error *error) {
+    char label[KIN_LABEL_BYTES];
+    if (!row) return true;
+    core_kin_want(sums->subject, &row->kin);
+    if (row->kin.kind == KIND_STACK && !names_resolve(sums->subject->opened.names, error))
+        return false;
+    bool is_ok = row->kin.kind == KIND_STACK ? write_functions(sums->subject, &row->kin, text)
+                                             : core_kin_label(sums->subject, &row->kin, label);
+    if (is_ok && row->kin.kind != KIND_STACK)
+        snprintf(text, CAIRN_WASTE_LABEL_BYTES, "%.180s", label);
+    return is_ok || error_set(error, "out of memory");
+}
+
+static bool note(struct core_subject *subject, const struct waste_sums *sums, struct error *error) {
+    const struct waste_row *all = &sums->all;
+    struct cairn_waste *waste = &subject->waste;
+    *waste = (struct cairn_waste){.held_bytes = (uint64_t)waste_value(all, FIGURE_HELD),
+                                  .held_blocks = (uint64_t)waste_value(all, FIGURE_BLOCKS),
+                                  .untouched_bytes = (uint64_t)waste_value(all, WASTE_UNTOUCHED),
+                                  .zero_bytes = (uint64_t)waste_value(all, WASTE_ZERO),
+                                  .duplicate_bytes = (uint64_t)waste_value(all, WASTE_DUPLICATE),
+                                  .tail_bytes = (uint64_t)waste_value(all, WASTE_TAIL),
+                                  .slack_bytes = (uint64_t)waste_value(all, WASTE_SLACK),
+                                  .sparse_bytes = (uint64_t)waste_value(all, FIGURE_SPARSE),
+                                  .copies = sums->copies.count,
+                                  .contents = sums->copies.contents,
+                                  .string_bytes = (uint64_t)waste_value(all, FIGURE_STRINGS),
+                                  .string_copies = sums->strings.count,
+                                  .strings = sums->strings.contents};
+    subject->has_waste = true;
+    return write_most(sums, most_of(sums, false), waste->most, error) &&
+           write_most(sums, most_of(sums, true), waste->most_strings, error);
+}
+
+bool waste_note(struct core_subject *subject, struct error *error) {
+    struct waste_sums sums;
+    if (!core_need_typed(subject, error)) return false;
+    if (core_heap_of(subject)->chunks.count > NOTED_BLOCKS_MAX) return true;
+    bool is_ok = waste_sums_make(subject, &sums, error) && note(subject, &sums, error);
+    waste_sums_free(&sums);
+    return is_ok;
 }

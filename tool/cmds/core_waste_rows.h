@@ -57,6 +57,10 @@ struct waste_sums {
 bool waste_sums_make(struct core_subject *subject, struct waste_sums *sums, struct error *error);
 void waste_sums_free(struct waste_sums *sums);
 
+// Sums it up for a file, in subject->waste. Of a heap with very many blocks it does not: who keeps
+// what is asked for there, and all contents would be read for it. False with an error.
+bool waste_note(struct core_subject *subject, struct error *error);
+
 // A figure of a row in whole numbers.
 static inline int64_t waste_value(const struct waste_row *row, int figure) {
     const double half = 0.5;

@@ -82,6 +82,11 @@ static void print_noise(const struct terminal *terminal, const struct diff *diff
                        fewest == 1 ? "one run" : "two runs");
 }
 
+// All of them say what of what is kept is of no use.
+static bool has_waste(const struct compared *compared) {
+    return compared->waste_count && compared->waste_count == compared->diff.recording_count;
+}
+
 static void print_facts(const struct diff_screen *screen, const struct compared *compared,
                         const struct compared_list *before, const struct compared_list *after) {
     const struct terminal *terminal = screen->terminal;
@@ -91,6 +96,8 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     putchar('\n');
     if (compared->owners_count) {
         diff_print_figure(screen, "kept", compared->totals.exit, NULL, true);
+        if (has_waste(compared))
+            diff_print_figure(screen, "of no use", compared->totals.wasted, NULL, true);
     } else if (compared->has_snapshots) {
         diff_print_figure(screen, "live", compared->totals.at, compared->totals.at_estimates, true);
     } else {
@@ -229,6 +236,7 @@ static bool print_json(const struct compared *compared, const struct compared_li
     put_estimated(&json, compared, "peak_bytes", totals->peak, totals->peak_estimates);
     put_figure(&json, diff, "allocated_bytes", compared->totals.allocated);
     put_figure(&json, diff, "allocations", compared->totals.calls);
+    if (has_waste(compared)) put_figure(&json, diff, "wasted_bytes", compared->totals.wasted);
     put_estimated(&json, compared, "at_exit_bytes", totals->exit, totals->exit_estimates);
     json_open_array(&json, "rows");
     for (size_t i = 0; i < diff->rows.count; i++) {

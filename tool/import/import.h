@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "format/sample.h"
+#include "format/waste.h"
 #include "tool/base/error.h"
 #include "tool/model/strings.h"
 #include "tool/model/tree.h"
@@ -90,7 +91,9 @@ struct imported {
     bool is_sum;                    // the command is the name of many processes, and no words
     char lacks[IMPORT_TEXT_BYTES];  // what the source does not say, a sentence; "": nothing
     bool has_temporary;             // it says which blocks were freed before the next allocation
-    bool is_partial;                // the numbers are not those of every event
+    bool has_waste;                 // `waste` is known
+    struct cairn_waste waste;
+    bool is_partial;  // the numbers are not those of every event
     uint32_t pid;
     uint32_t wanted_pid;  // of several processes, as the user says; 0: there is to be one
     uint64_t start_unix_ns, duration_ns, peak_ns, rss_peak_bytes;

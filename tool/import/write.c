@@ -130,7 +130,7 @@ char *import_name(const char *function, const char *file) {
 }
 
 enum { PLACE_BYTES = 16, ALIGNMENT = 16, KEEP_MAX = 0x7fff, ADDED_MAX = 0xffff, HALF_BITS = 32 };
-enum { MACHINE_X86_64 = 62, SECTIONS = 12, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
+enum { MACHINE_X86_64 = 62, SECTIONS = 13, FRAME_WORDS = 2, HEAD_WORDS = 2, HIGH_BITS = 0xffff };
 static const uint64_t first_module_address = 0x10000000000u;
 
 struct section {
@@ -332,6 +332,13 @@ static bool make_samples(struct writer *writer) {
     return true;
 }
 
+static bool make_waste(struct writer *writer) {
+    if (!writer->imported->has_waste) return true;
+    struct cairn_waste *waste = add_section(writer, CAIRN_SECTION_WASTE, sizeof *waste, 1);
+    if (waste) *waste = writer->imported->waste;
+    return waste;
+}
+
 static bool make_points(struct writer *writer) {
     const struct imported *imported = writer->imported;
     if (!imported->points.count || !imported->duration_ns) return true;
@@ -471,7 +478,8 @@ bool import_write(FILE *out, const struct imported *imported, const char *source
     writer->imported = imported;
     bool is_ok = put_string(writer, "", &empty) && fill_header(writer, source) &&
                  make_modules(writer) && make_cells(writer) && make_thread(writer) &&
-                 make_samples(writer) && make_points(writer) && make_symbols(writer);
+                 make_waste(writer) && make_samples(writer) && make_points(writer) &&
+                 make_symbols(writer);
     size_t own_count = writer->section_count;
     if (is_ok) {
         writer->sections[writer->section_count++] = (struct section){

@@ -46,6 +46,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_ALIGNED] = sizeof(struct cairn_aligned),
     [CAIRN_SECTION_REACHABILITY] = sizeof(struct cairn_reachability),
     [CAIRN_SECTION_LOST] = sizeof(struct cairn_lost),
+    [CAIRN_SECTION_WASTE] = sizeof(struct cairn_waste),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -354,6 +355,12 @@ bool recording_reachability(const struct recording *recording,
                             struct cairn_reachability *reachability) {
     if (!copy_entry(recording, CAIRN_SECTION_REACHABILITY, 0, reachability)) return false;
     reachability->reason[CAIRN_REASON_BYTES - 1] = 0;
+    return true;
+}
+
+bool recording_waste(const struct recording *recording, struct cairn_waste *waste) {
+    if (!copy_entry(recording, CAIRN_SECTION_WASTE, 0, waste)) return false;
+    waste->most[CAIRN_WASTE_LABEL_BYTES - 1] = waste->most_strings[CAIRN_WASTE_LABEL_BYTES - 1] = 0;
     return true;
 }
 

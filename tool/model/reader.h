@@ -18,9 +18,10 @@
 #include "format/guard.h"
 #include "format/reachability.h"
 #include "format/sample.h"
+#include "format/waste.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 29  // index = a section's kind
+#define RECORDING_SECTION_KINDS 31  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -108,6 +109,7 @@ bool recording_overrun(const struct recording *recording, size_t index,
 // What nothing led to at the end; false: that was not looked at.
 bool recording_reachability(const struct recording *recording,
                             struct cairn_reachability *reachability);
+bool recording_waste(const struct recording *recording, struct cairn_waste *waste);
 bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost);
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);

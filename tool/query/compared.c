@@ -53,6 +53,12 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     compared->totals.exit_estimates[index] = estimate_of(MEASURE_EXIT, profile);
     compared->totals.at_estimates[index] = estimate_of(MEASURE_AT, profile);
     compared->sampled_count += profile->sampling.is_on;
+    struct cairn_waste waste;
+    if (recording_waste(profile->recording, &waste)) {
+        compared->totals.wasted[index] =
+            clamp(waste.zero_bytes + waste.duplicate_bytes + waste.tail_bytes + waste.slack_bytes);
+        compared->waste_count++;
+    }
     compared->owners_count += recording_is_of_owners(profile->recording);
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
@@ -154,11 +160,12 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->allocated = calloc(count, sizeof *totals->allocated);
     totals->calls = calloc(count, sizeof *totals->calls);
     totals->at = calloc(count, sizeof *totals->at);
+    totals->wasted = calloc(count, sizeof *totals->wasted);
     totals->peak_estimates = calloc(count, sizeof *totals->peak_estimates);
     totals->exit_estimates = calloc(count, sizeof *totals->exit_estimates);
     totals->at_estimates = calloc(count, sizeof *totals->at_estimates);
     return totals->peak_estimates && totals->exit_estimates && totals->at_estimates && totals->at &&
-           totals->peak && totals->exit && totals->allocated && totals->calls;
+           totals->wasted && totals->peak && totals->exit && totals->allocated && totals->calls;
 }
 
 bool compared_build(struct compared *compared, const struct compared_list *before,
@@ -197,6 +204,7 @@ void compared_free(struct compared *compared) {
     free(compared->totals.peak);
     free(compared->totals.exit);
     free(compared->totals.allocated);
+    free(compared->totals.wasted);
     free(compared->totals.calls);
     free(compared->totals.at);
     free(compared->totals.peak_estimates);

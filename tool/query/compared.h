@@ -30,7 +30,8 @@ enum compared_kind {
 // Totals by recording, as struct diff has values; calls and bytes allocated are counted always.
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;
-    int64_t *at;  // at the snapshots that were named
+    int64_t *at;      // at the snapshots that were named
+    int64_t *wasted;  // of no use, in memory: of files that say who keeps what
     struct diff_estimate *peak_estimates, *exit_estimates, *at_estimates;
 };
 
@@ -42,6 +43,7 @@ struct compared {
     bool is_inexact;                 // some recording lost something
     size_t sampled_count;            // recordings that are samples
     size_t owners_count;             // of who keeps what
+    size_t waste_count;              // of those that say what of it is of no use
     const char *process;             // --process, NULL: the largest
     const struct request *request;
     enum compared_kind kind;

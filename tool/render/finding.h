@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_FINDING_H
 #define TOOL_RENDER_FINDING_H
 
+#include "format/waste.h"
 #include "tool/render/freed_by.h"
 
 enum finding_kind {
@@ -16,6 +17,8 @@ enum finding_kind {
     FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
     FINDING_UNTOUCHED,  // parts of large blocks that were never touched
     FINDING_ARENAS,     // arenas of threads that hold free memory
+    FINDING_STRINGS,    // equal strings (of a file that says who keeps what)
+    FINDING_WASTE,      // blocks of zeros, equal ones, ends that are not used (likewise)
     FINDING_KINDS,
 };
 
@@ -32,6 +35,7 @@ struct finding {
                      // of a block, 0: several sizes; UNTOUCHED: never touched
     uint64_t of_bytes, live_bytes, at_ns;  // FREE, ARENAS: resident then, and live; UNTOUCHED: live
     struct freed_by_flow flow;             // FREED_BY
+    struct cairn_waste waste;              // STRINGS, WASTE
     uint64_t saved_bytes, saved_calls;     // what a fix saves at most; 0: nothing of the kind
     double gain;  // by which findings are ranked: the part that is saved, of memory or of calls
 };

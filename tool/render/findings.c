@@ -127,6 +127,31 @@ static void say_arenas(const struct saying *saying) {
         size_of(saying, finding->saved_bytes).text);
 }
 
+// "string duplicates: 12.4 MiB in 310,022 copies of 1,207 strings, from parse_name ← load".
+static void say_strings(const struct saying *saying) {
+    const struct cairn_waste *waste = &saying->finding->waste;
+    char most[CAIRN_WASTE_LABEL_BYTES];
+    text_escape(most, sizeof most, waste->most_strings);
+    say(saying, "string duplicates: %s in %s of %s%s%s", size_of(saying, waste->string_bytes).text,
+        units_counted((int64_t)waste->string_copies, "copy", "copies").text,
+        units_counted((int64_t)waste->strings, "string", "strings").text,
+        *most ? ", most of them from " : "", most);
+}
+
+static void say_waste(const struct saying *saying) {
+    const struct finding *finding = saying->finding;
+    const struct cairn_waste *waste = &finding->waste;
+    char most[CAIRN_WASTE_LABEL_BYTES];
+    text_escape(most, sizeof most, waste->most);
+    say(saying,
+        "%s of %s in blocks are of no use: %s zero, %s equal to others, %s unused at ends, %s "
+        "slack%s%s",
+        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
+        size_of(saying, waste->zero_bytes).text, size_of(saying, waste->duplicate_bytes).text,
+        size_of(saying, waste->tail_bytes).text, size_of(saying, waste->slack_bytes).text,
+        *most ? ", most of it of " : "", most);
+}
+
 static const struct {
     const char *name, *view, *page;
     bool has_more;      // the view shows more of just this: a line names it
@@ -154,6 +179,10 @@ static const struct {
                            "of address space", finding_find_untouched, say_untouched},
     [FINDING_ARENAS] = {"arenas", "memory", PAGE "arenas", true, "resident", finding_find_arenas,
                         say_arenas},
+    [FINDING_STRINGS] = {"strings", "stacks", PAGE "equal-strings", false, "of what is held",
+                         finding_find_strings, say_strings},
+    [FINDING_WASTE] = {"waste", "stacks", PAGE "zeros-and-unused-ends", false, "of what is held",
+                       finding_find_waste, say_waste},
 };
 
 const char *finding_name(enum finding_kind kind) {

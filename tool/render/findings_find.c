@@ -33,9 +33,10 @@ enum {
     UNTOUCHED_MIN_BYTES = 4 << 20,
     ARENAS_MIN = 3,
     ARENAS_MIN_BYTES = 4 << 20,
+    WASTE_MIN_BYTES = 256 * 1024,
 };
 static const double reuse_share = 0.1, freer_share = 0.95, alike_share = 0.1, untouched_share = 0.1,
-                    arenas_share = 0.1;
+                    arenas_share = 0.1, strings_share = 0.05, waste_share = 0.2;
 static const double specific = 0.1;  // of two findings about the same, what says how is first
 
 static struct finding *add(struct findings *findings, enum finding_kind kind) {
@@ -414,5 +415,38 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->at_ns = picture.at_ns;
     saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + specific;
+    return true;
+}
+
+bool finding_find_strings(struct findings *findings, const struct profile *profile,
+                          struct error *error) {
+    struct cairn_waste waste;
+    (void)error;
+    if (!recording_waste(profile->recording, &waste) || waste.string_bytes < WASTE_MIN_BYTES ||
+        (double)waste.string_bytes < strings_share * (double)waste.held_bytes)
+        return true;
+    struct finding *finding = add(findings, FINDING_STRINGS);
+    finding->waste = waste;
+    saves_bytes(finding, waste.string_bytes, waste.held_bytes);
+    finding->gain += specific * finding->gain;
+    return true;
+}
+
+// What was never touched costs no memory.
+bool finding_find_waste(struct findings *findings, const struct profile *profile,
+                        struct error *error) {
+    struct cairn_waste waste;
+    (void)error;
+    if (!recording_waste(profile->recording, &waste)) return true;
+    uint64_t bytes =
+        waste.zero_bytes + waste.duplicate_bytes + waste.tail_bytes + waste.slack_bytes;
+    if (bytes < WASTE_MIN_BYTES || bytes > waste.held_bytes ||
+        (double)bytes < waste_share * (double)waste.held_bytes)
+        return true;
+    struct finding *finding = add(findings, FINDING_WASTE);
+    finding->waste = waste;
+    finding->bytes = bytes;
+    finding->of_bytes = waste.held_bytes;
+    saves_bytes(finding, bytes, waste.held_bytes);
     return true;
 }

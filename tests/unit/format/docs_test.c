@@ -17,6 +17,7 @@
 #include "format/settings.h"
 #include "format/symbols.h"
 #include "format/torture.h"
+#include "format/waste.h"
 #include "tests/tools/make_recording.h"
 #include "tool/model/profile.h"
 #include "tool/model/stack_fields.h"
@@ -419,6 +420,25 @@ static void test_uses(void **state) {
     FIELD(cairn_ages, ms);
 }
 
+static void test_waste(void **state) {
+    (void)state;
+    FIELD(cairn_waste, held_bytes);
+    FIELD(cairn_waste, held_blocks);
+    FIELD(cairn_waste, untouched_bytes);
+    FIELD(cairn_waste, zero_bytes);
+    FIELD(cairn_waste, duplicate_bytes);
+    FIELD(cairn_waste, tail_bytes);
+    FIELD(cairn_waste, slack_bytes);
+    FIELD(cairn_waste, sparse_bytes);
+    FIELD(cairn_waste, copies);
+    FIELD(cairn_waste, contents);
+    FIELD(cairn_waste, string_bytes);
+    FIELD(cairn_waste, string_copies);
+    FIELD(cairn_waste, strings);
+    FIELD(cairn_waste, most);
+    FIELD(cairn_waste, most_strings);
+}
+
 static void test_snapshots(void **state) {
     (void)state;
     FIELD(cairn_snapshot, epoch);
@@ -618,6 +638,7 @@ int main(void) {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_waste),
         cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_worked_example),
         cmocka_unit_test(test_what_a_reader_makes_of_it),

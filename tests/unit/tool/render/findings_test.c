@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static struct recording recording;
 static struct profile profile;
 static struct findings findings;
 static struct cairn_picture picture;
+static struct cairn_waste waste;
 static uint8_t *bytes;
 static uint32_t booked;  // the cell that a test is about
 
@@ -30,6 +32,7 @@ static void start(void) {
     making_thread(&making, 4242, "producer");
     making_thread(&making, 4243, "consumer");
     picture = (struct cairn_picture){0};
+    waste = (struct cairn_waste){0};
 }
 
 static uint32_t stack_of(uint64_t function) {
@@ -49,6 +52,12 @@ static const struct finding *find(enum finding_kind kind) {
                                        .entry_bytes = sizeof picture,
                                        .count = 1};
     }
+    if (waste.held_bytes)
+        recording.sections[CAIRN_SECTION_WASTE] =
+            (struct recording_section){.bytes = (const uint8_t *)&waste,
+                                       .size = sizeof waste,
+                                       .entry_bytes = sizeof waste,
+                                       .count = 1};
     assert_true(profile_build(&recording, &profile, NULL));
     assert_true(findings_find(&findings, &profile, NULL));
     for (size_t i = 0; i < findings.count; i++)
@@ -320,6 +329,64 @@ static void test_untouched(void **state) {
     check_absent(FINDING_UNTOUCHED);
 }
 
+static void book_waste(uint64_t held_bytes) {
+    start();
+    making_book(&making, stack_of(PROGRAM + 0x20), 5, 5000, 0, 0);
+    waste.held_bytes = held_bytes;
+    waste.string_copies = 310022;
+    waste.strings = 1207;
+    snprintf(waste.most, sizeof waste.most, "make\033[m");
+    snprintf(waste.most_strings, sizeof waste.most_strings, "parse_name");
+}
+
+static void check_text(const struct finding *finding, const char *wanted) {
+    const struct view_options view = {0};
+    char text[FINDING_TEXT_BYTES];
+    assert_non_null(finding);
+    assert_true(finding_text(finding, &profile, NULL, &view, text));
+    if (!strstr(text, wanted)) fail_msg("\"%s\" is not in \"%s\"", wanted, text);
+    assert_null(strchr(text, '\033'));
+    close_made();
+}
+
+static void test_strings(void **state) {
+    (void)state;
+    book_waste(20 * MIB);
+    waste.string_bytes = waste.duplicate_bytes = 1 * MIB;
+    const struct finding *finding = find(FINDING_STRINGS);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 1 * MIB);
+    check_text(finding, "string duplicates: 1.0 MiB in 310,022 copies of 1,207 strings, most of "
+                        "them from parse_name");
+    book_waste(20 * MIB + 20);
+    waste.string_bytes = waste.duplicate_bytes = 1 * MIB;
+    check_absent(FINDING_STRINGS);
+    book_waste(1 * MIB);
+    waste.string_bytes = waste.duplicate_bytes = 256 * KIB - 1;
+    check_absent(FINDING_STRINGS);
+}
+
+static void test_waste(void **state) {
+    (void)state;
+    book_waste(10 * MIB);
+    waste.zero_bytes = waste.tail_bytes = 1 * MIB;
+    waste.untouched_bytes = 5 * MIB;  // takes no memory
+    const struct finding *finding = find(FINDING_WASTE);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 2 * MIB);
+    check_text(finding, "2.0 MiB of 10.0 MiB in blocks are of no use: 1.0 MiB zero, 0 B equal to "
+                        "others, 1.0 MiB unused at ends");
+    book_waste(10 * MIB + 1024);
+    waste.zero_bytes = waste.tail_bytes = 1 * MIB;
+    check_absent(FINDING_WASTE);
+    book_waste(1 * MIB);
+    waste.tail_bytes = 256 * KIB - 1;
+    check_absent(FINDING_WASTE);
+    book_waste(1 * MIB);  // a damaged file says more than there is
+    waste.tail_bytes = 2 * MIB;
+    check_absent(FINDING_WASTE);
+}
+
 static void test_order(void **state) {
     (void)state;
     // all calls, half of the heap: the calls count half
@@ -344,6 +411,7 @@ int main(void) {
         cmocka_unit_test(test_ages),      cmocka_unit_test(test_growing_buffer),
         cmocka_unit_test(test_hand_over), cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_arenas),    cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_strings),   cmocka_unit_test(test_waste),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
