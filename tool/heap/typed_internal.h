@@ -49,7 +49,8 @@ struct typed {
     const struct core_reach *reach;
     const struct core_image *core;
     struct core_types *types;
-    struct core_graph graph;  // numbers
+    const struct typed_allocations *allocations;  // while it is opened
+    struct core_graph graph;                      // numbers
     struct string_pool *store;
     ARRAY(struct typed_module) modules;
     ARRAY(struct typed_kind) kinds;  // the first is none
