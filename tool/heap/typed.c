@@ -14,46 +14,14 @@
 #include "tool/symbol/name_clean.h"
 
 enum {
-    OBJECT_BYTES_MAX = 1 << 26,  // of one variable or block that is looked through
     ELEMENTS_LEAST = 2,
     GUESSES_AT_ONCE = 1 << 12,
     OWN_BITS = 64,
     SLACK_BYTES = 24,  // that glibc gives beyond what was asked for, at most
 };
 
-// --- memory
-
-// Of a core dump's small blocks, which lie apart: mapping each would take the kernel far longer
-// than reading it. The next ones may lie behind it.
-static const uint8_t *read_window(struct typed *typed, uint64_t address, uint64_t *size) {
-    struct core_image core = *typed->core;
-    const uint8_t *bytes;
-    uint64_t inside = address - typed->window_start;  // large if it lies before
-    uint64_t known = typed->window_end - typed->window_start;
-    bool is_there = inside < known && *size <= known - inside;
-    if (!is_there) {
-        core.map = NULL;
-        typed->window_start = address;
-        typed->window_end =
-            address + core_piece(&core, address, typed->window, WINDOW_BYTES, &bytes);
-    }
-    if (typed->window_end - address < *size) *size = typed->window_end - address;
-    return *size ? typed->window + (address - typed->window_start) : NULL;
-}
-
 const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size) {
-    const uint8_t *bytes = NULL;
-    if (typed->core->map && typed->core->source.descriptor >= 0 && *size <= WINDOW_BYTES)
-        return read_window(typed, address, size);
-    uint64_t wanted = *size < OBJECT_BYTES_MAX ? *size : OBJECT_BYTES_MAX;
-    if (wanted > typed->scratch_bytes && !typed->core->map) {
-        uint8_t *grown = realloc(typed->scratch, wanted);
-        if (!grown) return NULL;
-        typed->scratch = grown;
-        typed->scratch_bytes = wanted;
-    }
-    *size = core_piece(typed->core, address, typed->scratch, wanted, &bytes);
-    return *size ? bytes : NULL;
+    return read_window_at(&typed->window, typed->core, address, size);
 }
 
 // --- which type
@@ -416,7 +384,7 @@ void typed_close(struct typed *typed) {
     free(typed->parents);
     free(typed->ranks);
     free(typed->is_own);
-    free(typed->scratch);
+    read_window_free(&typed->window);
     free(typed);
 }
 

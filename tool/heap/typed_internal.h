@@ -4,6 +4,7 @@
 #define TOOL_HEAP_TYPED_INTERNAL_H
 
 #include "tool/heap/frames.h"
+#include "tool/heap/read_window.h"
 #include "tool/heap/references.h"
 #include "tool/model/index_table.h"
 #include "tool/types/layout.h"
@@ -32,8 +33,6 @@ struct typed_root {
     bool is_value;
     const struct core_thread *thread;  // NULL: of none
 };
-
-enum { WINDOW_BYTES = 1 << 12 };
 
 struct typed_kind {
     const struct type *type;
@@ -65,10 +64,8 @@ struct typed {
     ARRAY(uint64_t) waiting[RANK_VAGUE];  // numbers of blocks to be followed
     size_t next[RANK_VAGUE];
     struct layout layout;
-    uint8_t *scratch;
-    uint64_t scratch_bytes, places;
-    uint8_t window[WINDOW_BYTES];  // of a core dump, from one address to the other
-    uint64_t window_start, window_end;
+    uint64_t places;
+    struct read_window window;
     bool is_failed;  // no memory
 };
 
