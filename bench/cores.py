@@ -3,7 +3,7 @@
 """Time and memory that `cairn core` and `cairn report CORE` take for a large core dump. Makes one of a program with a
 heap of that many MiB (the kernel writes it, or gcore), asks one question after the other, and prints a line each:
 seconds, those of the processor, and the most memory resident at once. Then the same of a program that was recorded, with
-an eighth less of heap: the rest of its core is the map of its blocks.
+an eighth less of heap: the rest of its core is the map of its blocks. First of all the owners of a million blocks.
 
     bench/cores.py [MEBIBYTES]      4096 if it is not given; room for the core is needed in the current directory"""
 
@@ -19,6 +19,7 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
 MIB = 1 << 20
+MILLION_MEBIBYTES = 124  # of which the program makes a million blocks
 TAIL, SHOWN = 1 << 16, 100  # bytes in which an answer's last line is looked for, letters of it that are printed
 
 
@@ -85,8 +86,16 @@ def ask_all(directory, mebibytes, is_recorded):
         sys.exit(f"leaked should be {line['lost']}")
 
 
+def ask_million(directory):
+    core, line = dump(os.path.abspath(directory), MILLION_MEBIBYTES, False)
+    print(f"core of {core.stat().st_size / MIB:.0f} MiB, {int(line['blocks']):,} blocks")
+    ask(core, "--view", "owners", command="report")
+
+
 def main():
     mebibytes = int(sys.argv[1]) if len(sys.argv) > 1 else 4096
+    with tempfile.TemporaryDirectory(dir=".") as directory:
+        ask_million(directory)
     for is_recorded in (False, True):
         with tempfile.TemporaryDirectory(dir=".") as directory:
             ask_all(directory, mebibytes * 7 // 8 if is_recorded else mebibytes, is_recorded)

@@ -72,6 +72,7 @@ check_values(made)
 
 _, leak = t.record(t.program("leak"))
 _, steady = t.record(t.program("mixed"))
+_, aged = t.record(t.program("mixed"), options=("--ages",))
 threads = "threads.cairn"
 t.run_cairn("run", "-q", "--snapshot-every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
@@ -107,7 +108,7 @@ with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIP
     process.stdin.close()
     process.wait()
 found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
-pages = {"owners": os.path.abspath("owners.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "run": make_page("run", run),
+pages = {"owners": os.path.abspath("owners.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "aged": make_page("aged", aged), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),

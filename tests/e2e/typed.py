@@ -4,6 +4,7 @@
 core dump, recorded and not (typed_gdb.py has gdb's answers); how full its containers are; without debug information
 only what objects say themselves."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -115,6 +116,36 @@ def look(what, command, is_recorded):
         t.check_equal(f"{what}: status", process.wait(), 3)
 
 
+def check_allocated():
+    """What calls of operator new say, which clang notes from 22 on, where only void pointers lead to an object: of a
+    recorded process. Elements behind their own count are left as they are."""
+    if os.uname().machine != "x86_64":
+        t.skip_part("what calls allocate: the program is in the assembler of x86-64")
+        return
+    source, programs = t.SOURCE / "tests/programs/clang22", [t.fresh_path("allocated")]
+    made = t.run(["g++", "-o", programs[0], str(source / "allocated.s")])
+    t.check_equal(f"what calls allocate: built {made.err}", made.status, 0)
+    if shutil.which("clang++-22"):
+        programs.append(t.fresh_path("by-clang"))
+        made = t.run(["clang++-22", "-O1", "-g", "-o", programs[1], str(source / "allocated.cc")])
+        t.check_equal(f"clang 22: {made.err}", made.status, 0)
+    for path in programs:
+        for before in ([], [t.CAIRN, "run", "-q", "-o", t.fresh_path("allocated") + ".cairn"]):
+            with t.Process([*before, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           env=t.environment()) as process:
+                t.check_equal("what calls allocate: begins", process.stdout.readline(), b"ready\n")
+                pid = process.pid
+                if before:
+                    name = os.path.basename(path)[:15]
+                    pid = next(child for child in t.children_of(process.pid) if t.is_called(child, name))
+                counts = {row["type"]: row["blocks"] for row in t.report(str(pid), "--view", "types")["types"]}
+                t.check_equal(f"what calls allocate: {before}",
+                              [counts.get(name) for name in ("Item", "Row[]", "Counted[]")],
+                              [7, 1, None] if before else [None] * 3)
+                process.stdin.close()
+                process.wait()
+
+
 def check_stripped():
     stripped = t.fresh_path("stripped")
     t.run(["strip", "-o", stripped, PROGRAM])
@@ -139,6 +170,7 @@ def check_refused():
 look("plain", [PROGRAM], False)
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", PROGRAM], True)
 check_of_library()
+check_allocated()
 check_stripped()
 check_refused()
 t.finish()

@@ -679,8 +679,26 @@ async function owners() {
   await page.context().close();
 }
 
+async function aged() {
+  const page = await open("aged", "#view=flame&shape=map&by=allocated");
+  await page.selectOption("#colour", "age");
+  await settled(page);
+  const legend = await text(page, ".legend");
+  check(/up to 1\.0 ms.*16 ms.*and more.*not known/s.test(legend), `ages: ${legend}`);
+  const swatches = await page.locator(".legend .swatch").evaluateAll((all) => all.map((one) => one.style.background));
+  equal("ages: a colour each", new Set(swatches).size, 7);
+  await page.locator(".map canvas").focus();
+  await page.keyboard.press("ArrowDown");
+  check((await text(page, "#live")).includes("freed after about"), `ages, by keys: ${await text(page, "#live")}`);
+  await page.goto("file://" + plan.pages.leak + "#view=flame&shape=map");
+  await settled(page);
+  equal("no ages, no such colours", await page.locator("#colour option[value=age]").count(), 0);
+  await page.context().close();
+}
+
 const parts = {
   owners,
+  aged,
   overview,
   flame,
   table,

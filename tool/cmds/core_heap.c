@@ -267,11 +267,6 @@ struct held_list {
     ARRAY(struct live_at) items;
 };
 
-size_t core_stack_of(const struct profile *profile, uint32_t cell) {
-    uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
-    return number && number <= profile->stack_count ? number - 1 : profile->stack_count;
-}
-
 // The first shown frame of a stack as text: its module, its function, or its return address. ""
 // where the stack is not of the wanted module or function.
 static bool label_of(const struct core_subject *subject, const struct frame_names *names,
@@ -338,7 +333,7 @@ static struct live_at *hold_by_stack(const struct core_subject *subject) {
     struct core_block_cursor cursor = {.blocks = &subject->blocks};
     struct core_block block;
     while (held && core_blocks_next(&cursor, &block)) {
-        struct live_at *one = &held[core_stack_of(profile, block.cell)];
+        struct live_at *one = &held[profile_stack_of(profile, block.cell)];
         one->count++;
         one->bytes += block.size;
     }
@@ -424,14 +419,14 @@ static void print_threads_of(const struct core_subject *subject, uint32_t cell) 
 
 void core_want_origin(const struct core_subject *subject, uint32_t cell) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = core_stack_of(profile, cell);
+    size_t stack = profile_stack_of(profile, cell);
     if (stack < profile->stack_count)
         names_want_stack(subject->opened.names, profile->stacks[stack].node, 0);
 }
 
 bool core_print_origin(const struct core_subject *subject, uint32_t cell, struct error *error) {
     const struct profile *profile = &subject->opened.profile;
-    size_t stack = core_stack_of(profile, cell);
+    size_t stack = profile_stack_of(profile, cell);
     uint32_t node = stack < profile->stack_count ? profile->stacks[stack].node : TREE_ROOT;
     struct frame_list frames = {.are_all_shown = true};
     const struct frame_names names = names_frames(subject->opened.names);

@@ -17,9 +17,6 @@ bool core_print_heap(struct core_subject *subject, struct error *error);
 bool core_print_groups(const struct core_subject *subject, const char *module, const char *function,
                        struct error *error);
 
-// The index of the stack that a cell is of; the count of stacks: none is known.
-size_t core_stack_of(const struct profile *profile, uint32_t cell);
-
 // Thread and stack of a recorded block. core_want_origin says of which ones they will be printed;
 // then names_resolve is to be called.
 void core_want_origin(const struct core_subject *subject, uint32_t cell);

@@ -11,7 +11,7 @@ static size_t stack_at(const struct core_subject *subject, uint64_t address) {
     const struct profile *profile = &subject->opened.profile;
     struct core_block block;
     if (!subject->is_recorded || !core_block_of(&subject->blocks, address, &block)) return SIZE_MAX;
-    size_t stack = core_stack_of(profile, block.cell);
+    size_t stack = profile_stack_of(profile, block.cell);
     return stack < profile->stack_count ? stack : SIZE_MAX;
 }
 

@@ -8,6 +8,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_typed.h"
 #include "tool/heap/references.h"
 #include "tool/heap/roots.h"
 #include "tool/query/name_options.h"
@@ -153,7 +154,10 @@ bool core_need_types(struct core_subject *subject, struct error *error) {
 
 bool core_need_typed(struct core_subject *subject, struct error *error) {
     if (!core_need_map(subject, error) || !core_need_types(subject, error)) return false;
-    if (!subject->typed) subject->typed = typed_open(&subject->reach, subject->types, error);
+    const struct profile *profile = subject->is_recorded ? &subject->opened.profile : NULL;
+    if (!subject->typed)
+        subject->typed =
+            core_typed_open(&subject->reach, subject->types, profile, &subject->blocks, error);
     return subject->typed;
 }
 

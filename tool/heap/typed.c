@@ -14,45 +14,14 @@
 #include "tool/symbol/name_clean.h"
 
 enum {
-    OBJECT_BYTES_MAX = 1 << 26,  // of one variable or block that is looked through
     ELEMENTS_LEAST = 2,
     GUESSES_AT_ONCE = 1 << 12,
     OWN_BITS = 64,
+    SLACK_BYTES = 24,  // that glibc gives beyond what was asked for, at most
 };
 
-// --- memory
-
-// Of a core dump's small blocks, which lie apart: mapping each would take the kernel far longer
-// than reading it. The next ones may lie behind it.
-static const uint8_t *read_window(struct typed *typed, uint64_t address, uint64_t *size) {
-    struct core_image core = *typed->core;
-    const uint8_t *bytes;
-    uint64_t inside = address - typed->window_start;  // large if it lies before
-    uint64_t known = typed->window_end - typed->window_start;
-    bool is_there = inside < known && *size <= known - inside;
-    if (!is_there) {
-        core.map = NULL;
-        typed->window_start = address;
-        typed->window_end =
-            address + core_piece(&core, address, typed->window, WINDOW_BYTES, &bytes);
-    }
-    if (typed->window_end - address < *size) *size = typed->window_end - address;
-    return *size ? typed->window + (address - typed->window_start) : NULL;
-}
-
 const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size) {
-    const uint8_t *bytes = NULL;
-    if (typed->core->map && typed->core->source.descriptor >= 0 && *size <= WINDOW_BYTES)
-        return read_window(typed, address, size);
-    uint64_t wanted = *size < OBJECT_BYTES_MAX ? *size : OBJECT_BYTES_MAX;
-    if (wanted > typed->scratch_bytes && !typed->core->map) {
-        uint8_t *grown = realloc(typed->scratch, wanted);
-        if (!grown) return NULL;
-        typed->scratch = grown;
-        typed->scratch_bytes = wanted;
-    }
-    *size = core_piece(typed->core, address, typed->scratch, wanted, &bytes);
-    return *size ? bytes : NULL;
+    return read_window_at(&typed->window, typed->core, address, size);
 }
 
 // --- which type
@@ -112,12 +81,37 @@ static const struct type *own_of(struct typed *typed, uint32_t number, uint64_t 
     return known && known->kind == TYPE_STRUCT ? known : own_type(typed, start);
 }
 
+// Whether the number of its elements lies in front of them, as in arrays of what has a destructor.
+static bool has_count(struct typed *typed, const struct type *type, uint64_t start, uint64_t size) {
+    uint64_t count, bytes;
+    if (!core_read(typed->core, start, &count, sizeof count)) return false;
+    return count && !__builtin_mul_overflow(count, type->bytes, &bytes) && bytes < size &&
+           size - bytes >= sizeof count && size - bytes < sizeof count + SLACK_BYTES;
+}
+
+// What the call that allocated a block says.
+static const struct type *allocated_type(struct typed *typed, uint64_t start, uint64_t size) {
+    const struct typed_allocations *allocations = typed->allocations;
+    const struct type *type =
+        allocations ? allocations->type_of(allocations->context, typed, start) : NULL;
+    bool is_object = type && type->kind == TYPE_STRUCT && type->bytes && type->bytes <= size;
+    return is_object && !has_count(typed, type, start, size) ? type : NULL;
+}
+
+const struct type *typed_allocated(struct typed *typed, uint64_t bias, uint64_t return_address) {
+    for (size_t i = 0; i < typed->modules.count; i++)
+        if (typed->modules.items[i].bias == bias)
+            return types_allocated(typed->modules.items[i].types, return_address);
+    return NULL;
+}
+
 static void read_own(void *context, uint32_t number, uint64_t place) {
     struct typed *typed = context;
     const struct block_map *map = &typed->reach->map;
     uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
     const struct type *own = own_type(typed, start);
     core_place_done(typed->core, end - start, &typed->places);
+    if (!own) own = allocated_type(typed, start, end - start);
     if (!own || own->bytes > end - start) return;
     typed->type_ids[number] = id_of(typed, own);
     typed->is_own[number / OWN_BITS] |= (uint64_t)1 << number % OWN_BITS;
@@ -349,13 +343,14 @@ static bool make_room(struct typed *typed) {
 }
 
 struct typed *typed_open(const struct core_reach *reach, struct core_types *types,
-                         struct error *error) {
+                         const struct typed_allocations *allocations, struct error *error) {
     struct typed *typed = calloc(1, sizeof *typed);
     bool is_ok = typed;
     if (typed) {
         typed->reach = reach;
         typed->core = reach->core;
         typed->types = types;
+        typed->allocations = allocations;
         is_ok = make_room(typed) && typed_open_modules(typed);
     }
     if (is_ok && typed->modules.count) {
@@ -389,7 +384,7 @@ void typed_close(struct typed *typed) {
     free(typed->parents);
     free(typed->ranks);
     free(typed->is_own);
-    free(typed->scratch);
+    read_window_free(&typed->window);
     free(typed);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types of blocks and the ways to them in the program's own words, by its debug information:
 // beginning with variables, every pointer in what is known leads to a block of the type that it is
-// declared to lead to, and so on. An object of C++ says itself what it is, by its first word.
+// declared to lead to, and so on. An object of C++ says itself what it is, by its first word; of
+// others the call says it that allocated them, if the compiler noted that and it was recorded.
 //
 //     sure     a block that a pointer of that type leads to the start of
 //     likely   one of several elements, if the pointers in it lead where their types let them; or
@@ -22,10 +23,20 @@
 
 struct typed;
 
-// `types` and `reach` (which has its map) must outlive it. What it found may be nothing: modules
-// without debug information. NULL after an error.
+// What is known of a block from its allocation: the type, which typed_allocated finds by the calls
+// of its stack; NULL: not known.
+struct typed_allocations {
+    const struct type *(*type_of)(void *context, struct typed *typed, uint64_t block);
+    void *context;
+};
+
+// The type that the call returning to an address of a module allocates, which is loaded at a bias.
+const struct type *typed_allocated(struct typed *typed, uint64_t bias, uint64_t return_address);
+
+// `types` and `reach` (which has its map) must outlive it. `allocations`: NULL: none are known.
+// What it found may be nothing: modules without debug information. NULL after an error.
 struct typed *typed_open(const struct core_reach *reach, struct core_types *types,
-                         struct error *error);
+                         const struct typed_allocations *allocations, struct error *error);
 // Takes NULL.
 void typed_close(struct typed *typed);
 

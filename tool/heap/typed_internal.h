@@ -4,6 +4,7 @@
 #define TOOL_HEAP_TYPED_INTERNAL_H
 
 #include "tool/heap/frames.h"
+#include "tool/heap/read_window.h"
 #include "tool/heap/references.h"
 #include "tool/model/index_table.h"
 #include "tool/types/layout.h"
@@ -33,8 +34,6 @@ struct typed_root {
     const struct core_thread *thread;  // NULL: of none
 };
 
-enum { WINDOW_BYTES = 1 << 12 };
-
 struct typed_kind {
     const struct type *type;
     const char *names[2];  // of one, of several; NULL: not made yet
@@ -49,7 +48,8 @@ struct typed {
     const struct core_reach *reach;
     const struct core_image *core;
     struct core_types *types;
-    struct core_graph graph;  // numbers
+    const struct typed_allocations *allocations;  // while it is opened
+    struct core_graph graph;                      // numbers
     struct string_pool *store;
     ARRAY(struct typed_module) modules;
     ARRAY(struct typed_kind) kinds;  // the first is none
@@ -64,10 +64,8 @@ struct typed {
     ARRAY(uint64_t) waiting[RANK_VAGUE];  // numbers of blocks to be followed
     size_t next[RANK_VAGUE];
     struct layout layout;
-    uint8_t *scratch;
-    uint64_t scratch_bytes, places;
-    uint8_t window[WINDOW_BYTES];  // of a core dump, from one address to the other
-    uint64_t window_start, window_end;
+    uint64_t places;
+    struct read_window window;
     bool is_failed;  // no memory
 };
 

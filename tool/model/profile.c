@@ -217,6 +217,11 @@ uint32_t *profile_stack_indexes(const struct profile *profile) {
     return index;
 }
 
+size_t profile_stack_of(const struct profile *profile, uint32_t cell) {
+    uint32_t number = cell < profile->cell_count ? profile->stack_of_cell[cell] : 0;
+    return number && number <= profile->stack_count ? number - 1 : profile->stack_count;
+}
+
 bool profile_is_empty(const struct profile *profile) {
     return !profile->totals.allocations && !profile->inherited.blocks;
 }

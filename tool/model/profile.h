@@ -230,6 +230,9 @@ struct cell_values {
 bool profile_cell(const struct profile *profile, size_t cell, struct cell_values *values);
 // Its cells may have values that a stack needs more room for.
 bool profile_has_more(const struct profile *profile);
+
+// The index of the stack that a cell is of; the count of stacks: none is known.
+size_t profile_stack_of(const struct profile *profile, uint32_t cell);
 void watched_add(struct watched_blocks *sum, struct watched_blocks added);
 // What the stack has no room for is left out.
 void stack_add(struct stack *stack, const struct cell_values *values);

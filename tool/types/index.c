@@ -70,6 +70,17 @@ static void visit_variable(struct type_index *index, Dwarf_Die *die, uint32_t sc
     if (variable) *variable = (struct variable_die){*die, scope};
 }
 
+static void visit_call(struct type_index *index, Dwarf_Die *die) {
+    Dwarf_Attribute attribute;
+    Dwarf_Addr address;
+    if (!dwarf_hasattr(die, DW_AT_OF_ALLOCATION) ||
+        dwarf_formaddr(dwarf_attr(die, DW_AT_call_return_pc, &attribute), &address))
+        return;
+    struct call_die *call = array_push(&index->calls);
+    index->is_failed |= !call;
+    if (call) *call = (struct call_die){address, *die};
+}
+
 static void visit(struct type_index *index, Dwarf_Die *die, uint32_t scope, int depth) {
     const char *name;
     switch (dwarf_tag(die)) {
@@ -90,6 +101,9 @@ static void visit(struct type_index *index, Dwarf_Die *die, uint32_t scope, int 
         if (!dwarf_haschildren(die)) break;
         name = dwarf_diename(die);
         walk(index, die, name ? add_scope(index, scope, name) : scope, depth);
+        break;
+    case DW_TAG_call_site:
+        visit_call(index, die);
         break;
     case DW_TAG_lexical_block:
     case DW_TAG_module:
@@ -150,8 +164,24 @@ static bool add_definition(struct type_index *index, uint32_t number, const char
     return index_table_insert(&index->definitions, hash, number);
 }
 
+static int by_return_address(const void *a, const void *b) {
+    const struct call_die *left = a, *right = b;
+    return (left->return_address > right->return_address) -
+           (left->return_address < right->return_address);
+}
+
+const struct call_die *type_index_call(const struct type_index *index, uint64_t return_address) {
+    const struct call_die wanted = {.return_address = return_address};
+    return index->calls.items ? bsearch(&wanted, index->calls.items, index->calls.count,
+                                        sizeof wanted, by_return_address)
+                              : NULL;
+}
+
 bool type_index_settle(struct type_index *index) {
     bool is_ok = !index->is_failed && index->dies.count < UINT32_MAX;
+    if (index->calls.items)
+        qsort(index->calls.items, index->calls.count, sizeof *index->calls.items,
+              by_return_address);
     if (index->dies.count)
         qsort(index->dies.items, index->dies.count, sizeof *index->dies.items, by_address);
     for (size_t i = 0; i < index->dies.count && is_ok; i++) {
@@ -207,6 +237,7 @@ bool type_index_unit_at(struct type_index *index, Dwarf *dwarf, uint64_t pc, Dwa
 
 void type_index_free(struct type_index *index) {
     array_free(&index->ranges);
+    array_free(&index->calls);
     array_free(&index->names);
     array_free(&index->dies);
     array_free(&index->variables);

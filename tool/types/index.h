@@ -16,6 +16,10 @@ struct scope_name {
     uint64_t hash;     // of all names up to here
 };
 
+// The attribute of calls that allocate ("LLVM_alloc_type"): clang writes it from 22 on, where it
+// optimizes, for `new`.
+enum { DW_AT_OF_ALLOCATION = 0x3e0e };
+
 // A type with a name.
 struct named_die {
     Dwarf_Die die;
@@ -28,6 +32,12 @@ struct variable_die {
     uint32_t scope;
 };
 
+// A call that allocates an object of a type that the compiler knew.
+struct call_die {
+    uint64_t return_address;  // ELF virtual address
+    Dwarf_Die die;
+};
+
 // Code of a unit.
 struct unit_range {
     uint64_t start, end;
@@ -38,6 +48,7 @@ struct type_index {
     ARRAY(struct scope_name) names;
     ARRAY(struct named_die) dies;  // ascending by the address of their DIEs, once they are settled
     ARRAY(struct variable_die) variables;
+    ARRAY(struct call_die) calls;     // ascending by their return addresses, once they are settled
     struct index_table definitions;   // of `dies`, by hash
     ARRAY(struct unit_range) ranges;  // ascending by start, once one was asked for
     bool has_ranges;
@@ -48,6 +59,9 @@ struct type_index {
 void type_index_add(struct type_index *index, Dwarf *dwarf);
 bool type_index_settle(struct type_index *index);  // false without memory
 void type_index_free(struct type_index *index);
+
+// The DIE of the call that returns to an address; NULL: no such call allocates.
+const struct call_die *type_index_call(const struct type_index *index, uint64_t return_address);
 
 // The unit whose code an address is in. By .debug_aranges, or, since clang and rustc write none for
 // what they compile, by the units' own ranges.

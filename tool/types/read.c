@@ -8,17 +8,12 @@
 
 #include "tool/base/array.h"
 #include "tool/model/index_table.h"
-#include "tool/symbol/debug_information.h"
-#include "tool/types/index.h"
-#include "tool/types/type.h"
+#include "tool/types/types_internal.h"
 
 enum {
-    NAME_BYTES = 4096,
     LINKS_MAX = 32,        // typedefs and qualifiers of one another
     FIELDS_MAX = 1 << 16,  // of one struct
     DIMENSIONS_MAX = 8,    // of one array
-    FUNCTIONS_MAX = 32,    // inlined into each other, with their blocks
-    SCOPES_MAX = 64,       // in each other
 };
 
 struct type_source {
@@ -29,22 +24,6 @@ struct type_source {
     struct type_fields fields;
     const struct type *target;
     const struct type *first_parameter;
-};
-
-// A type by the DIE that refers to it.
-struct known_type {
-    const void *address;
-    unsigned dimension;
-    const struct type *type;
-};
-
-struct types {
-    struct string_pool *store;
-    struct debug_information debug;
-    struct type_index names;
-    ARRAY(struct known_type) known;
-    struct index_table index;  // of `known`
-    struct type none;
 };
 
 // --- opening
@@ -145,7 +124,7 @@ static enum type_kind kind_of(Dwarf_Die *die) {
 
 // The name of a type in full.
 static const char *name_of(struct types *types, Dwarf_Die *die, const char *typedef_name) {
-    char text[NAME_BYTES];
+    char text[TYPE_NAME_BYTES];
     const struct named_die *entry = type_index_entry(&types->names, die);
     const char *name = dwarf_diename(die);
     if (!name) name = typedef_name ? typedef_name : "";
@@ -157,7 +136,7 @@ static const char *name_of(struct types *types, Dwarf_Die *die, const char *type
 
 // A declaration becomes the definition of that name, a definition the first one that is alike.
 static void find_definition(struct types *types, Dwarf_Die *die) {
-    char text[NAME_BYTES];
+    char text[TYPE_NAME_BYTES];
     const struct named_die *entry = type_index_entry(&types->names, die);
     if (!entry ||
         !type_index_qualify(&types->names, entry->scope, dwarf_diename(die), text, sizeof text))
@@ -230,7 +209,7 @@ static const struct type *type_of_die(struct types *types, Dwarf_Die *die, unsig
     return type;
 }
 
-static const struct type *type_of(struct types *types, Dwarf_Die *die) {
+const struct type *types_of(struct types *types, Dwarf_Die *die) {
     Dwarf_Die found;
     return follow(die, DW_AT_type, &found) ? type_of_die(types, &found, 0) : &types->none;
 }
@@ -263,7 +242,7 @@ const struct type *type_target(const struct type *type) {
     bool is_inside =
         type->kind == TYPE_ARRAY && source->dimension + 1 < dimensions_of(&source->die, counts);
     source->target = is_inside ? type_of_die(source->types, &source->die, source->dimension + 1)
-                               : type_of(source->types, &source->die);
+                               : types_of(source->types, &source->die);
     return source->target;
 }
 
@@ -293,7 +272,7 @@ static void add_field(struct types *types, struct field_list *list, Dwarf_Die *d
     if (!field) return;
     *field = *like;
     field->name = dwarf_diename(die);
-    field->type = type_of(types, die);
+    field->type = types_of(types, die);
     field->offset = offset;
     field->is_base = dwarf_tag(die) == DW_TAG_inheritance;
     if (field->is_base) field->name = NULL;
@@ -313,7 +292,7 @@ static void add_variants(struct types *types, struct field_list *list, Dwarf_Die
     Dwarf_Die die;
     bool has_discriminant = follow(part, DW_AT_discr, &die);
     if (has_discriminant) {
-        list->fields->discriminant = type_of(types, &die);
+        list->fields->discriminant = types_of(types, &die);
         number_of(&die, DW_AT_data_member_location, &list->fields->discriminant_offset);
     }
     if (dwarf_child(part, &die)) return;
@@ -352,7 +331,7 @@ static const struct type *find_parameter(const struct type *type, unsigned numbe
     if (!is_one || dwarf_child(&type->source->die, &die)) return NULL;
     do {
         if (dwarf_tag(&die) == DW_TAG_template_type_parameter && !number--)
-            return type_of(type->source->types, &die);
+            return types_of(type->source->types, &die);
     } while (!dwarf_siblingof(&die, &die));
     return NULL;
 }
@@ -387,112 +366,13 @@ const struct type *types_named(struct types *types, const char *name) {
     return type_of_die(types, &die, 0);
 }
 
-// --- variables
-
-// A place in the module, or in the thread's own area.
-static bool place_of(Dwarf_Die *die, struct type_variable *variable) {
-    Dwarf_Attribute attribute, address;
-    Dwarf_Op *operations;
-    size_t count;
-    Dwarf_Addr place;
-    if (!dwarf_attr(die, DW_AT_location, &attribute) ||
-        dwarf_getlocation(&attribute, &operations, &count) || !count)
-        return false;
-    bool is_indexed = !dwarf_getlocation_attr(&attribute, operations, &address) &&
-                      !dwarf_formaddr(&address, &place);
-    variable->place = is_indexed ? place : operations[0].number;
-    if (count == 1) return operations[0].atom == DW_OP_addr || is_indexed;
-    variable->is_thread_local = count == 2 && (operations[1].atom == DW_OP_form_tls_address ||
-                                               operations[1].atom == DW_OP_GNU_push_tls_address);
-    return variable->is_thread_local;
-}
-
-void types_each_variable(struct types *types,
-                         bool (*see)(void *context, const struct type_variable *variable),
-                         void *context) {
-    char text[NAME_BYTES];
-    for (size_t i = 0; i < types->names.variables.count; i++) {
-        struct variable_die *item = &types->names.variables.items[i];
-        struct type_variable variable = {0};
-        const char *name = dwarf_diename(&item->die);
-        if (!name || !place_of(&item->die, &variable)) continue;
-        if (type_index_qualify(&types->names, item->scope, name, text, sizeof text)) name = text;
-        variable.name = string_pool_intern(types->store, name, strlen(name));
-        variable.type = type_of(types, &item->die);
-        if (variable.name && variable.type->kind != TYPE_NONE && !see(context, &variable)) return;
-    }
-}
-
-static bool read_expression(Dwarf_Die *die, unsigned name, Dwarf_Addr pc, const void **expression,
-                            size_t *count) {
+const struct type *types_allocated(struct types *types, uint64_t return_address) {
+    const struct call_die *call = type_index_call(&types->names, return_address);
     Dwarf_Attribute attribute;
-    Dwarf_Op *operations = NULL;
-    *count = 0;
-    bool is_there = dwarf_attr_integrate(die, name, &attribute) &&
-                    dwarf_getlocation_addr(&attribute, pc, &operations, count, 1) == 1;
-    *expression = operations;
-    return is_there && *count;
-}
-
-static bool see_locals(struct types *types, Dwarf_Die *scope, struct type_local local, uint64_t pc,
-                       bool (*see)(void *context, const struct type_local *local), void *context) {
     Dwarf_Die die;
-    if (dwarf_child(scope, &die)) return true;
-    do {
-        int tag = dwarf_tag(&die);
-        if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
-        local.name = dwarf_diename(&die);
-        if (!local.name ||
-            !read_expression(&die, DW_AT_location, pc, &local.expression, &local.operations))
-            continue;
-        local.type = type_of(types, &die);
-        if (local.type->kind != TYPE_NONE && !see(context, &local)) return false;
-    } while (!dwarf_siblingof(&die, &die));
-    return true;
-}
-
-// The innermost function or block that an address lies in. dwarf_getscopes does not look into
-// namespaces, which functions of Rust are in.
-static bool find_scope(Dwarf_Die *parent, uint64_t pc, int depth, Dwarf_Die *found) {
-    Dwarf_Die die, inside;
-    if (depth == SCOPES_MAX || dwarf_child(parent, &die)) return false;
-    do {
-        int tag = dwarf_tag(&die);
-        bool is_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-                       tag == DW_TAG_lexical_block;
-        bool is_around = tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
-                         tag == DW_TAG_class_type || tag == DW_TAG_enumeration_type;
-        if (is_around && find_scope(&die, pc, depth + 1, found)) return true;
-        if (!is_code || dwarf_haspc(&die, pc) != 1) continue;
-        inside = die;
-        *found = die;
-        find_scope(&inside, pc, depth + 1, found);
-        return true;
-    } while (!dwarf_siblingof(&die, &die));
-    return false;
-}
-
-void types_each_local(struct types *types, uint64_t pc,
-                      bool (*see)(void *context, const struct type_local *local), void *context) {
-    Dwarf_Die unit, found, *scopes = NULL;
-    if (!type_index_unit_at(&types->names, types->debug.dwarf, pc, &unit)) return;
-    // around an inlined function these are what its definition is in, not what it is inlined into
-    int count = find_scope(&unit, pc, 0, &found) ? dwarf_getscopes_die(&found, &scopes) : 0;
-    struct type_local local = {0};
-    for (int i = 0; i < count; i++)
-        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram && !local.frame_base)
-            read_expression(&scopes[i], DW_AT_frame_base, pc, &local.frame_base,
-                            &local.frame_operations);
-    for (int i = 0; i < count && i < FUNCTIONS_MAX; i++) {
-        int tag = dwarf_tag(&scopes[i]);
-        bool is_code = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-                       tag == DW_TAG_lexical_block;
-        if (!is_code) continue;
-        local.function = NULL;
-        for (int k = i; k < count && !local.function; k++)
-            if (dwarf_tag(&scopes[k]) != DW_TAG_lexical_block)
-                local.function = dwarf_diename(&scopes[k]);
-        if (local.function && !see_locals(types, &scopes[i], local, pc, see, context)) break;
-    }
-    free(scopes);
+    if (!call) return NULL;
+    Dwarf_Die at = call->die;
+    if (!dwarf_formref_die(dwarf_attr(&at, DW_AT_OF_ALLOCATION, &attribute), &die)) return NULL;
+    const struct type *type = type_of_die(types, &die, 0);
+    return type->kind == TYPE_NONE ? NULL : type;
 }

@@ -80,6 +80,10 @@ const struct type *type_parameter(const struct type *type, unsigned number);
 // A definition by its whole name; NULL: there is none.
 const struct type *types_named(struct types *types, const char *name);
 
+// What the call that returns to an ELF virtual address allocates, as the compiler says; NULL: it
+// does not.
+const struct type *types_allocated(struct types *types, uint64_t return_address);
+
 // Writes the name of a type, of pointers too ("Item *"); what does not fit is cut off.
 void type_write_name(const struct type *type, char *text, size_t size);
 

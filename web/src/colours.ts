@@ -3,7 +3,7 @@
 // to be distinguished without full colour vision and to be written on in black; growth goes from blue to orange.
 
 import type { Model } from "./model";
-import { baseName } from "./units";
+import { baseName, duration } from "./units";
 
 type Rgb = [number, number, number];
 
@@ -24,6 +24,11 @@ const LESS: Rgb = [67, 133, 200],
   SAME_LIGHT: Rgb = [228, 228, 228],
   SAME_DARK: Rgb = [150, 150, 150],
   MORE: Rgb = [240, 130, 40];
+const YOUNG: Rgb = [255, 245, 190],
+  MIDDLE: Rgb = [130, 200, 175],
+  OLD: Rgb = [100, 140, 215];
+const AGE_STEP = 4, // doublings of a millisecond between two entries of the legend
+  AGE_MOST = 20; // some nine minutes: what is older has the last colour
 const DARK_FACTOR = 0.84;
 
 export function isDark(): boolean {
@@ -53,6 +58,29 @@ export function growth(change: number): string {
   const share = Math.sign(change) * Math.sqrt(Math.min(1, Math.abs(change)));
   const same = isDark() ? SAME_DARK : SAME_LIGHT;
   return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
+}
+
+/** Of blocks that became so old, as the power of two of milliseconds; darker with age, so that no hue need be told from another. */
+function ofAge(power: number): Rgb {
+  const share = Math.min(Math.max(power, 0) / AGE_MOST, 1);
+  return share < 0.5 ? mix(YOUNG, MIDDLE, 2 * share) : mix(MIDDLE, OLD, 2 * share - 1);
+}
+
+/** -1: not known. */
+export function age(power: number): string {
+  return css(dimmed(power < 0 ? OTHER : ofAge(power)));
+}
+
+export function ageLegend(): { name: string; colour: string }[] {
+  const legend = [];
+  for (let power = 0; power <= AGE_MOST; power += AGE_STEP) {
+    const text = duration(2 ** power * 1e6);
+    legend.push({
+      name: power ? (power === AGE_MOST ? `${text} and more` : text) : `up to ${text}`,
+      colour: age(power),
+    });
+  }
+  return [...legend, { name: "not freed, or not known", colour: age(-1) }];
 }
 
 export interface Colours {

@@ -4,7 +4,7 @@
 // callers above and its callees below.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { type Colours, FunctionColours, growth, ModuleColours } from "./colours";
+import { age, ageLegend, type Colours, FunctionColours, growth, ModuleColours } from "./colours";
 import { amount, functionDetails, functionOf, hint, largestOwn } from "./details";
 import { fill, h } from "./dom";
 import { Flame, type FlameOptions } from "./flame";
@@ -194,6 +194,7 @@ export class FlameScreen implements Screen {
   private colourOf(data: Weighted, node: number): string {
     if ((this.view.isDiff || this.view.state.colour === "growth") && data.other)
       return growth(this.changeOf(data, node));
+    if (this.view.state.colour === "age") return age(this.view.ageOf(data, node));
     return this.colours!.of(data.tree.fn[node]);
   }
 
@@ -210,8 +211,14 @@ export class FlameScreen implements Screen {
         : `changes of ${amount(view, value)}, together ${signed}`;
     }
     const share = units.percent(value, data.value[0]);
-    const kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
-    return `${amount(view, value)}${view.nodeSure(data, node, null)}, ${share}${kept}`;
+    const became = this.view.state.colour === "age" ? this.ageText(data, node) : null,
+      kept = data.other && value ? `, ${units.percent(other, value)} of it stays to the end` : "";
+    return `${amount(view, value)}${view.nodeSure(data, node, null)}, ${share}${became ?? kept}`;
+  }
+
+  private ageText(data: Weighted, node: number): string {
+    const power = this.view.ageOf(data, node);
+    return power < 0 ? "" : `, freed after about ${units.duration(2 ** power * 1e6)}`;
   }
 
   private amountsOf(data: Weighted, node: number): string[] {
@@ -323,6 +330,7 @@ export class FlameScreen implements Screen {
               option("module", app.model.isOfOwners ? "roots, types, stacks" : "own code, libraries"),
               option("function", "what holds it"),
               ...(app.model.isOfOwners ? [] : [option("growth", "kept or freed")]),
+              ...(this.view.ages ? [option("age", "how old blocks became")] : []),
             ],
             (colour) => app.set({ colour: colour as typeof state.colour }),
           ),
@@ -348,9 +356,10 @@ export class FlameScreen implements Screen {
       );
       return;
     }
+    const legend = this.view.state.colour === "age" ? ageLegend() : this.colours!.legend;
     fill(
       this.legend,
-      this.colours!.legend.map(({ name, colour }) => this.key1(colour, name)),
+      legend.map(({ name, colour }) => this.key1(colour, name)),
     );
   }
 

@@ -13,7 +13,7 @@ export interface State {
   pivot: string; // function whose callers and callees are shown
   zoom: string; // path of child numbers in the flame graph, "0.2.1"
   shape: "flame" | "map" | "tree"; // how the tree is shown
-  colour: "module" | "function" | "growth";
+  colour: "module" | "function" | "growth" | "age";
   side: "after" | "before" | "change" | "grown" | "shrunk"; // whose widths a comparison shows
   table: string;
   sort: string; // column, with "-" in front: the smallest first
@@ -64,7 +64,7 @@ const names: Record<keyof State, string> = {
 const choices: Partial<Record<keyof State, string[]>> = {
   view: ["overview", "flame", "table"],
   shape: ["flame", "map", "tree"],
-  colour: ["module", "function", "growth"],
+  colour: ["module", "function", "growth", "age"],
   side: ["after", "before", "change", "grown", "shrunk"],
 };
 

@@ -203,6 +203,34 @@ export class View {
     });
   }
 
+  /** How old the blocks of stacks were when they were freed, as the power of two of milliseconds; those without an age: -1. */
+  get ages(): Float64Array | null {
+    return this.kept("ages", () => {
+      const ages = new Float64Array(this.mask.length).fill(-1);
+      let hasAny = false;
+      for (const index of this.profiles) {
+        const { profile, firstStack } = this.model.parts[index];
+        for (const shape of profile.shapes) {
+          const freed = (shape.ages_ms ?? []).reduce((sum, one) => sum + one, 0);
+          if (!freed) continue;
+          ages[firstStack + shape.stack] = shape.ages_ms!.reduce((sum, one, power) => sum + one * power, 0) / freed;
+          hasAny = true;
+        }
+      }
+      return hasAny ? ages : null;
+    });
+  }
+
+  /** The middle age of a node's blocks, where picture's colours are ages; -1: it is not known. */
+  ageOf(data: Weighted, node: number): number {
+    const known = data.columns[data.columns.length - 1];
+    return data.other && known && known[node] > 0 ? data.other[node] / known[node] : -1;
+  }
+
+  private get isByAge(): boolean {
+    return !this.isDiff && this.state.colour === "age";
+  }
+
   /** What leaves hold, by node of the base tree: the width, and what it is compared with. */
   private leafValues(): { value: Float64Array; other: Float64Array | null } {
     const { tree, leaf } = this.baseTree,
@@ -213,14 +241,17 @@ export class View {
       const exit = this.by("exit").values,
         all = this.by("allocated").values;
       const other = new Float64Array(tree.count),
-        isGrowth = this.state.colour === "growth";
+        isGrowth = this.state.colour === "growth",
+        ages = this.isByAge ? this.ages : null;
       for (let stack = 0; stack < mask.length; stack++) {
         if (!mask[stack]) continue;
         value[leaf[stack]] += values[stack];
         // what became of it: the share that is left at the end
         if (isGrowth && all[stack]) other[leaf[stack]] += values[stack] * Math.min(exit[stack] / all[stack], 1);
       }
-      return { value, other: isGrowth ? other : null };
+      for (let stack = 0; ages && stack < mask.length; stack++)
+        if (mask[stack] && ages[stack] >= 0) other[leaf[stack]] += values[stack] * ages[stack];
+      return { value, other: isGrowth || ages ? other : null };
     }
     return this.changedLeaves();
   }
@@ -255,7 +286,7 @@ export class View {
 
   private weightKey(): string {
     const { measure, state } = this;
-    return [this.keyOf(measure), state.side, state.colour === "growth"].join();
+    return [this.keyOf(measure), state.side, ["growth", "age"].indexOf(state.colour)].join();
   }
 
   /** Of a comparison: a stack for each row, and what its sides add up to. What is hidden may make stacks one that were two. */
@@ -292,7 +323,18 @@ export class View {
         for (let stack = 0; stack < mask.length; stack++) if (mask[stack]) sums[leaf[stack]] += values[stack];
         return sums;
       }),
+      ...(this.isByAge && this.ages ? [this.agedLeaves(this.ages)] : []),
     ];
+  }
+
+  /** What leaves hold of stacks whose ages are known. */
+  private agedLeaves(ages: Float64Array): Float64Array {
+    const { tree, leaf } = this.baseTree,
+      { values } = this.measure,
+      sums = new Float64Array(tree.count);
+    for (let stack = 0; stack < this.mask.length; stack++)
+      if (this.mask[stack] && ages[stack] >= 0) sums[leaf[stack]] += values[stack];
+    return sums;
   }
 
   /** The whole as a flame graph. */
@@ -380,6 +422,7 @@ export class View {
 
   /** How sure a node of a flame graph is; `pair`: what it was before and after. */
   nodeSure({ columns: [, , square, samples] }: Weighted, node: number, pair: [number, number] | null): string {
+    if (this.isByAge) return ""; // no sample has ages
     if (!square) return "";
     if (pair) return this.change([...pair, square[node], samples![node]]).sure;
     return this.isDiff ? "" : units.sure(Math.sqrt(square[node]), samples![node], this.measure.isBytes);
