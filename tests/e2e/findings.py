@@ -104,6 +104,32 @@ if match:
     t.check(0.75 < int(match[1]) / saved(before, after, "rss", "peak_bytes") < 1.1,
             f"arenas: {match[1]} told, {saved(before, after, 'rss', 'peak_bytes')} saved")
 
+def faults(env):
+    """Page faults of the program alone, whose fix is in the environment."""
+    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)")
+    result = t.run(["python3", "-c", script, *t.program("findings", "huge")], env=env)
+    return int(result.out)
+
+
+TUNABLE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+told, before = look("huge")
+match = find(told, r"(\d+) of \d+ resident are heap on small pages at .*hugetlb=1 a fix saves up to ([\d,]+) page faults")
+with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
+    pages = file.read()
+# resident memory is looked at from time to time: of a slow machine not when all of it was there
+if "[always]" not in pages and (before["rss"]["last"] or {"rss_bytes": 0})["rss_bytes"] > 150e6:
+    t.check(match, f"huge: {told}")
+if match and "[madvise]" in pages:
+    less = faults({}) - faults(TUNABLE)
+    if less > 1000:  # the kernel may have no huge pages to give
+        promised = int(match[2].replace(",", ""))
+        t.check(0.95 < less / (64 * 1024 - 128) < 1.05 and promised <= 64 * 1024, f"huge: {promised} told, {less} saved")
+        if int(match[1]) > 255e6:
+            t.check(0.95 < less / promised < 1.05, f"huge: {promised} told, {less} saved")
+        mended, _ = look("huge", env=TUNABLE)
+        t.check(not find(mended, "on small pages"), f"huge: told of huge pages: {mended}")
+
 t.check_equal("a run", t.run([t.CAIRN, "run", "-q", "-o", "run.cairn", "sh", "-c", f"'{t.PROGRAMS}/findings' realloc & "
                               f"'{t.PROGRAMS}/findings' alike; wait"]).status, 0)
 told = t.run_cairn("report", "--view", "findings", "run.cairn").out.decode()

@@ -218,6 +218,14 @@ static void arenas(bool is_fixed) {
     for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
 }
 
+// The fix is not in the program: GLIBC_TUNABLES=glibc.malloc.hugetlb=1.
+static void small_pages(bool is_fixed) {
+    (void)is_fixed;
+    for (int i = 0; i < BUFFERS; i++) seen = memset(malloc(BUFFER_BYTES), 1, BUFFER_BYTES);
+    wait_a_while();
+    wait_a_while();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -226,6 +234,7 @@ int main(int argc, char **argv) {
         {"growth", growth},      {"realloc", append_lines}, {"temporary", temporary},
         {"reuse", reuse},        {"alike", load_rows},      {"untouched", make_buffers},
         {"freed_by", hand_over}, {"free", fragmentation},   {"arenas", arenas},
+        {"huge", small_pages},
     };
     bool is_fixed = argc > 2 && !strcmp(argv[2], "fixed");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -16,6 +16,7 @@ enum finding_kind {
     FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
     FINDING_UNTOUCHED,  // parts of large blocks that were never touched
     FINDING_ARENAS,     // arenas of threads that hold free memory
+    FINDING_HUGE,       // a large heap on small pages
     FINDING_KINDS,
 };
 
@@ -29,10 +30,11 @@ struct finding {
                                 // REUSE: blocks, of all; ALIKE: blocks; ARENAS: arenas
     bool is_estimate;           // TEMPORARY: from a sample, of what is short-lived
     uint64_t bytes;  // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
-                     // of a block, 0: several sizes; UNTOUCHED: never touched
+                     // of a block, 0: several sizes; UNTOUCHED: never touched; HUGE: on small pages
     uint64_t of_bytes, live_bytes, at_ns;  // FREE, ARENAS: resident then, and live; UNTOUCHED: live
     struct freed_by_flow flow;             // FREED_BY
-    uint64_t saved_bytes, saved_calls;     // what a fix saves at most; 0: nothing of the kind
+    // what a fix saves at most; 0: nothing of the kind
+    uint64_t saved_bytes, saved_calls, saved_faults;
     double gain;  // by which findings are ranked: the part that is saved, of memory or of calls
 };
 

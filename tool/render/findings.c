@@ -127,6 +127,14 @@ static void say_arenas(const struct saying *saying) {
         size_of(saying, finding->saved_bytes).text);
 }
 
+static void say_huge(const struct saying *saying) {
+    const struct finding *finding = saying->finding;
+    say(saying,
+        "%s of %s resident are heap on small pages at %s: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
+        units_duration(finding->at_ns).text);
+}
+
 static const struct {
     const char *name, *view, *page;
     bool has_more;      // the view shows more of just this: a line names it
@@ -154,6 +162,8 @@ static const struct {
                            "of address space", finding_find_untouched, say_untouched},
     [FINDING_ARENAS] = {"arenas", "memory", PAGE "arenas", true, "resident", finding_find_arenas,
                         say_arenas},
+    [FINDING_HUGE] = {"huge", "memory", PAGE "small-pages", false, NULL, finding_find_huge,
+                      say_huge},
 };
 
 const char *finding_name(enum finding_kind kind) {
@@ -266,6 +276,9 @@ void finding_gain_text(const struct finding *finding, const struct profile *prof
                  units_count((int64_t)finding->saved_calls).text,
                  units_counted((int64_t)all, "call", "calls").text,
                  units_percent((int64_t)finding->saved_calls, (int64_t)all).text);
+    if (finding->saved_faults)
+        snprintf(calls, sizeof calls, "%s",
+                 units_counted((int64_t)finding->saved_faults, "page fault", "page faults").text);
     if (finding->kind == FINDING_FREED_BY)
         snprintf(calls, sizeof calls, "the locks of %s by another thread",
                  units_counted((int64_t)finding->count, "free", "frees").text);

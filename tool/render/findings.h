@@ -5,8 +5,7 @@
 //
 // One table of rules, for the terminal, the page of `cairn open` and agents. Each rule has a limit
 // below which it is not worth a line; a program without anything special has none. A rule says what
-// the recording knows: what blocks contain, or huge pages, it does not, so that there are no rules
-// for them.
+// the recording knows: what blocks contain it does not, so that there is no rule for that.
 #ifndef TOOL_RENDER_FINDINGS_H
 #define TOOL_RENDER_FINDINGS_H
 

@@ -33,10 +33,14 @@ enum {
     UNTOUCHED_MIN_BYTES = 4 << 20,
     ARENAS_MIN = 3,
     ARENAS_MIN_BYTES = 4 << 20,
+    HUGE_MIN_BYTES = 128 << 20,
+    HUGE_PAGE_BYTES = 2 << 20,
+    SMALL_PAGE_BYTES = 4096,
 };
 static const double reuse_share = 0.1, freer_share = 0.95, alike_share = 0.1, untouched_share = 0.1,
-                    arenas_share = 0.1;
-static const double specific = 0.1;  // of two findings about the same, what says how is first
+                    arenas_share = 0.1, small_share = 0.5,
+                    fault_gain = 0.02;  // time once, no memory: last
+static const double specific = 0.1;     // of two findings about the same, what says how is first
 
 static struct finding *add(struct findings *findings, enum finding_kind kind) {
     struct finding *finding = &findings->list[findings->count++];
@@ -414,5 +418,35 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->at_ns = picture.at_ns;
     saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + specific;
+    return true;
+}
+
+static uint64_t small_of(const struct cairn_picture *picture) {
+    bool is_known = picture->knows & CAIRN_PICTURE_KNOWS_HUGE;
+    return is_known && picture->huge_bytes <= picture->heap_bytes
+               ? picture->heap_bytes - picture->huge_bytes
+               : 0;
+}
+
+// glibc asks for huge pages if a tunable says so. Its heap must be large, not what the program maps
+// itself: that is for the program to advise.
+bool finding_find_huge(struct findings *findings, const struct profile *profile,
+                       struct error *error) {
+    struct cairn_picture picture;
+    (void)error;
+    if (profile->recording->header.allocator != CAIRN_ALLOCATOR_GLIBC ||
+        !largest_picture(profile->recording, small_of, &picture))
+        return true;
+    uint64_t small = small_of(&picture), mapped = picture.mapped_bytes;
+    small = small > mapped ? small - mapped : 0;
+    if (small < HUGE_MIN_BYTES || picture.live_bytes < HUGE_MIN_BYTES ||
+        (double)small < small_share * (double)picture.heap_bytes)
+        return true;
+    struct finding *finding = add(findings, FINDING_HUGE);
+    finding->bytes = small;
+    finding->of_bytes = picture.rss_bytes;
+    finding->at_ns = picture.at_ns;
+    finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
+    finding->gain = fault_gain * part_of(small, picture.rss_bytes);
     return true;
 }

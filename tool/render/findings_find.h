@@ -10,6 +10,6 @@ typedef bool finding_finder(struct findings *findings, const struct profile *pro
 
 finding_finder finding_find_growth, finding_find_realloc, finding_find_temporary,
     finding_find_freed_by, finding_find_ages, finding_find_free, finding_find_reuse,
-    finding_find_alike, finding_find_untouched, finding_find_arenas;
+    finding_find_alike, finding_find_untouched, finding_find_arenas, finding_find_huge;
 
 #endif
