@@ -4,6 +4,7 @@
 it is not told of the mended program, which has saved that. Every finding's page is there (docs/howto/findings.md)."""
 
 import re
+import subprocess
 
 import cairn_test as t
 
@@ -111,6 +112,28 @@ def faults(env):
     result = t.run(["python3", "-c", script, *t.program("findings", "huge")], env=env)
     return int(result.out)
 
+
+def look_into(*words):
+    """What --view waste says of a program that waits, its JSON, and the heap at its end."""
+    path = t.fresh_path("strings") + ".cairn"
+    command = [t.CAIRN, "run", "-q", "-o", path, *t.program("findings", "strings", *words)]
+    with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        t.check_equal("strings: begins", process.stdout.readline(), b"ready\n")
+        pid = str(next(child for child in t.children_of(process.pid) if t.is_called(child, "findings")))
+        said = t.run_cairn("report", pid, "--view", "waste", "--bytes").out.decode()
+        found = t.report(pid, "--view", "waste")
+        process.stdin.close()
+        process.wait()
+    return said, found["findings"], t.report(path)["at_exit"]["bytes"]
+
+
+said, told, held = look_into()
+mended, none, less = look_into("fixed")
+match = re.search(r"^finding: (\d+) of equal strings, 19,975 copies of 25 strings, most of take_name.*: keep each once\n"
+                  r"a fix saves up to (\d+) of the heap; how: docs/howto/findings.md#equal-strings$", said, re.MULTILINE)
+t.check(match and [one["kind"] for one in told] == ["strings"], f"strings: {said} {told}")
+t.check_equal("strings: saved", match and int(match[2]), held - less)
+t.check_equal("strings: of the mended program", (none, "finding:" in mended), ([], False))
 
 TUNABLE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 told, before = look("huge")

@@ -135,11 +135,24 @@ static void say_huge(const struct saying *saying) {
         units_duration(finding->at_ns).text);
 }
 
+static void say_strings(const struct saying *saying) {
+    const struct finding *finding = saying->finding;
+    if (finding->is_estimate) {
+        say(saying, "about %s of equal strings at least, most of %s: keep each once",
+            size_of(saying, finding->bytes).text, finding->whose);
+        return;
+    }
+    say(saying, "%s of equal strings, %s of %s, most of %s: keep each once",
+        size_of(saying, finding->bytes).text,
+        units_counted((int64_t)finding->count, "copy", "copies").text,
+        units_counted((int64_t)finding->of_count, "string", "strings").text, finding->whose);
+}
+
 static const struct {
     const char *name, *view, *page;
-    bool has_more;      // the view shows more of just this: a line names it
-    const char *saved;  // what the bytes are that a fix saves
-    finding_finder *find;
+    bool has_more;         // the view shows more of just this: a line names it
+    const char *saved;     // what the bytes are that a fix saves
+    finding_finder *find;  // NULL: no recording knows it
     void (*say)(const struct saying *saying);
 } rules[FINDING_KINDS] = {
     [FINDING_GROWTH] = {"growth", "growth", PAGE "steady-growth", true, "of what is held",
@@ -162,6 +175,8 @@ static const struct {
                            "of address space", finding_find_untouched, say_untouched},
     [FINDING_ARENAS] = {"arenas", "memory", PAGE "arenas", true, "resident", finding_find_arenas,
                         say_arenas},
+    [FINDING_STRINGS] = {"strings", "waste", PAGE "equal-strings", false, "of the heap", NULL,
+                         say_strings},
     [FINDING_HUGE] = {"huge", "memory", PAGE "small-pages", false, NULL, finding_find_huge,
                       say_huge},
 };
@@ -191,7 +206,7 @@ static int compare(const void *a, const void *b) {
 bool findings_find(struct findings *findings, const struct profile *profile, struct error *error) {
     *findings = (struct findings){0};
     for (size_t i = 0; i < FINDING_KINDS; i++)
-        if (!rules[i].find(findings, profile, error)) return false;
+        if (rules[i].find && !rules[i].find(findings, profile, error)) return false;
     qsort(findings->list, findings->count, sizeof *findings->list, compare);
     return true;
 }
@@ -259,7 +274,7 @@ bool finding_text(const struct finding *finding, const struct profile *profile,
 void finding_gain_text(const struct finding *finding, const struct profile *profile, bool is_plain,
                        char text[FINDING_TEXT_BYTES]) {
     char bytes[128] = "", calls[128] = "";
-    uint64_t all = profile->totals.allocations;
+    uint64_t all = profile ? profile->totals.allocations : 0;
     if (finding->saved_bytes)
         snprintf(bytes, sizeof bytes, "%s %s",
                  units_size_as((int64_t)finding->saved_bytes, is_plain).text,

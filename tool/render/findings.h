@@ -39,6 +39,7 @@ enum { FINDING_TEXT_BYTES = 1024 };
 bool finding_text(const struct finding *finding, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   char text[FINDING_TEXT_BYTES]);
+// `profile` NULL: of strings.
 void finding_gain_text(const struct finding *finding, const struct profile *profile, bool is_plain,
                        char text[FINDING_TEXT_BYTES]);
 

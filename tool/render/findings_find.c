@@ -33,12 +33,13 @@ enum {
     UNTOUCHED_MIN_BYTES = 4 << 20,
     ARENAS_MIN = 3,
     ARENAS_MIN_BYTES = 4 << 20,
+    STRINGS_MIN_BYTES = 256 * 1024,
     HUGE_MIN_BYTES = 128 << 20,
     HUGE_PAGE_BYTES = 2 << 20,
     SMALL_PAGE_BYTES = 4096,
 };
 static const double reuse_share = 0.1, freer_share = 0.95, alike_share = 0.1, untouched_share = 0.1,
-                    arenas_share = 0.1, small_share = 0.5,
+                    arenas_share = 0.1, small_share = 0.5, strings_share = 0.05,
                     fault_gain = 0.02;  // time once, no memory: last
 static const double specific = 0.1;     // of two findings about the same, what says how is first
 
@@ -448,5 +449,20 @@ bool finding_find_huge(struct findings *findings, const struct profile *profile,
     finding->at_ns = picture.at_ns;
     finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
     finding->gain = fault_gain * part_of(small, picture.rss_bytes);
+    return true;
+}
+
+bool finding_of_strings(const struct string_copies *copies, uint64_t heap_bytes,
+                        struct finding *finding) {
+    if (copies->bytes < STRINGS_MIN_BYTES ||
+        (double)copies->bytes < strings_share * (double)heap_bytes)
+        return false;
+    *finding = (struct finding){.kind = FINDING_STRINGS,
+                                .bytes = copies->bytes,
+                                .count = copies->count,
+                                .of_count = copies->strings,
+                                .is_estimate = copies->is_estimate,
+                                .whose = copies->whose};
+    saves_bytes(finding, copies->bytes, heap_bytes);
     return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each rule at its limit: a recording for which it holds, and ones for which it just does not.
 #include "tool/render/findings.h"
+#include "tool/render/findings_find.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,6 +311,29 @@ static void test_arenas(void **state) {
     check_absent(FINDING_ARENAS);
 }
 
+static void test_equal_strings(void **state) {
+    struct string_copies copies = {256 * KIB, 9000, 12, "parse", false};
+    struct finding finding;
+    char text[FINDING_TEXT_BYTES];
+    const struct view_options view = {.is_plain_number = false};
+    (void)state;
+    assert_true(finding_of_strings(&copies, 5 * MIB, &finding));
+    assert_true(finding_text(&finding, NULL, NULL, &view, text));
+    assert_string_equal(text,
+                        "256 KiB of equal strings, 9,000 copies of 12 strings, most of parse: "
+                        "keep each once");
+    finding_gain_text(&finding, NULL, false, text);
+    assert_string_equal(text, "a fix saves up to 256 KiB of the heap");
+    copies.is_estimate = true;
+    assert_true(finding_of_strings(&copies, 5 * MIB, &finding));
+    assert_true(finding_text(&finding, NULL, NULL, &view, text));
+    assert_string_equal(text,
+                        "about 256 KiB of equal strings at least, most of parse: keep each once");
+    assert_false(finding_of_strings(&copies, 6 * MIB, &finding));  // less than a twentieth
+    copies.bytes--;
+    assert_false(finding_of_strings(&copies, MIB, &finding));
+}
+
 static void book_heap(uint64_t live_bytes, uint64_t small_bytes, uint64_t huge_bytes) {
     book_picture(live_bytes, live_bytes);
     picture.rss_bytes = picture.heap_bytes = small_bytes + huge_bytes;
@@ -471,12 +495,13 @@ static void test_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alike),     cmocka_unit_test(test_temporary),
-        cmocka_unit_test(test_ages),      cmocka_unit_test(test_growing_buffer),
-        cmocka_unit_test(test_hand_over), cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_arenas),    cmocka_unit_test(test_untouched),
-        cmocka_unit_test(test_order),     cmocka_unit_test(test_small_pages),
-        cmocka_unit_test(test_growth),    cmocka_unit_test(test_free_in_heap),
+        cmocka_unit_test(test_alike),         cmocka_unit_test(test_temporary),
+        cmocka_unit_test(test_ages),          cmocka_unit_test(test_growing_buffer),
+        cmocka_unit_test(test_hand_over),     cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_arenas),        cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_small_pages),
+        cmocka_unit_test(test_growth),        cmocka_unit_test(test_free_in_heap),
+        cmocka_unit_test(test_equal_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
