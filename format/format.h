@@ -216,9 +216,12 @@ struct cairn_picture {
     uint64_t mapped_bytes;         // of heap_bytes: what the program mapped itself
     uint64_t slack_bytes;          // glibc: rounding and headers of live blocks, an estimate
     uint64_t untouched_bytes;      // glibc: of large live blocks, on pages that are not resident
+    uint64_t huge_bytes;           // of heap_bytes: on transparent huge pages
 };
+#define CAIRN_PICTURE_LEAST_BYTES 168u  // without huge_bytes, as cairn 0.2.0 wrote it
 #define CAIRN_PICTURE_KNOWS_MAPPED 1u
 #define CAIRN_PICTURE_KNOWS_SLACK 2u
+#define CAIRN_PICTURE_KNOWS_HUGE 4u
 
 // A name that the program gave: a region of its code (format of records below), all pools of one
 // name, or a label of a context, "key=value". A region of the same name inside another one is
@@ -674,7 +677,7 @@ _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
 _Static_assert(sizeof(struct cairn_point) == 64, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
-_Static_assert(sizeof(struct cairn_picture) == 168, "layout");
+_Static_assert(sizeof(struct cairn_picture) == 176, "layout");
 _Static_assert(sizeof(struct cairn_scope) == 128, "layout");
 _Static_assert(sizeof(struct cairn_mapper) == 112, "layout");
 _Static_assert(sizeof(struct cairn_mapping_range) == 24, "layout");

@@ -4,6 +4,7 @@
 it is not told of the mended program, which has saved that. Every finding's page is there (docs/howto/findings.md)."""
 
 import re
+import subprocess
 
 import cairn_test as t
 
@@ -103,6 +104,54 @@ t.check(not find(mended, "arenas hold"), f"arenas: told with one arena: {mended}
 if match:
     t.check(0.75 < int(match[1]) / saved(before, after, "rss", "peak_bytes") < 1.1,
             f"arenas: {match[1]} told, {saved(before, after, 'rss', 'peak_bytes')} saved")
+
+def faults(env):
+    """Page faults of the program alone, whose fix is in the environment."""
+    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)")
+    result = t.run(["python3", "-c", script, *t.program("findings", "huge")], env=env)
+    return int(result.out)
+
+
+def look_into(*words):
+    """What --view waste says of a program that waits, its JSON, and the heap at its end."""
+    path = t.fresh_path("strings") + ".cairn"
+    command = [t.CAIRN, "run", "-q", "-o", path, *t.program("findings", "strings", *words)]
+    with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        t.check_equal("strings: begins", process.stdout.readline(), b"ready\n")
+        pid = str(next(child for child in t.children_of(process.pid) if t.is_called(child, "findings")))
+        said = t.run_cairn("report", pid, "--view", "waste", "--bytes").out.decode()
+        found = t.report(pid, "--view", "waste")
+        process.stdin.close()
+        process.wait()
+    return said, found["findings"], t.report(path)["at_exit"]["bytes"]
+
+
+said, told, held = look_into()
+mended, none, less = look_into("fixed")
+match = re.search(r"^finding: (\d+) of equal strings, 19,975 copies of 25 strings, most of take_name.*: keep each once\n"
+                  r"a fix saves up to (\d+) of the heap; how: docs/howto/findings.md#equal-strings$", said, re.MULTILINE)
+t.check(match and [one["kind"] for one in told] == ["strings"], f"strings: {said} {told}")
+t.check_equal("strings: saved", match and int(match[2]), held - less)
+t.check_equal("strings: of the mended program", (none, "finding:" in mended), ([], False))
+
+TUNABLE = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+told, before = look("huge")
+match = find(told, r"(\d+) of \d+ resident are heap on small pages at .*hugetlb=1 a fix saves up to ([\d,]+) page faults")
+with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
+    pages = file.read()
+# resident memory is looked at from time to time: of a slow machine not when all of it was there
+if "[always]" not in pages and (before["rss"]["last"] or {"rss_bytes": 0})["rss_bytes"] > 150e6:
+    t.check(match, f"huge: {told}")
+if match and "[madvise]" in pages:
+    less = faults({}) - faults(TUNABLE)
+    if less > 1000:  # the kernel may have no huge pages to give
+        promised = int(match[2].replace(",", ""))
+        t.check(0.95 < less / (64 * 1024 - 128) < 1.05 and promised <= 64 * 1024, f"huge: {promised} told, {less} saved")
+        if int(match[1]) > 255e6:
+            t.check(0.95 < less / promised < 1.05, f"huge: {promised} told, {less} saved")
+        mended, _ = look("huge", env=TUNABLE)
+        t.check(not find(mended, "on small pages"), f"huge: told of huge pages: {mended}")
 
 t.check_equal("a run", t.run([t.CAIRN, "run", "-q", "-o", "run.cairn", "sh", "-c", f"'{t.PROGRAMS}/findings' realloc & "
                               f"'{t.PROGRAMS}/findings' alike; wait"]).status, 0)

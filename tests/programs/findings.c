@@ -20,6 +20,7 @@ enum {
     LIST_NODES = 20,
     NAME_BYTES = 120,
     ROWS = 200000,
+    COUNTRIES = 25,
     BUFFERS = 4,
     BUFFER_BYTES = 64 << 20,
     USED_BYTES = 1 << 20,
@@ -218,6 +219,35 @@ static void arenas(bool is_fixed) {
     for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
 }
 
+// Looked into while it waits for its input to end.
+APART static char *take_name(int number, bool is_fixed) {
+    static char *names[COUNTRIES];
+    int country = number % COUNTRIES;
+    if (is_fixed && names[country]) return names[country];
+    char *name = calloc(1, NAME_BYTES);
+    snprintf(name, NAME_BYTES, "the long name of the country with the number %d", country);
+    names[country] = name;
+    return name;
+}
+
+static void strings(bool is_fixed) {
+    static char *kept[ROWS];
+    for (int i = 0; i < ROWS / 10; i++) kept[i] = take_name(i, is_fixed);
+    seen = kept;
+    puts("ready");
+    fflush(stdout);
+    while (getchar() != EOF) {
+    }
+}
+
+// The fix is not in the program: GLIBC_TUNABLES=glibc.malloc.hugetlb=1.
+static void small_pages(bool is_fixed) {
+    (void)is_fixed;
+    for (int i = 0; i < BUFFERS; i++) seen = memset(malloc(BUFFER_BYTES), 1, BUFFER_BYTES);
+    wait_a_while();
+    wait_a_while();
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -226,6 +256,7 @@ int main(int argc, char **argv) {
         {"growth", growth},      {"realloc", append_lines}, {"temporary", temporary},
         {"reuse", reuse},        {"alike", load_rows},      {"untouched", make_buffers},
         {"freed_by", hand_over}, {"free", fragmentation},   {"arenas", arenas},
+        {"huge", small_pages},   {"strings", strings},
     };
     bool is_fixed = argc > 2 && !strcmp(argv[2], "fixed");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -10,6 +10,8 @@
 #include "tool/base/text.h"
 #include "tool/cmds/core_waste_rows.h"
 #include "tool/render/columns.h"
+#include "tool/render/findings.h"
+#include "tool/render/findings_find.h"
 
 enum { OFFENDERS = 3 };
 
@@ -159,6 +161,45 @@ static bool print_copies(const struct waste_sums *sums, const struct terminal *t
     return true;
 }
 
+// What a fix saves is said where equal strings are worth a finding; `label` is for its text.
+static bool find_strings(const struct waste_sums *sums, char label[KIN_LABEL_BYTES],
+                         struct finding *finding) {
+    const struct waste_row *most = most_copies(sums, true);
+    const struct string_copies copies = {.bytes = (uint64_t)copied_of(&sums->all, true),
+                                         .count = sums->strings.count,
+                                         .strings = sums->strings.contents,
+                                         .whose = label,
+                                         .is_estimate = sums->windows != NULL};
+    return most && core_kin_label(sums->subject, &most->kin, label) &&
+           finding_of_strings(&copies, (uint64_t)waste_value(&sums->all, FIGURE_HELD), finding);
+}
+
+static void print_finding(const struct waste_sums *sums, const struct terminal *terminal,
+                          const struct view_options *options) {
+    char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES];
+    struct finding finding;
+    if (!find_strings(sums, label, &finding)) return;
+    if (finding_text(&finding, NULL, NULL, options, text)) printf("finding: %s\n", text);
+    finding_gain_text(&finding, NULL, options->is_plain_number, text);
+    terminal_print(terminal, STYLE_DIM, "%s; how: %s\n", text, finding_page(finding.kind));
+}
+
+static void put_finding(struct json *json, const struct waste_sums *sums) {
+    char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES];
+    const struct view_options options = {.is_plain_number = false};
+    struct finding finding;
+    json_open_array(json, "findings");
+    if (find_strings(sums, label, &finding) && finding_text(&finding, NULL, NULL, &options, text)) {
+        json_open_object(json, NULL);
+        json_put_string(json, "kind", finding_name(finding.kind));
+        json_put_string(json, "text", text);
+        json_put_uint(json, "saved_bytes", finding.saved_bytes);
+        json_put_string(json, "page", finding_page(finding.kind));
+        json_close(json);
+    }
+    json_close(json);
+}
+
 static void print_limits(const struct waste_sums *sums, const struct terminal *terminal) {
     if (sums->subject->look.is_core)
         terminal_print(
@@ -212,6 +253,7 @@ static bool print_rows(const struct waste_sums *sums, const struct view_options 
     putchar('\n');
     print_part(sums, &terminal);
     bool is_ok = print_copies(sums, &terminal, false) && print_copies(sums, &terminal, true);
+    print_finding(sums, &terminal, options);
     print_limits(sums, &terminal);
     columns_print_heads(&terminal, &columns);
     printf("  %s\n", sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE");
@@ -269,6 +311,7 @@ static bool print_json(const struct waste_sums *sums) {
     json_put_uint(&json, "contents", sums->copies.contents);
     json_put_uint(&json, "string_copies", sums->strings.count);
     json_put_uint(&json, "strings", sums->strings.contents);
+    put_finding(&json, sums);
     json_open_array(&json, "waste");
     for (size_t i = 0; i < sums->rows.count && is_ok; i++) {
         const struct waste_row *row = &sums->rows.items[i];

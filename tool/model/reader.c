@@ -149,7 +149,8 @@ static bool is_usable(struct recording *recording, const struct cairn_section *c
     size_t known = known_entry_bytes[claim->kind];
     if (!known) return false;
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
-    bool is_right = has_words ? claim->entry_bytes == known : claim->entry_bytes >= known;
+    size_t least = claim->kind == CAIRN_SECTION_PICTURES ? CAIRN_PICTURE_LEAST_BYTES : known;
+    bool is_right = has_words ? claim->entry_bytes == known : claim->entry_bytes >= least;
     if (!is_right) recording->damage.bad_sections++;
     return is_right;
 }
@@ -300,7 +301,12 @@ bool recording_mapper(const struct recording *recording, size_t index,
 
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture) {
-    return copy_entry(recording, CAIRN_SECTION_PICTURES, index, picture) && picture->at_ns;
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_PICTURES];
+    if (index >= section->count) return false;
+    *picture = (struct cairn_picture){0};
+    memcpy(picture, section->bytes + index * section->entry_bytes,
+           section->entry_bytes < sizeof *picture ? section->entry_bytes : sizeof *picture);
+    return picture->at_ns != 0;
 }
 
 bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use) {

@@ -21,7 +21,7 @@ struct mapping {
     char permissions[MAPPING_PERMISSION_BYTES];  // "rw-p"
     const char *name;                            // "" for anonymous memory; valid until maps_next
     // Of smaps only:
-    uint64_t rss_bytes, pss_bytes, swap_bytes;
+    uint64_t rss_bytes, pss_bytes, swap_bytes, huge_bytes;
     bool is_unreserved;  // MAP_NORESERVE
     bool is_undumped;    // MADV_DONTDUMP: core dumps leave it out
 };

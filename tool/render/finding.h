@@ -17,8 +17,9 @@ enum finding_kind {
     FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
     FINDING_UNTOUCHED,  // parts of large blocks that were never touched
     FINDING_ARENAS,     // arenas of threads that hold free memory
-    FINDING_STRINGS,    // equal strings (of a file that says who keeps what)
-    FINDING_WASTE,      // blocks of zeros, equal ones, ends that are not used (likewise)
+    FINDING_STRINGS,    // equal strings, where contents are known: the view waste, a file of core save
+    FINDING_WASTE,      // blocks of zeros, equal ones, ends that are not used (of such a file)
+    FINDING_HUGE,       // a large heap on small pages
     FINDING_KINDS,
 };
 
@@ -30,13 +31,16 @@ struct finding {
     bool is_freed;              // GROWTH: at shutdown
     uint64_t count, of_count;   // REALLOC: times a buffer is grown, of so many; TEMPORARY, AGES,
                                 // REUSE: blocks, of all; ALIKE: blocks; ARENAS: arenas
-    bool is_estimate;           // TEMPORARY: from a sample, of what is short-lived
-    uint64_t bytes;  // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
-                     // of a block, 0: several sizes; UNTOUCHED: never touched
+    bool is_estimate;  // TEMPORARY: from a sample, of what is short-lived; STRINGS: of a part
+    uint64_t bytes;    // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
+                       // of a block, 0: several sizes; UNTOUCHED: never touched; HUGE: on small
+                       // pages; STRINGS: in copies
     uint64_t of_bytes, live_bytes, at_ns;  // FREE, ARENAS: resident then, and live; UNTOUCHED: live
     struct freed_by_flow flow;             // FREED_BY
-    struct cairn_waste waste;              // STRINGS, WASTE
-    uint64_t saved_bytes, saved_calls;     // what a fix saves at most; 0: nothing of the kind
+    struct cairn_waste waste;              // WASTE, and STRINGS of a file
+    const char *whose;                     // STRINGS: of whom most copies are; NULL: `waste` has it
+    // what a fix saves at most; 0: nothing of the kind
+    uint64_t saved_bytes, saved_calls, saved_faults;
     double gain;  // by which findings are ranked: the part that is saved, of memory or of calls
 };
 

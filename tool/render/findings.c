@@ -127,15 +127,28 @@ static void say_arenas(const struct saying *saying) {
         size_of(saying, finding->saved_bytes).text);
 }
 
-// "string duplicates: 12.4 MiB in 310,022 copies of 1,207 strings, from parse_name ← load".
+static void say_huge(const struct saying *saying) {
+    const struct finding *finding = saying->finding;
+    say(saying,
+        "%s of %s resident are heap on small pages at %s: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
+        units_duration(finding->at_ns).text);
+}
+
 static void say_strings(const struct saying *saying) {
-    const struct cairn_waste *waste = &saying->finding->waste;
-    char most[CAIRN_WASTE_LABEL_BYTES];
-    text_escape(most, sizeof most, waste->most_strings);
-    say(saying, "string duplicates: %s in %s of %s%s%s", size_of(saying, waste->string_bytes).text,
-        units_counted((int64_t)waste->string_copies, "copy", "copies").text,
-        units_counted((int64_t)waste->strings, "string", "strings").text,
-        *most ? ", most of them from " : "", most);
+    const struct finding *finding = saying->finding;
+    char whose[CAIRN_WASTE_LABEL_BYTES];
+    text_escape(whose, sizeof whose, finding->whose ? finding->whose : finding->waste.most_strings);
+    const char *of = *whose ? ", most of " : "";
+    if (finding->is_estimate) {
+        say(saying, "about %s of equal strings at least%s%s: keep each once",
+            size_of(saying, finding->bytes).text, of, whose);
+        return;
+    }
+    say(saying, "%s of equal strings, %s of %s%s%s: keep each once",
+        size_of(saying, finding->bytes).text,
+        units_counted((int64_t)finding->count, "copy", "copies").text,
+        units_counted((int64_t)finding->of_count, "string", "strings").text, of, whose);
 }
 
 static void say_waste(const struct saying *saying) {
@@ -154,9 +167,9 @@ static void say_waste(const struct saying *saying) {
 
 static const struct {
     const char *name, *view, *page;
-    bool has_more;      // the view shows more of just this: a line names it
-    const char *saved;  // what the bytes are that a fix saves
-    finding_finder *find;
+    bool has_more;         // the view shows more of just this: a line names it
+    const char *saved;     // what the bytes are that a fix saves
+    finding_finder *find;  // NULL: no recording knows it
     void (*say)(const struct saying *saying);
 } rules[FINDING_KINDS] = {
     [FINDING_GROWTH] = {"growth", "growth", PAGE "steady-growth", true, "of what is held",
@@ -179,10 +192,12 @@ static const struct {
                            "of address space", finding_find_untouched, say_untouched},
     [FINDING_ARENAS] = {"arenas", "memory", PAGE "arenas", true, "resident", finding_find_arenas,
                         say_arenas},
-    [FINDING_STRINGS] = {"strings", "stacks", PAGE "equal-strings", false, "of what is held",
+    [FINDING_STRINGS] = {"strings", "waste", PAGE "equal-strings", false, "of the heap",
                          finding_find_strings, say_strings},
     [FINDING_WASTE] = {"waste", "stacks", PAGE "zeros-and-unused-ends", false, "of what is held",
                        finding_find_waste, say_waste},
+    [FINDING_HUGE] = {"huge", "memory", PAGE "small-pages", false, NULL, finding_find_huge,
+                      say_huge},
 };
 
 const char *finding_name(enum finding_kind kind) {
@@ -210,7 +225,7 @@ static int compare(const void *a, const void *b) {
 bool findings_find(struct findings *findings, const struct profile *profile, struct error *error) {
     *findings = (struct findings){0};
     for (size_t i = 0; i < FINDING_KINDS; i++)
-        if (!rules[i].find(findings, profile, error)) return false;
+        if (rules[i].find && !rules[i].find(findings, profile, error)) return false;
     qsort(findings->list, findings->count, sizeof *findings->list, compare);
     return true;
 }
@@ -278,7 +293,7 @@ bool finding_text(const struct finding *finding, const struct profile *profile,
 void finding_gain_text(const struct finding *finding, const struct profile *profile, bool is_plain,
                        char text[FINDING_TEXT_BYTES]) {
     char bytes[128] = "", calls[128] = "";
-    uint64_t all = profile->totals.allocations;
+    uint64_t all = profile ? profile->totals.allocations : 0;
     if (finding->saved_bytes)
         snprintf(bytes, sizeof bytes, "%s %s",
                  units_size_as((int64_t)finding->saved_bytes, is_plain).text,
@@ -295,6 +310,9 @@ void finding_gain_text(const struct finding *finding, const struct profile *prof
                  units_count((int64_t)finding->saved_calls).text,
                  units_counted((int64_t)all, "call", "calls").text,
                  units_percent((int64_t)finding->saved_calls, (int64_t)all).text);
+    if (finding->saved_faults)
+        snprintf(calls, sizeof calls, "%s",
+                 units_counted((int64_t)finding->saved_faults, "page fault", "page faults").text);
     if (finding->kind == FINDING_FREED_BY)
         snprintf(calls, sizeof calls, "the locks of %s by another thread",
                  units_counted((int64_t)finding->count, "free", "frees").text);

@@ -5,8 +5,7 @@
 //
 // One table of rules, for the terminal, the page of `cairn open` and agents. Each rule has a limit
 // below which it is not worth a line; a program without anything special has none. A rule says what
-// the recording knows: what blocks contain, or huge pages, it does not, so that there are no rules
-// for them.
+// the recording knows: what blocks contain it does not, so that there is no rule for that.
 #ifndef TOOL_RENDER_FINDINGS_H
 #define TOOL_RENDER_FINDINGS_H
 
@@ -40,6 +39,7 @@ enum { FINDING_TEXT_BYTES = 1024 };
 bool finding_text(const struct finding *finding, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   char text[FINDING_TEXT_BYTES]);
+// `profile` NULL: of strings.
 void finding_gain_text(const struct finding *finding, const struct profile *profile, bool is_plain,
                        char text[FINDING_TEXT_BYTES]);
 

@@ -34,10 +34,14 @@ enum {
     ARENAS_MIN = 3,
     ARENAS_MIN_BYTES = 4 << 20,
     WASTE_MIN_BYTES = 256 * 1024,
+    HUGE_MIN_BYTES = 128 << 20,
+    HUGE_PAGE_BYTES = 2 << 20,
+    SMALL_PAGE_BYTES = 4096,
 };
 static const double reuse_share = 0.1, freer_share = 0.95, alike_share = 0.1, untouched_share = 0.1,
-                    arenas_share = 0.1, strings_share = 0.05, waste_share = 0.2;
-static const double specific = 0.1;  // of two findings about the same, what says how is first
+                    arenas_share = 0.1, small_share = 0.5, strings_share = 0.05, waste_share = 0.2,
+                    fault_gain = 0.02;  // time once, no memory: last
+static const double specific = 0.1;     // of two findings about the same, what says how is first
 
 static struct finding *add(struct findings *findings, enum finding_kind kind) {
     struct finding *finding = &findings->list[findings->count++];
@@ -418,17 +422,63 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     return true;
 }
 
+static uint64_t small_of(const struct cairn_picture *picture) {
+    bool is_known = picture->knows & CAIRN_PICTURE_KNOWS_HUGE;
+    return is_known && picture->huge_bytes <= picture->heap_bytes
+               ? picture->heap_bytes - picture->huge_bytes
+               : 0;
+}
+
+// glibc asks for huge pages if a tunable says so. Its heap must be large, not what the program maps
+// itself: that is for the program to advise.
+bool finding_find_huge(struct findings *findings, const struct profile *profile,
+                       struct error *error) {
+    struct cairn_picture picture;
+    (void)error;
+    if (profile->recording->header.allocator != CAIRN_ALLOCATOR_GLIBC ||
+        !largest_picture(profile->recording, small_of, &picture))
+        return true;
+    uint64_t small = small_of(&picture), mapped = picture.mapped_bytes;
+    small = small > mapped ? small - mapped : 0;
+    if (small < HUGE_MIN_BYTES || picture.live_bytes < HUGE_MIN_BYTES ||
+        (double)small < small_share * (double)picture.heap_bytes)
+        return true;
+    struct finding *finding = add(findings, FINDING_HUGE);
+    finding->bytes = small;
+    finding->of_bytes = picture.rss_bytes;
+    finding->at_ns = picture.at_ns;
+    finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
+    finding->gain = fault_gain * part_of(small, picture.rss_bytes);
+    return true;
+}
+
+bool finding_of_strings(const struct string_copies *copies, uint64_t heap_bytes,
+                        struct finding *finding) {
+    if (copies->bytes < WASTE_MIN_BYTES ||
+        (double)copies->bytes < strings_share * (double)heap_bytes)
+        return false;
+    *finding = (struct finding){.kind = FINDING_STRINGS,
+                                .bytes = copies->bytes,
+                                .count = copies->count,
+                                .of_count = copies->strings,
+                                .is_estimate = copies->is_estimate,
+                                .whose = copies->whose};
+    saves_bytes(finding, copies->bytes, heap_bytes);
+    return true;
+}
+
 bool finding_find_strings(struct findings *findings, const struct profile *profile,
                           struct error *error) {
     struct cairn_waste waste;
+    struct finding finding;
     (void)error;
-    if (!recording_waste(profile->recording, &waste) || waste.string_bytes < WASTE_MIN_BYTES ||
-        (double)waste.string_bytes < strings_share * (double)waste.held_bytes)
-        return true;
-    struct finding *finding = add(findings, FINDING_STRINGS);
-    finding->waste = waste;
-    saves_bytes(finding, waste.string_bytes, waste.held_bytes);
-    finding->gain += specific * finding->gain;
+    if (!recording_waste(profile->recording, &waste)) return true;
+    const struct string_copies copies = {
+        .bytes = waste.string_bytes, .count = waste.string_copies, .strings = waste.strings};
+    if (!finding_of_strings(&copies, waste.held_bytes, &finding)) return true;
+    finding.waste = waste;
+    finding.gain += specific * finding.gain;
+    *add(findings, FINDING_STRINGS) = finding;
     return true;
 }
 

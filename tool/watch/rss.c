@@ -45,15 +45,21 @@ struct rss_now rss_look(pid_t pid) {
 }
 
 // By a write, not through the mapping: where no memory is left that is an error, not a signal.
+// A library of an earlier cairn may have made shorter entries: their beginning is written.
 static void write_entries(const struct memory *memory, uint32_t kind, const void *entries,
                           size_t from, size_t count, size_t entry_bytes) {
-    uint64_t size = (from + count) * entry_bytes;
-    struct cairn_section *section = memory_section(memory, kind, size);
-    if (!section || section->entry_bytes != entry_bytes) return;
-    const uint8_t *bytes = (const uint8_t *)entries + from * entry_bytes;
-    size_t length = count * entry_bytes;
-    off_t at = (off_t)(section->offset + from * entry_bytes);
-    if (pwrite(memory->file, bytes, length, at) != (ssize_t)length) return;
+    struct cairn_section *section = memory_section(memory, kind, 0);
+    size_t step = section ? section->entry_bytes : 0;
+    bool is_same = step == entry_bytes;
+    if (!step || step > entry_bytes) return;
+    uint64_t size = (from + count) * step;
+    if (!memory_section(memory, kind, size)) return;
+    for (size_t i = 0; i < (is_same ? 1 : count); i++) {
+        const uint8_t *bytes = (const uint8_t *)entries + (from + i) * entry_bytes;
+        size_t length = is_same ? count * step : step;
+        off_t at = (off_t)(section->offset + (from + i) * step);
+        if (pwrite(memory->file, bytes, length, at) != (ssize_t)length) return;
+    }
     __atomic_store_n(&section->used_bytes, size, __ATOMIC_RELEASE);
 }
 

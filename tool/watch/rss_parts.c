@@ -124,6 +124,7 @@ static void add_anonymous(struct reading *reading) {
         picture->files_bytes += now->rss_bytes;
     else
         picture->heap_bytes += now->rss_bytes - stack;
+    if (!is_data && !stack) picture->huge_bytes += now->huge_bytes;
     if (!is_data) note_memory(reading, stack);
     if (now->is_unreserved && now->is_undumped)
         reading->out->undumped_bytes += now->rss_bytes;
@@ -173,6 +174,7 @@ bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
                     struct rss_parts *parts) {
     struct reading reading = {.out = parts, .source = *source};
     *parts = (struct rss_parts){0};
+    parts->picture.knows = CAIRN_PICTURE_KNOWS_HUGE;
     while (!smaps->is_odd && maps_next(smaps, &reading.now)) add_mapping(&reading);
     return !smaps->is_odd;
 }

@@ -170,7 +170,7 @@ function library(app: App, view: View): Finding[] {
 /** Where a finding of the tool leads, by its kind. */
 function placeOf(one: ToldFinding, only: Partial<State>): Partial<State> {
   if (one.kind === "freed_by") return { view: "table", table: "threads", sort: "" };
-  if (one.kind === "free" || one.kind === "arenas") return { view: "overview" };
+  if (one.kind === "free" || one.kind === "arenas" || one.kind === "huge") return { view: "overview" };
   if (one.kind === "temporary" && !one.is_estimate) return { view: "flame", measure: "temporary", zoom: "", pivot: "" };
   const isAboutCalls = one.kind === "temporary" || one.kind === "ages" || one.kind === "reuse";
   return { view: "table", table: "stacks", ...(isAboutCalls ? { measure: "calls", sort: "value" } : {}), ...only };

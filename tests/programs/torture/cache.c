@@ -31,10 +31,14 @@ static const char *look_up(int key) {
     return text;
 }
 
+static int fill(void) {
+    return look_up(1) && look_up(2);
+}
+
 int main(void) {
-    static const int keys[] = {1, 2, 3, 1, 2};
-    int missing = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    static const int keys[] = {3, 4, 1, 2, 3};
+    int is_filled = fill(), missing = !is_filled;
+    for (size_t i = 0; is_filled && i < sizeof keys / sizeof *keys; i++) {
         const char *text = look_up(keys[i]);
         missing += !text;
         puts(text ? text : "not now");

@@ -370,6 +370,7 @@ static void test_entries(void **state) {
     FIELD(cairn_picture, mapped_bytes);
     FIELD(cairn_picture, slack_bytes);
     FIELD(cairn_picture, untouched_bytes);
+    FIELD(cairn_picture, huge_bytes);
 }
 
 static void test_cells(void **state) {

@@ -1,2 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 echo 'rows = [[str(i) for i in range(9)] for _ in range(99)]' >script.py
+cat >fill.py <<'END'
+class K:
+    def m(self):
+        return leaf()
+def leaf():
+    return [bytes(200) for _ in range(3000)]
+kept = [K().m() for _ in range(3)]
+END
+# one that works on once it is recorded
+cat >works.py <<'END'
+import time
+kept = []
+while "libcairn" not in open("/proc/self/maps").read():
+    time.sleep(0.02)
+for i in range(30):
+    kept.append(bytes(5000))
+    time.sleep(0.01)
+END
+python3 works.py &
+DOC_PID=$!

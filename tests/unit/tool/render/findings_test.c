@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each rule at its limit: a recording for which it holds, and ones for which it just does not.
 #include "tool/render/findings.h"
+#include "tool/render/findings_find.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +20,10 @@ static struct making making;
 static struct recording recording;
 static struct profile profile;
 static struct findings findings;
-static struct cairn_picture picture;
 static struct cairn_waste waste;
+static struct cairn_picture picture, pictures[CAIRN_PICTURE_COUNT];
+static struct cairn_resident residents[8];
+static size_t resident_count;
 static uint8_t *bytes;
 static uint32_t booked;  // the cell that a test is about
 
@@ -33,6 +36,7 @@ static void start(void) {
     making_thread(&making, 4243, "consumer");
     picture = (struct cairn_picture){0};
     waste = (struct cairn_waste){0};
+    resident_count = 0;
 }
 
 static uint32_t stack_of(uint64_t function) {
@@ -45,12 +49,20 @@ static const struct finding *find(enum finding_kind kind) {
     size_t size;
     bytes = making_finish(&making, true, &size);
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    for (size_t i = 0; i < CAIRN_PICTURE_COUNT; i++) pictures[i] = picture;
     if (picture.at_ns) {
         recording.sections[CAIRN_SECTION_PICTURES] =
-            (struct recording_section){.bytes = (const uint8_t *)&picture,
-                                       .size = sizeof picture,
+            (struct recording_section){.bytes = (const uint8_t *)pictures,
+                                       .size = sizeof pictures,
                                        .entry_bytes = sizeof picture,
-                                       .count = 1};
+                                       .count = CAIRN_PICTURE_COUNT};
+    }
+    if (resident_count) {
+        recording.sections[CAIRN_SECTION_RESIDENT] =
+            (struct recording_section){.bytes = (const uint8_t *)residents,
+                                       .size = sizeof *residents * resident_count,
+                                       .entry_bytes = sizeof *residents,
+                                       .count = resident_count};
     }
     if (waste.held_bytes)
         recording.sections[CAIRN_SECTION_WASTE] =
@@ -308,6 +320,149 @@ static void test_arenas(void **state) {
     check_absent(FINDING_ARENAS);
 }
 
+static void test_equal_strings(void **state) {
+    struct string_copies copies = {256 * KIB, 9000, 12, "parse", false};
+    struct finding finding;
+    char text[FINDING_TEXT_BYTES];
+    const struct view_options view = {.is_plain_number = false};
+    (void)state;
+    assert_true(finding_of_strings(&copies, 5 * MIB, &finding));
+    assert_true(finding_text(&finding, NULL, NULL, &view, text));
+    assert_string_equal(text,
+                        "256 KiB of equal strings, 9,000 copies of 12 strings, most of parse: "
+                        "keep each once");
+    finding_gain_text(&finding, NULL, false, text);
+    assert_string_equal(text, "a fix saves up to 256 KiB of the heap");
+    copies.is_estimate = true;
+    assert_true(finding_of_strings(&copies, 5 * MIB, &finding));
+    assert_true(finding_text(&finding, NULL, NULL, &view, text));
+    assert_string_equal(text,
+                        "about 256 KiB of equal strings at least, most of parse: keep each once");
+    assert_false(finding_of_strings(&copies, 6 * MIB, &finding));  // less than a twentieth
+    copies.bytes--;
+    assert_false(finding_of_strings(&copies, MIB, &finding));
+}
+
+static void book_heap(uint64_t live_bytes, uint64_t small_bytes, uint64_t huge_bytes) {
+    book_picture(live_bytes, live_bytes);
+    picture.rss_bytes = picture.heap_bytes = small_bytes + huge_bytes;
+    picture.huge_bytes = huge_bytes;
+    picture.knows = CAIRN_PICTURE_KNOWS_HUGE;
+}
+
+static void test_small_pages(void **state) {
+    (void)state;
+    book_heap(128 * MIB, 128 * MIB, 0);
+    const struct finding *finding = find(FINDING_HUGE);
+    assert_non_null(finding);
+    assert_int_equal(finding->bytes, 128 * MIB);
+    assert_int_equal(finding->saved_faults, 128 * 256 - 64);
+    assert_true(finding->gain > 0 && finding->gain < 0.1);
+    close_made();
+    book_heap(200 * MIB, 128 * MIB - 1, 0);
+    check_absent(FINDING_HUGE);
+    book_heap(128 * MIB - 1, 200 * MIB, 0);  // what is large is not the heap
+    check_absent(FINDING_HUGE);
+    book_heap(300 * MIB, 150 * MIB, 151 * MIB);  // most are huge
+    check_absent(FINDING_HUGE);
+    book_heap(300 * MIB, 300 * MIB, 0);  // of another cairn: not known
+    picture.knows = 0;
+    check_absent(FINDING_HUGE);
+    book_heap(300 * MIB, 300 * MIB, 0);  // the tunable is glibc's
+    making.header.allocator = CAIRN_ALLOCATOR_OTHER;
+    check_absent(FINDING_HUGE);
+    book_heap(140 * MIB, 300 * MIB, 0);  // the program maps most of it
+    picture.mapped_bytes = 173 * MIB;
+    check_absent(FINDING_HUGE);
+}
+
+// Blocks of a stack between snapshots, a second apart, `steps` times `bytes` of `blocks` each.
+static void book_rise(int steps, uint32_t blocks, uint64_t step_bytes) {
+    enum { SECOND = 1000000000 };
+    start();
+    uint32_t cell = booked = stack_of(PROGRAM + 0x20);
+    for (int i = 0; i < steps; i++) {
+        making_book(&making, cell, blocks, step_bytes, 0, 0);
+        making.header.totals.point_ns = SECOND / 10;
+        if (i + 1 < steps)
+            making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", (uint64_t)(i + 1) * SECOND);
+    }
+    making.header.end_ns = (uint64_t)steps * SECOND;
+}
+
+// Filled in one go, while the program works on as it did: a step, no line.
+static void book_cache(void) {
+    enum { SECOND = 1000000000, SECONDS = 10, FILLED_AT = 5 };
+    start();
+    uint32_t cell = stack_of(PROGRAM + 0x20), work = stack_of(PROGRAM + 0x30);
+    making.header.totals.point_ns = SECOND / 10;
+    for (int i = 1; i < SECONDS; i++) {
+        making_book(&making, work, 9, MIB, 9, MIB);
+        if (i == FILLED_AT) making_book(&making, cell, 10, 600 * KIB, 0, 0);
+        making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", (uint64_t)i * SECOND);
+    }
+    making.header.end_ns = (uint64_t)SECONDS * SECOND;
+}
+
+static void test_growth(void **state) {
+    (void)state;
+    book_rise(6, 2, 100 * KIB);
+    const struct finding *finding = find(FINDING_GROWTH);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 500 * KIB);  // from the first snapshot to the end
+    assert_true(finding->fit > 0.99 && !finding->is_freed);
+    close_made();
+    book_rise(3, 2, 400 * KIB);  // too few points for a line
+    check_absent(FINDING_GROWTH);
+    book_rise(6, 2, 51 * KIB);  // little
+    check_absent(FINDING_GROWTH);
+    book_rise(4, 1, 400 * KIB);  // a few large blocks
+    check_absent(FINDING_GROWTH);
+    book_rise(6, 2, 100 * KIB);  // beside something much larger
+    making_book(&making, stack_of(PROGRAM + 0x30), 1, 20 * MIB, 0, 0);
+    check_absent(FINDING_GROWTH);
+    book_cache();
+    check_absent(FINDING_GROWTH);
+}
+
+// A heap of which `live` is left while `rss` is resident, over seven seconds; so much of the time
+// that it is so.
+static void book_free(uint64_t live, uint64_t rss, size_t seconds_of_eight) {
+    enum { SECONDS = 8, SECOND = 1000000000 };
+    book_picture(live, rss);
+    making.header.totals.point_ns = SECOND;
+    making_point(&making, 0, 0, (int64_t)live, (int64_t)live);
+    picture.rss_bytes = picture.heap_bytes = rss;
+    picture.knows = CAIRN_PICTURE_KNOWS_MAPPED;
+    picture.arena_count = 1;
+    for (size_t i = 0; i < SECONDS; i++)
+        residents[i] = (struct cairn_resident){
+            .at_ns = i * SECOND, .rss_bytes = i < seconds_of_eight ? rss : live + live / 4};
+    resident_count = SECONDS;
+}
+
+static void test_free_in_heap(void **state) {
+    (void)state;
+    book_free(20 * MIB, 100 * MIB, 8);
+    const struct finding *finding = find(FINDING_FREE);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 75 * MIB);  // a quarter of what is live is its room
+    assert_int_equal(finding->live_bytes, 20 * MIB);
+    close_made();
+    book_free(20 * MIB, 100 * MIB, 2);  // a quarter of the time
+    assert_non_null(find(FINDING_FREE));
+    close_made();
+    book_free(20 * MIB, 100 * MIB, 1);
+    check_absent(FINDING_FREE);
+    book_free(50 * MIB, 100 * MIB, 8);  // less than half of it
+    check_absent(FINDING_FREE);
+    book_free(4 * MIB, 20 * MIB, 8);  // little
+    check_absent(FINDING_FREE);
+    book_free(20 * MIB, 100 * MIB, 8);  // what was there before is not known
+    making.header.is_attached = 1;
+    check_absent(FINDING_FREE);
+}
+
 static void test_untouched(void **state) {
     (void)state;
     book_picture(40 * MIB, 50 * MIB);
@@ -356,8 +511,8 @@ static void test_strings(void **state) {
     const struct finding *finding = find(FINDING_STRINGS);
     assert_non_null(finding);
     assert_int_equal(finding->saved_bytes, 1 * MIB);
-    check_text(finding, "string duplicates: 1.0 MiB in 310,022 copies of 1,207 strings, most of "
-                        "them from parse_name");
+    check_text(finding, "1.0 MiB of equal strings, 310,022 copies of 1,207 strings, most of "
+                        "parse_name: keep each once");
     book_waste(20 * MIB + 20);
     waste.string_bytes = waste.duplicate_bytes = 1 * MIB;
     check_absent(FINDING_STRINGS);
@@ -407,12 +562,14 @@ static void test_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alike),     cmocka_unit_test(test_temporary),
-        cmocka_unit_test(test_ages),      cmocka_unit_test(test_growing_buffer),
-        cmocka_unit_test(test_hand_over), cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_arenas),    cmocka_unit_test(test_untouched),
-        cmocka_unit_test(test_strings),   cmocka_unit_test(test_waste),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_alike),         cmocka_unit_test(test_temporary),
+        cmocka_unit_test(test_ages),          cmocka_unit_test(test_growing_buffer),
+        cmocka_unit_test(test_hand_over),     cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_arenas),        cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_strings),       cmocka_unit_test(test_waste),
+        cmocka_unit_test(test_order),         cmocka_unit_test(test_small_pages),
+        cmocka_unit_test(test_growth),        cmocka_unit_test(test_free_in_heap),
+        cmocka_unit_test(test_equal_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

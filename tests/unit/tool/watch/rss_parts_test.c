@@ -37,7 +37,7 @@ static const char program[] =
     // its .bss
     "55e000002000-55e000004000 rw-p 00000000 00:00 0 \nRss: 8 kB\nVmFlags: rd wr ac\n"
     "55e000100000-55e000200000 rw-p 00000000 00:00 0          [heap]\nRss: 1024 kB\nPss: 1024 kB\n"
-    "Swap: 12 kB\nVmFlags: rd wr ac\n"
+    "Swap: 12 kB\nAnonHugePages: 512 kB\nVmFlags: rd wr ac\n"
     // an arena of glibc: not reserved, aligned
     "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 \nRss: 132 kB\nVmFlags: rd wr nr\n"
     "7f0000021000-7f0004000000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr nr\n"
@@ -62,6 +62,7 @@ static void test_parts(void **state) {
     assert_int_equal(picture->files_bytes, (4 + 4 + 8 + 8) * 1024);
     assert_int_equal(picture->heap_bytes, (1024 + 132 + 2048) * 1024);
     assert_int_equal(picture->stacks_bytes, (16 + 20) * 1024);
+    assert_int_equal(picture->huge_bytes, 512 * 1024);
     assert_int_equal(picture->stack_count, 2);
     assert_int_equal(picture->shared_bytes, 64 * 1024);
     assert_int_equal(picture->own_bytes, (512 + 4) * 1024);
