@@ -17,6 +17,7 @@ struct go_file {
     uint64_t table, names, units, files, values, functions, count;  // addresses
     uint64_t text, text_end, inlined;
     uint64_t inlined_word;  // of the module's record
+    uint64_t steps_left;    // through lists, so that a hostile file ends
     bool is_later;          // 1.20 and later
 };
 
@@ -126,7 +127,8 @@ static bool find(struct go_file *file, bool (*take)(struct go_file *file, uint64
 static bool go_file_open(struct go_file *file, const struct image *image) {
     GElf_Shdr header;
     const uint64_t head = 0x08010000fffffff0u, either_form = ~1ull;
-    *file = (struct go_file){.image = image};
+    const uint64_t steps_most = 1u << 30;
+    *file = (struct go_file){.image = image, .steps_left = steps_most};
     if (!image->elf || !image_section(image, ".go.buildinfo", &header)) return false;
     file->bytes = (const uint8_t *)elf_rawfile(image->elf, &file->size);
     if (!file->bytes || elf_getphdrnum(image->elf, &file->segment_count)) return false;
@@ -192,11 +194,12 @@ static bool read_function(const struct go_file *file, uint64_t address, struct f
 }
 
 // The value that a list of steps has at an address; -1: none.
-static int64_t value_at(const struct go_file *file, uint64_t list, uint64_t offset) {
+static int64_t value_at(struct go_file *file, uint64_t list, uint64_t offset) {
     struct bytes bytes = bytes_at(file, file->values + list);
     int64_t value = -1;
     uint64_t end = 0;
-    for (bool is_first = true; list && !bytes.is_bad; is_first = false) {
+    for (bool is_first = true; list && !bytes.is_bad && file->steps_left; is_first = false) {
+        file->steps_left--;
         uint64_t step = bytes_uleb(&bytes), length = bytes_uleb(&bytes);
         if (bytes.is_bad || (!step && !is_first) || step > UINT32_MAX) break;
         value += (int64_t)(step >> 1) ^ -(int64_t)(step & 1);
@@ -207,8 +210,8 @@ static int64_t value_at(const struct go_file *file, uint64_t list, uint64_t offs
 }
 
 // Sets file and line of an instruction.
-static bool place(const struct go_file *file, struct string_pool *names,
-                  const struct function *function, uint64_t offset, struct symbol_frame *frame) {
+static bool place(struct go_file *file, struct string_pool *names, const struct function *function,
+                  uint64_t offset, struct symbol_frame *frame) {
     uint64_t text;
     size_t length;
     int64_t number = value_at(file, function->file_list, offset);
@@ -251,7 +254,7 @@ static bool read_call(const struct go_file *file, const struct function *functio
 enum { DEEPEST = 64 };
 
 // The frames at an address, innermost first; false only without memory.
-static bool make_frames(const struct go_file *file, struct string_pool *names, uint64_t address,
+static bool make_frames(struct go_file *file, struct string_pool *names, uint64_t address,
                         struct symbol_query *query) {
     struct symbol_frame frames[DEEPEST] = {{0}};
     struct function function;
