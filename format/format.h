@@ -547,6 +547,10 @@ static inline _Bool cairn_python_is_read(uint32_t version) {
 #define CAIRN_JAVA_READ 17u
 #define CAIRN_JAVA_UNKNOWN UINT16_MAX
 
+// Go whose frames the library reads, its minor version, and one that does not say which it is.
+#define CAIRN_GO_FIRST 18u
+#define CAIRN_GO_UNKNOWN UINT16_MAX
+
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
 struct cairn_header {
@@ -599,7 +603,10 @@ struct cairn_header {
     uint32_t page_bytes;    // of the kernel's pages there; 0, in older recordings: CAIRN_PAGE_LEAST
     uint16_t java_version;  // JDK's, as 17; CAIRN_JAVA_UNKNOWN; 0: no JVM, or not asked
     uint16_t has_java_frames;  // stacks hold frames of Java code (CAIRN_CODE_PYTHON)
-    uint64_t reserved[2];
+    uint16_t go_version;       // 19 of Go 1.19; CAIRN_GO_UNKNOWN; 0: no Go, or not asked
+    uint16_t has_go_frames;    // stacks hold frames of goroutines, as native ones
+    uint16_t unused[2];        // 0
+    uint64_t reserved[1];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

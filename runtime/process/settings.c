@@ -16,11 +16,11 @@ enum { HAS_MAPPING_HOOKS = 0 };
 enum { HAS_MAPPING_HOOKS = 1 };
 #endif
 
-// Where frames of Java are known.
+// Where frames of Java and Go are known.
 #if defined(__x86_64__)
-enum { JAVA_IS_BUILT_IN = 1 };
+enum { FRAMES_ARE_BUILT_IN = 1 };
 #else
-enum { JAVA_IS_BUILT_IN = 0 };
+enum { FRAMES_ARE_BUILT_IN = 0 };
 #endif
 
 // Digits and what follows them.
@@ -89,7 +89,8 @@ void settings_read(void) {
         .has_no_stacks = is_switch(CAIRN_SETTING_STACKS, '0'),
         .is_verified = is_checked || is_switch(CAIRN_SETTING_VERIFY, '1'),
         .has_python = is_switch(CAIRN_SETTING_PYTHON, '1'),
-        .has_java = JAVA_IS_BUILT_IN && is_switch(CAIRN_SETTING_JAVA, '1'),
+        .has_java = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_JAVA, '1'),
+        .has_go = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_GO, '1'),
         .has_ages = is_switch(CAIRN_SETTING_AGES, '1'),
         .has_mappings = HAS_MAPPING_HOOKS && is_switch(CAIRN_SETTING_MMAP, '1'),
         .has_events = is_switch(CAIRN_SETTING_EVENTS, '1') || is_switch(CAIRN_SETTING_EVENTS, '2'),

@@ -8,6 +8,7 @@
 
 #include "format/settings.h"
 #include "runtime/check/check.h"
+#include "runtime/go/go.h"
 #include "runtime/inject/attach.h"
 #include "runtime/inject/entry_patch.h"
 #include "runtime/inject/wrap.h"
@@ -159,7 +160,7 @@ static void configure(void) {
     if (settings_has_code_frames()) memory_init();
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
-    if (settings.has_no_stacks) settings.has_java = false;
+    if (settings.has_no_stacks) settings.has_java = settings.has_go = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = event_mode_by_settings();
@@ -209,6 +210,8 @@ static void describe_languages(void) {
     header->has_python_frames = settings.has_python;
     header->java_version = (uint16_t)java.version;
     header->has_java_frames = java.can_be_read;
+    header->go_version = (uint16_t)go.version;
+    header->has_go_frames = go.can_be_read;
 }
 
 static bool process_open(void) {

@@ -4,12 +4,11 @@
 // that the cell can save its value at the peak.
 #include "runtime/record/event.h"
 
-#include "runtime/java/java.h"
 #include "runtime/process/settings.h"
-#include "runtime/python/python.h"
 #include "runtime/record/ages.h"
 #include "runtime/record/event_log.h"
 #include "runtime/record/guard.h"
+#include "runtime/record/languages.h"
 #include "runtime/record/sampling.h"
 #include "runtime/record/snapshots.h"
 #include "runtime/record/totals.h"
@@ -97,16 +96,6 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, co
     record->net_bytes -= size;
 }
 
-// New code was met: its modules are entered before its frames are encoded.
-static COLD void note_modules(struct walk_trace *trace) {
-    bool has_replaced = false;
-    struct module_place last = {0, 0};
-    for (uint32_t i = 0; i < trace->count; i++)
-        if (module_note(trace->frames[i].pc, &last) == MODULE_REPLACED) has_replaced = true;
-    if (has_replaced) gate_forget_rules();
-    trace->range.has_new_code = false;
-}
-
 // The recording takes more memory than it may: from now on blocks are sampled, for which the rest
 // of the budget is kept free.
 static COLD void degrade(void) {
@@ -149,7 +138,7 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
     struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = &thread->trace;
     struct walk_result walk = walk_stack_from(trace, &start, differs);
-    if (unlikely(walk.has_new_code)) note_modules(trace);
+    if (unlikely(walk.has_new_code)) languages_note_modules(trace);
     uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->limit);
     return cell_of_frames(thread, trace->frames, count, walk.keep, frame);
 }
@@ -183,58 +172,10 @@ static COLD uint32_t cell_of_thread(struct thread *thread, uintptr_t *frame) {
     return cell;
 }
 
-// ---- stacks with frames of Python and Java ------------------------------------------------------
-
-static COLD void look_for_java(void) {
-    java_look();
-    sink.header->java_version = (uint16_t)java.version;
-    sink.header->has_java_frames = java.can_be_read;
-}
-
-// Native frames further out than Java's.
-static struct managed_native walk_outside(void *context, uintptr_t pc, uintptr_t stack,
-                                          uintptr_t *frame_slot) {
-    struct thread *thread = context;
-    struct walk_trace *trace = thread->java_trace;
-    struct walk_start start = {pc, stack, frame_slot};
-    if (walk_stack(trace, &start).has_new_code) note_modules(trace);
-    return (struct managed_native){trace->frames, trace->count};
-}
-
-static COLD void make_java(struct thread *thread) {
-    uint32_t limit = thread->trace.limit;
-    struct walk_trace *trace = sys_reserve(sizeof *trace);
-    if (!trace || !walk_trace_init(trace, limit)) return;
-    thread->java_trace = trace;
-    thread->java = java_thread_make(limit);
-}
-
-static struct managed_stack weave_java(struct thread *thread) {
-    struct walk_trace *trace = &thread->trace;
-    const struct managed_walker walker = {walk_outside, thread};
-    struct managed_native native = {trace->frames, trace->count};
-    if (unlikely(!thread->java)) make_java(thread);
-    if (!thread->java) return (struct managed_stack){trace->frames, trace->count, 0, false};
-    return java_weave(thread->java, native, thread->tid, &walker);
-}
-
-// Stacks with frames of Python code. A walk that could not be verified by comparing may have led
-// through a signal frame: what the handler interrupted may be half done.
+// Stacks with frames of Python and other languages.
 static __attribute__((noinline)) uint32_t cell_of_python(struct thread *thread, uintptr_t *frame) {
-    struct walk_start start = walk_start_of(frame);
     struct walk_trace *trace = &thread->trace;
-    struct walk_result walk = walk_stack(trace, &start);
-    if (unlikely(walk.has_new_code)) note_modules(trace);
-    bool is_careful = trace->usable_count != trace->count;
-    if (unlikely(walk.has_new_code && settings.has_java && !java.version)) look_for_java();
-    if (settings.has_python && unlikely(!thread->python))
-        thread->python = python_thread_make(trace->limit);
-    struct managed_native native = {trace->frames, trace->count};
-    struct managed_stack stack = {trace->frames, trace->count, 0, false};
-    if (java.can_be_read)
-        stack = weave_java(thread);
-    else if (thread->python)
-        stack = python_weave(thread->python, native, is_careful);
+    struct managed_stack stack = languages_stack(thread, frame);
     uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
@@ -704,7 +645,7 @@ static uint32_t cell_without_own(struct thread *thread, uintptr_t *frame) {
     enum stack_outcome outcome;
     struct walk_result walk = walk_stack(trace, &start);
     uint32_t count = trace->count;
-    if (walk.has_new_code) note_modules(trace);
+    if (walk.has_new_code) languages_note_modules(trace);
     while (count && gate_is_own_code(trace->frames[count - 1].pc)) count--;
     stack_thread_recover(&thread->stack);
     uint32_t cell = stack_intern(&thread->stack, trace->frames, count, 0, &outcome);

@@ -111,10 +111,11 @@ struct thread {
     struct point_seen point;
     uint32_t call_count;  // its allocations, where blocks have ages
     struct stack_cache recall;
-    struct walk_trace *verify;      // see verify.h
-    struct python_thread *python;   // with EVENT_PYTHON; NULL: not yet
-    struct java_thread *java;       // the same
-    struct walk_trace *java_trace;  // of native code that called Java
+    struct walk_trace *verify;         // see verify.h
+    struct python_thread *python;      // with EVENT_PYTHON; NULL: not yet
+    struct java_thread *java;          // the same
+    struct go_thread *go;              // the same
+    struct walk_trace *outside_trace;  // of native code that called one of these
     struct stack_thread stack;
     struct region_stack nest;
     int32_t tid;

@@ -93,6 +93,13 @@ static void print_java(const struct cairn_header *header) {
     puts(header->has_java_frames ? "stacks have its frames" : "native frames only");
 }
 
+static void print_go(const struct cairn_header *header) {
+    if (!header->go_version) return;
+    print_key("go");
+    if (header->go_version != CAIRN_GO_UNKNOWN) printf("Go 1.%u, ", header->go_version);
+    puts(header->has_go_frames ? "stacks have its frames" : "native frames only");
+}
+
 // Of kernels of aarch64; others need no line.
 static void print_pages(const struct command_args *args, const struct cairn_header *header) {
     if (header->page_bytes == CAIRN_PAGE_LEAST) return;
@@ -303,6 +310,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_allocator(&opened.recording);
     print_python(header);
     print_java(header);
+    print_go(header);
     print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);

@@ -111,13 +111,14 @@ static bool read_frames(const struct command_args *args, struct recording_option
                         struct error *error) {
     const char *language = args_text(args, OPTION_FRAMES, "");
     if (!args_has(args, OPTION_FRAMES)) return true;
-    if (strcmp(language, "java") != 0)
-        return error_set(error, "%s: --frames=%s: java is the only language (Python: --python)",
+    bool is_java = !strcmp(language, "java"), is_go = !strcmp(language, "go");
+    if (!is_java && !is_go)
+        return error_set(error, "%s: --frames=%s: java or go (Python: --python)",
                          args->command->name, language);
 #if !defined(__x86_64__)
-    return error_set(error, "%s: --frames=java: on x86-64 only", args->command->name);
+    return error_set(error, "%s: --frames=%s: on x86-64 only", args->command->name, language);
 #endif
-    put(options, CAIRN_VARIABLE(JAVA), "1");
+    put(options, is_go ? CAIRN_VARIABLE(GO) : CAIRN_VARIABLE(JAVA), "1");
     return true;
 }
 

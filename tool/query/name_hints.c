@@ -88,6 +88,37 @@ static void print_java(const struct terminal *terminal, const struct opened *ope
                        header->java_version, CAIRN_JAVA_READ);
 }
 
+// By the function through which Go calls C, below which there are frames that names were wanted of.
+static bool has_go(const struct opened *opened) {
+    struct frame_names names = names_frames(opened->names);
+    for (uint32_t place = 0; place < opened->profile.places.list.count; place++) {
+        size_t count;
+        const struct frame *frames = names.of_place(names.context, place, &count);
+        for (size_t i = 0; i < count; i++)
+            if (frames[i].function && !strcmp(frames[i].function, "runtime.asmcgocall"))
+                return true;
+    }
+    return false;
+}
+
+// Go whose frames were not asked for, or cannot be read.
+static void print_go(const struct terminal *terminal, const struct opened *opened) {
+    const struct cairn_header *header = &opened->recording.header;
+    if (header->has_go_frames) return;
+    if (!header->go_version && has_go(opened))
+        terminal_print(terminal, STYLE_DIM,
+                       "Go: its own frames are missing, --frames=go records them\n");
+    if (header->go_version == CAIRN_GO_UNKNOWN)
+        terminal_print(terminal, STYLE_DIM,
+                       "Go of unknown version: its frames are missing, cairn reads those of "
+                       "1.%u and later\n",
+                       CAIRN_GO_FIRST);
+    else if (header->go_version)
+        terminal_print(terminal, STYLE_DIM,
+                       "Go 1.%u: its frames are missing, cairn reads those of 1.%u and later\n",
+                       header->go_version, CAIRN_GO_FIRST);
+}
+
 // A recording that came without names: what was looked up is in the cache, by which it is read from
 // now on.
 static void print_first_read(const struct terminal *terminal, const struct opened *opened) {
@@ -136,6 +167,7 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     size_t hints = 0;
     print_python(&terminal, &opened->recording.header);
     print_java(&terminal, opened);
+    print_go(&terminal, opened);
     wrapped_print_missing(&terminal, opened->profile.recording);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

@@ -14,7 +14,7 @@
 
 // The cache's directory has the number of what it holds in its name (CAIRN_SYMBOLS_VERSION and the
 // way names are found).
-#define CACHE_NAME "cairn/symbols-1"
+#define CACHE_NAME "cairn/symbols-2"
 
 struct source_map {
     const char *from;  // not terminated

@@ -246,6 +246,14 @@ const struct internal_rule internal_rules[] = {
 
     // HotSpot.
     {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
+
+    // How Go and C call each other.
+    {"runtime.asmcgocall", EXACT, INTERNAL_LIBRARY, NULL},
+    {"runtime.cgocall", PREFIX, INTERNAL_LIBRARY, NULL},  // and cgocallback, cgocallbackg1
+    {"crosscall2", EXACT, INTERNAL_LIBRARY, NULL},
+    {"_cgoexp_", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"runtime.goexit", EXACT, INTERNAL_START, NULL},
+    {"runtime.mstart", PREFIX, INTERNAL_START, NULL},
 };
 
 const size_t internal_rule_count = sizeof internal_rules / sizeof internal_rules[0];

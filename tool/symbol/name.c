@@ -20,6 +20,7 @@
 // follow each of them.
 static const char *const clone_suffixes[] = {
     ".part", ".isra", ".constprop", ".cold", ".llvm", ".lto_priv", ".localalias", ".resolver",
+    ".abi0",  // Go: called as assembly is
 };
 
 static bool is_clone_suffix(const char *suffix, size_t length) {
@@ -34,6 +35,20 @@ static size_t last_dot(const char *name, size_t length) {
     return length ? length - 1 : 0;
 }
 
+// Go numbers a function without a name inside of another one: "main.run.func2.1".
+static bool is_go_closure(const char *name, size_t length) {
+    static const char word[] = ".func";
+    const size_t word_length = sizeof word - 1;
+    for (;;) {
+        size_t dot = last_dot(name, length), digits = length;
+        while (digits > dot + 1 && isdigit((unsigned char)name[digits - 1])) digits--;
+        if (!dot || digits == length) return false;
+        if (digits > dot + 1)
+            return digits - dot == word_length && !memcmp(name + dot, word, word_length);
+        length = dot;
+    }
+}
+
 // Length of `name` without clone suffixes, one at a time from the end: ".cold", ".part.0", ".12".
 static size_t base_length(const char *name, size_t length) {
     for (;;) {
@@ -43,6 +58,7 @@ static size_t base_length(const char *name, size_t length) {
         while (digits < length && isdigit((unsigned char)name[digits])) digits++;
         bool is_number = digits == length && length > dot + 1;
         if (!is_number && !is_clone_suffix(name + dot, length - dot)) return length;
+        if (is_number && is_go_closure(name, dot)) return length;
         length = dot;
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of work for one module: find its files; sort the addresses; give each its compile
-// unit; read every touched unit once (tree and line table); put the frames together; ask the
-// symbol tables for what is left without a name.
+// The order of work for one module: find its files; ask the table of a Go program; sort the
+// addresses; give each its compile unit; read every touched unit once (tree and line table); put
+// the frames together; ask the symbol tables for what is left without a name.
 #include "tool/symbol/resolve.h"
 
 #include <dwarf.h>
@@ -14,6 +14,7 @@
 #include "tool/symbol/candidates.h"
 #include "tool/symbol/debug_information.h"
 #include "tool/symbol/dwp.h"
+#include "tool/symbol/go_table.h"
 #include "tool/symbol/image.h"
 #include "tool/symbol/line.h"
 #include "tool/symbol/scope.h"
@@ -39,7 +40,8 @@ struct resolution {
     bool has_dynsym;
     struct request *requests;
     size_t count;
-    size_t done;  // requests that the progress knows of
+    size_t done;      // requests that the progress knows of
+    size_t go_count;  // answered by Go's own table
     bool has_dwarf_answer;
     size_t late_begin, late_end;  // requests whose units were not read in time
 };
@@ -254,7 +256,9 @@ static void make_report(const struct resolution *work, struct symbol_report *rep
     if (work->debug.dwarf && !work->effort.left)
         report->note = "its debug information takes too long to read, so only a part of it was";
     report->path = files->module_path;
-    if (work->has_dwarf_answer) {
+    if (work->go_count) {
+        report->source = SYMBOL_SOURCE_DWARF;
+    } else if (work->has_dwarf_answer) {
         report->source = SYMBOL_SOURCE_DWARF;
         report->path = work->debug.path;
     } else if (work->has_symtab) {
@@ -277,6 +281,8 @@ static void make_report(const struct resolution *work, struct symbol_report *rep
 static bool resolve(struct resolution *work, struct symbol_query *queries, size_t count) {
     if (!count) return true;
     open_dwarf(work);
+    if (!go_table_answer(&work->files->module, work->names, queries, count, &work->go_count))
+        return false;
     if (!make_requests(work, queries, count) || !read_symtabs(work) || !read_units(work))
         return false;
     for (size_t i = 0; i < work->count; i++)
