@@ -6,7 +6,7 @@ of them and spoils one round only; the order of the variants turns from round to
 
     bench/bench.py [--rounds 3] [--rows PATTERN] [--variants PATTERN] [--out DIRECTORY]
 
-Writes performance.md, performance.csv and performance.svg, anew after each round. A pattern is a
+Writes performance.md, performance.csv, performance.svg and glance.svg, anew after each round. A pattern is a
 regular expression that is looked for in names, and for rows in their groups: --rows 'sqlite3|depth 20$'."""
 
 import argparse
@@ -22,6 +22,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/tools"))
 import chart  # noqa: E402  (they find the tests' tools by the line above)
+import glance  # noqa: E402
 import rows  # noqa: E402
 import runner  # noqa: E402
 import tables  # noqa: E402
@@ -100,6 +101,8 @@ def write_all(results, rounds, out):
     for name, text in (("performance.md", tables.markdown(results, rounds)),
                        ("performance.csv", tables.csv(results)), ("performance.svg", chart.svg(results))):
         (out / name).write_text(text, encoding="utf-8")
+    if any(row.group.endswith("programs") for row in results.rows):
+        (out / "glance.svg").write_text(glance.svg(glance.ratios(out / "performance.csv")), encoding="utf-8")
 
 
 def main():

@@ -4,12 +4,18 @@
 numbers of pairs, so that starting up does not count. The table of docs/explain/performance.md.
 
     make all bench-programs && bench/instructions.py
+    bench/instructions.py --misses > bench/results/counts.md    (make bench-counts)
+
+With --misses a table in Markdown: what a pair adds in instructions and in misses of simulated caches, and the
+instructions that a start adds. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32 KiB for
+code, 1 MiB behind them. A simulation has no prefetching and no other core, but it is the same on every machine.
 """
 
 import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build")
@@ -18,15 +24,27 @@ ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring",
         ("walk", 20, 256),
         ("random", 20, 1024), ("never", 20, 1)]
 PAIRS = (20000, 220000)
+CACHES = ("--cache-sim=yes", "--D1=49152,12,64", "--I1=32768,8,64", "--LL=1048576,16,64")
+# What callgrind prints at its end.
+COUNTED = {"instructions": "I +refs", "first level, data": "D1 +misses", "first level, code": "I1 +misses",
+           "second level": "LL +misses"}
+
+
+def counted(command, variables, options=(), before=()):
+    """What callgrind says of a command: text."""
+    with tempfile.TemporaryDirectory() as place:
+        env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
+        return subprocess.run([*before, "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
+                               *options, *command], env=env, capture_output=True, text=True, check=True).stderr
+
+
+def number_of(said, what):
+    return int(re.search(rf"{what}:\s+([\d,]+)", said)[1].replace(",", ""))
 
 
 def instructions(row, pairs, variables, before=()):
-    with tempfile.TemporaryDirectory() as place:
-        env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
-        said = subprocess.run([*before, "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
-                               BUILD / "bench/pairs", *map(str, row), str(pairs)], env=env,
-                              capture_output=True, text=True, check=True).stderr
-    return int(re.search(r"refs:\s+([\d,]+)", said)[1].replace(",", ""))
+    said = counted([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, before=before)
+    return number_of(said, COUNTED["instructions"])
 
 
 def a_pair(row, variables, before=()):
@@ -34,12 +52,47 @@ def a_pair(row, variables, before=()):
     return (many - few) / (PAIRS[1] - PAIRS[0])
 
 
+def a_start(command, variables):
+    """Instructions of a whole run."""
+    return number_of(counted(command, variables), COUNTED["instructions"])
+
+
+def misses_a_pair(row, variables):
+    """The same of all that is counted, by COUNTED."""
+    few, many = (counted([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, CACHES) for pairs in PAIRS)
+    return {name: (number_of(many, what) - number_of(few, what)) / (PAIRS[1] - PAIRS[0])
+            for name, what in COUNTED.items()}
+
+
 def recorded_by(library):
     """The variables with which a program is recorded by this library."""
     return {"LD_PRELOAD": str(library)}
 
 
+STARTS = (["/bin/true"], ["/usr/bin/python3", "-c", "pass"])
+
+
+def print_misses():
+    cairn = recorded_by(BUILD / "libcairn.so")
+    print("Instructions added to a malloc+free pair, and misses in simulated caches "
+          "(`make bench-counts`; [what each row is](../README.md)).\n")
+    print("| stacks | depth | " + " | ".join(COUNTED) + " |\n|---|--:|" + "--:|" * len(COUNTED))
+    for row in ROWS:
+        plain, recorded = misses_a_pair(row, {}), misses_a_pair(row, cairn)
+        added = [recorded[name] - plain[name] for name in COUNTED]
+        print(f"| {row[0]}, {row[2]:,} | {row[1]} | {added[0]:,.0f} | "
+              + " | ".join(f"{max(number, 0):.2f}" for number in added[1:]) + " |", flush=True)
+    print("\nInstructions of a whole run that does nothing, and what the library adds to them.\n")
+    print("| program | alone | added |\n|---|--:|--:|")
+    for command in STARTS:
+        alone = a_start(command, {})
+        print(f"| `{' '.join(command)}` | {alone:,} | {a_start(command, cairn) - alone:,} |", flush=True)
+
+
 def main():
+    if "--misses" in sys.argv[1:]:
+        print_misses()
+        return
     cairn = recorded_by(BUILD / "libcairn.so")
     variants = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
                 "off": {**cairn, "CAIRN_OFF": "1"},

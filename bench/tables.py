@@ -105,7 +105,8 @@ def markdown(results, rounds):
     lines = ["# What recording costs", "",
              f"{machine.description()}. Medians of {rounds} interleaved rounds; made by `make bench`."
              " How each column is run: [bench/README.md](../README.md). How to read it:"
-             " [docs/explain/performance.md](../../docs/explain/performance.md).",
+             " [docs/explain/performance.md](../../docs/explain/performance.md). Instructions and cache misses:"
+             " [counts.md](counts.md).",
              *([f"{small}: on inputs of {REDUCED_SHARE:.0%}, compared with plain on those."] if small else []),
              "", "![Wall time as a ratio to plain](performance.svg)", "", "## Figures to reach", "",
              *goals.table(results)]

@@ -52,6 +52,9 @@ t.check(len(tables) >= 6, f"{len(tables)} tables")
 for lines in tables:
     t.check_equal(f"columns of {lines[0]!r}", {line.count(" |") for line in lines[2:]}, {lines[0].count(" |")})
 chart = xml.etree.ElementTree.parse("results/performance.svg").getroot()
+glance = xml.etree.ElementTree.parse("results/glance.svg").getroot()
+t.check_equal("dots: a program under cairn and cairn run",
+              len(list(glance.iter("{http://www.w3.org/2000/svg}circle"))), 2)
 bars = [node for node in chart.iter("{http://www.w3.org/2000/svg}rect") if len(node)]
 t.check_equal("bars: cairn and cairn run of one program", len(bars), 2)
 t.finish()

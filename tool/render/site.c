@@ -144,10 +144,11 @@ void site_list_sort(struct site_list *list) {
         qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
 }
 
-// Equal sites come in the order of their first stacks.
-static int compare_first(const void *a, const void *b) {
-    const struct site *first = *(const struct site *const *)a;
-    const struct site *second = *(const struct site *const *)b;
+// Equal sites come in the order of their first stacks. Their numbers are compared.
+static int compare_first(const void *a, const void *b, void *context) {
+    const struct site *sites = context;
+    const struct site *first = &sites[*(const uint32_t *)a];
+    const struct site *second = &sites[*(const uint32_t *)b];
     if (first->stack_count != second->stack_count)
         return first->stack_count < second->stack_count ? 1 : -1;
     if (first->first_value != second->first_value)
@@ -156,38 +157,49 @@ static int compare_first(const void *a, const void *b) {
 }
 
 // Runs of equal values, which is all that their keys say.
-static void sort_runs(const struct site **order, size_t count) {
+static void sort_runs(struct site *sites, uint32_t *order, size_t count) {
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count; end++)
-            if (order[end]->measured.value != order[first]->measured.value) break;
-        if (end - first > 1) qsort(order + first, end - first, sizeof *order, compare_first);
+            if (sites[order[end]].measured.value != sites[order[first]].measured.value) break;
+        if (end - first > 1)
+            qsort_r(order + first, end - first, sizeof *order, compare_first, sites);
+    }
+}
+
+// Puts site `order[i]` at place i, without room for all of them twice: round by round of those
+// that take each other's places.
+static void arrange(struct site *sites, uint32_t *order, size_t count) {
+    for (size_t first = 0; first < count; first++) {
+        struct site moved = sites[first];
+        size_t at = first;
+        while (order[at] != first) {
+            size_t from = order[at];
+            sites[at] = sites[from];
+            order[at] = (uint32_t)at;
+            at = from;
+        }
+        sites[at] = moved;
+        order[at] = (uint32_t)at;
     }
 }
 
 // Highest first. There may be hundreds of thousands, so they are sorted by their keys' digits.
 static bool sort_built(struct site_list *list) {
+    struct site *sites = list->sites.items;
     size_t count = list->sites.count;
     struct measure_key *keys = calloc(2 * count + 2, sizeof *keys), *sorted = NULL;
-    struct site *sites = calloc(count + 1, sizeof *sites);
-    const struct site **order = calloc(count + 1, sizeof *order);
-    bool is_ok = keys && sites && order;
+    uint32_t *order = calloc(count + 1, sizeof *order);
+    bool is_ok = keys && order;
     for (size_t i = 0; is_ok && i < count; i++)
-        keys[i] = (struct measure_key){.first = measure_key_of(list->sites.items[i].measured.value),
+        keys[i] = (struct measure_key){.first = measure_key_of(sites[i].measured.value),
                                        .index = (uint32_t)i};
     if (is_ok) sorted = measure_keys_sort(keys, keys + count + 1, count);
-    for (size_t i = 0; is_ok && i < count; i++) order[i] = &list->sites.items[sorted[i].index];
-    if (is_ok) sort_runs(order, count);
-    for (size_t i = 0; is_ok && i < count; i++) sites[i] = *order[i];
+    for (size_t i = 0; is_ok && i < count; i++) order[i] = sorted[i].index;
     free(keys);
+    if (is_ok) sort_runs(sites, order, count);
+    if (is_ok) arrange(sites, order, count);
     free(order);
-    if (!is_ok) {
-        free(sites);
-        return false;
-    }
-    free(list->sites.items);
-    list->sites.items = sites;
-    list->sites.capacity = count + 1;
-    return true;
+    return is_ok;
 }
 
 // Stacks as they lie in memory, beside those that they share frames with. Sums of estimates depend
