@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that hand blocks to each other: in a log no block is freed before it was allocated and no address given again
 before it was freed, whatever thread does it, and the driver of cairn replay, built with ThreadSanitizer, makes the
-calls without a data race, which it would find: a driver whose turns order nothing has some. Memory does not grow with
-the length of the log. CAIRN_LOG_EVENTS: events of the log, 2 * 10^6 here (make soak-events EVENTS=N)."""
+calls without a data race, which it would find: a driver whose turns order nothing has some; so does the log's
+writer. Memory does not grow with the length of the log. CAIRN_LOG_EVENTS: events of the log, 2 * 10^6 here (make
+soak-events EVENTS=N)."""
 
 import os
 import pathlib
@@ -72,6 +73,23 @@ def driven(log, name, *flags):
     return t.run([str(place / "cairn"), "replay", log], env={"TSAN_OPTIONS": "halt_on_error=1"}, timeout=PATIENCE_S)
 
 
+# The log's writer in the program, with somebody who takes its chunks as the tool does, in the same way.
+def written(name, *flags):
+    built = subprocess.run(["gcc", *DRIVER_FLAGS, "-fsanitize=thread", *flags, "-o", name,
+                            f"{t.SOURCE}/tests/tsan/log_writer.c"], check=False, capture_output=True)
+    if built.returncode:
+        return None
+    return t.run([f"./{name}", "400000"], env={"TSAN_OPTIONS": "halt_on_error=1"}, timeout=PATIENCE_S)
+
+
+RELAXED = ["-w", "-U__ATOMIC_ACQUIRE", "-D__ATOMIC_ACQUIRE=__ATOMIC_RELAXED", "-U__ATOMIC_RELEASE",
+           "-D__ATOMIC_RELEASE=__ATOMIC_RELAXED"]
+shown = written("writer")
+if shown and b"FATAL: ThreadSanitizer" not in shown.err:
+    t.check_equal(f"writer: {shown.out!r}", (shown.status, shown.err), (0, b""))
+    loose = written("loose_writer", *RELAXED)
+    t.check(loose and b"data race" in loose.err, f"loose writer: {loose and loose.err!r}")
+
 log = logged(100000)
 shown = driven(log, "checked")
 if shown is None:
@@ -80,7 +98,6 @@ elif b"FATAL: ThreadSanitizer" in shown.err:
     t.skip_part("ThreadSanitizer does not run here")
 else:
     t.check(shown.status == 0 and b"data race" not in shown.err, f"driver: {shown.err.decode()[:3000]}")
-    loose = driven(log, "loose", "-w", "-U__ATOMIC_ACQUIRE", "-D__ATOMIC_ACQUIRE=__ATOMIC_RELAXED", "-U__ATOMIC_RELEASE",
-                   "-D__ATOMIC_RELEASE=__ATOMIC_RELAXED")
+    loose = driven(log, "loose", *RELAXED)
     t.check(loose and b"data race" in loose.err, f"loose driver: {loose and loose.err!r}")
 t.finish()
