@@ -185,20 +185,21 @@ struct process_filter {
 static bool put_process(struct json *json, const char *file, struct opened *opened,
                         const void *context, struct error *error) {
     const struct process_filter *wanted = context;
-    const struct request *request = &wanted->report->request;
-    struct filter_request filter_request = request->filter;
+    struct request request = wanted->report->request;
+    struct filter_request filter_request = request.filter;
     struct filter *filter;
     const struct frame_names *names;
     struct frame_names own_names;
     filter_request.may_be_empty = true;  // that it is in one process is enough
     if (!filter_open(&filter, &filter_request, error)) return false;
-    const struct narrowing narrowing = {request, filter};
+    const struct narrowing narrowing = {&request, filter};
+    request.is_of_run = true;
     bool is_ok = request_narrow(&narrowing, &opened->profile, error) &&
-                 request_apply(request, filter, opened, &names, &own_names, error) &&
-                 report_json_put(json, file, &opened->profile, names, &request->options, error);
+                 request_apply(&request, filter, opened, &names, &own_names, error) &&
+                 report_json_put(json, file, &opened->profile, names, &request.options, error);
     for (size_t i = 0; is_ok && i < opened->profile.stack_count; i++)
         *wanted->kept_count +=
-            measure_stack(request->options.by, &opened->profile.stacks[i]).value > 0;
+            measure_stack(request.options.by, &opened->profile.stacks[i]).value > 0;
     filter_close(filter);
     return is_ok;
 }

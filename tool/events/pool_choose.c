@@ -8,7 +8,11 @@
 #include "tool/events/pool_units.h"
 #include "tool/model/index_table.h"
 
-enum { PERCENT = 100, USUAL_PERCENT = 50 };  // least share of blocks that have a slab's size
+enum {
+    PERCENT = 100,
+    USUAL_PERCENT = 50,  // least share of blocks that have a slab's size
+    CALLS_OF_CHUNK = 8,  // that a chunk has to spare
+};
 
 // A pool in one thread, as of one home or arena.
 struct draft {
@@ -163,7 +167,7 @@ static bool draft_home(struct choosing *choosing, uint32_t home) {
     }
     struct draft draft = choose(choosing, home);
     uint64_t chunks = draft.chunks;
-    if (draft.kind == POOL_NONE || draft.calls <= chunks) return true;
+    if (draft.kind == POOL_NONE || draft.calls <= CALLS_OF_CHUNK * chunks) return true;
     struct draft *slot = array_push(&choosing->drafts);
     if (!slot) return false;
     *slot = draft;

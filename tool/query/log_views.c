@@ -30,6 +30,8 @@ bool log_views_find(struct opened *opened, struct error *error) {
     if (*opened->log) return true;
     if (profile_is_sum(&opened->profile))
         return error_set(error, "an event log is of one process: give --process");
+    if (!*opened->path)
+        return error_set(error, "an event log is of one recording: cairn report of each");
     if (has_ending) length -= ending_length;
     int written = snprintf(beside, sizeof beside, "%.*s.events", (int)length, opened->path);
     if (written < (int)sizeof beside && *opened->path && is_of_process(beside, opened)) {

@@ -197,6 +197,13 @@ static bool check_reachability(const struct profile *profile, struct error *erro
     return error_set(error, "reachability not known: %s", reachability->sums.reason);
 }
 
+static bool find_pools(const struct request *request, struct opened *opened,
+                       const struct frame_names *names, struct error *error) {
+    struct error unused;
+    bool is_missing = request->is_of_run && !log_views_find(opened, &unused);
+    return is_missing || log_views_find_pools(opened, names, error);
+}
+
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error) {
@@ -212,6 +219,6 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
     *names = filter_names(filter, &opened->profile, own_names);
     if (!*names) return error_set(error, "no memory for a filter");
-    if (view_is_of_log(view) && !log_views_find_pools(opened, *names, error)) return false;
+    if (view_is_of_log(view) && !find_pools(request, opened, *names, error)) return false;
     return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
 }

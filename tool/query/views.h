@@ -64,6 +64,7 @@ struct request {
     bool is_unreachable;  // leaks: what nothing led to at the end, alone
     bool is_json;
     bool is_grouped;  // threads of one name are one
+    bool is_of_run;   // of a process among others: what it lacks is no error
     bool is_printed;  // a tree is printed, even on a terminal
 };
 

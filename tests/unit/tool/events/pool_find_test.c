@@ -484,6 +484,18 @@ static void no_more_is_left_out_than_has_to_be(void **state) {
     assert_int_equal(arenas, 7);
 }
 
+// A chunk has to spare more than 8 calls.
+static void few_blocks_are_not_worth_a_chunk(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 9; i++) {
+        if (i < 8) allocate(1, i, 100 + i);
+        allocate(2, 1000 + i, 100 + i);
+    }
+    find();
+    assert_int_equal(kind_of(1), POOL_NONE);
+    assert_int_equal(kind_of(2), POOL_ARENA);
+}
+
 static void large_and_aligned_blocks_stay_with_malloc(void **state) {
     (void)state;
     for (unsigned i = 0; i < 20; i++) {
@@ -543,6 +555,7 @@ int main(void) {
         TEST(stacks_of_one_place_and_size_share_a_slab),
         TEST(stacks_of_realloc_are_left_out),
         TEST(what_is_beyond_the_limit_is_left_out_and_said),
+        TEST(few_blocks_are_not_worth_a_chunk),
         TEST(no_more_is_left_out_than_has_to_be),
         TEST(large_and_aligned_blocks_stay_with_malloc),
         TEST(a_free_that_is_missing_is_no_call),
