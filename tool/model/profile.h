@@ -205,8 +205,8 @@ struct profile {
     uint64_t incomplete[CAIRN_CUT_LIMIT];  // stacks by enum cairn_cut
     struct mapped mapped;                  // the program's own mappings
     const struct pool_candidates *pool_candidates;  // NULL: not looked for (query/log_views.h)
-    const struct shape_log *log;           // an event log that tells more; NULL: none
-    bool is_of_mappings;                   // they take the place of the heap (profile_show_mapped)
+    const struct shape_log *log;                    // an event log that tells more; NULL: none
+    bool is_of_mappings;  // they take the place of the heap (profile_show_mapped)
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.
