@@ -36,6 +36,14 @@ enum estimated {
     ESTIMATED_COUNT
 };
 
+// Of what was counted: it changes no sum.
+static inline bool estimate_is_none(const struct estimate *estimate) {
+    bool is_exact = !estimate->samples && estimate->uncertain == 0 && estimate->extra_blocks == 0 &&
+                    estimate->bytes_variance == 0 && estimate->blocks_variance == 0;
+    return is_exact && estimate->bytes_weight == 0 && estimate->blocks_weight == 0 &&
+           estimate->bytes_limit == 0 && estimate->blocks_limit == 0;
+}
+
 // Of stacks, cells or threads of one process.
 void estimate_add(struct estimate *sum, const struct estimate *added);
 // Of processes one of which is a fork: both may have samples of the same blocks, and go wrong

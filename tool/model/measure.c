@@ -62,10 +62,7 @@ void measured_add(struct measured *sum, struct measured added) {
     sum->value = (int64_t)((uint64_t)sum->value + (uint64_t)added.value);
     sum->blocks = (int64_t)((uint64_t)sum->blocks + (uint64_t)added.blocks);
     sum->is_in_blocks |= added.is_in_blocks;
-    static const struct estimate nothing;
-    // what was counted, as most is, changes no sum
-    if (memcmp(&added.estimate, &nothing, sizeof nothing))
-        estimate_add(&sum->estimate, &added.estimate);
+    if (!estimate_is_none(&added.estimate)) estimate_add(&sum->estimate, &added.estimate);
 }
 
 int64_t measured_interval(struct measured measured) {

@@ -2,7 +2,6 @@
 #include "tool/render/calls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_same(const struct frame *a, const struct frame *b, bool has_lines) {
     if (!a || !b) return a == b;
@@ -77,7 +76,7 @@ static size_t cut_to_pivot(const struct frame **path, size_t count, const struct
 // How sure the values are, of the call and all above it.
 static bool book_estimate(struct calls *calls, uint32_t node, const struct estimate *estimate) {
     static const struct estimate nothing;
-    if (!memcmp(estimate, &nothing, sizeof nothing)) return true;
+    if (estimate_is_none(estimate)) return true;
     while (calls->estimates.count < calls->nodes.count) {
         struct estimate *slot = array_push(&calls->estimates);
         if (!slot) return false;
