@@ -121,7 +121,8 @@ static struct measured in_watched(uint64_t calls, const struct watched_blocks *w
     double share = (double)watched->short_lived / count;
     double likely = ((double)watched->short_lived + added) / (count + 2 * added);
     double variance = all * all * likely * (1 - likely) / (count + 2 * added);
-    int64_t blocks = (int64_t)(share < 1 ? all * share : all);
+    double short_lived = share < 1 ? all * share : all;  // a damaged count may be any
+    int64_t blocks = short_lived < (double)INT64_MAX ? (int64_t)short_lived : INT64_MAX;
     const struct estimate estimate = {
         .samples = (int64_t)watched->blocks, .uncertain = count, .blocks_variance = variance};
     return in_blocks(blocks, &estimate);

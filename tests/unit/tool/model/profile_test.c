@@ -414,8 +414,17 @@ static void test_ranking(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+// A damaged count of calls is any number: what of them is short-lived stays within one.
+static void test_short_lived_of_too_many_calls(void **state) {
+    struct profile damaged = {.totals.allocations = UINT64_MAX,
+                              .totals.watched = {.blocks = 1, .short_lived = 1}};
+    (void)state;
+    assert_int_equal(measure_total(MEASURE_SHORT, &damaged).value, INT64_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_short_lived_of_too_many_calls),
         TEST(test_one_stack),
         TEST(test_peak_is_at_the_end),
         TEST(test_peak_is_now),
