@@ -17,7 +17,7 @@ enum finding_kind {
     FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
     FINDING_UNTOUCHED,  // parts of large blocks that were never touched
     FINDING_ARENAS,     // arenas of threads that hold free memory
-    FINDING_STRINGS,    // equal strings, where contents are known: the view waste, a file of core save
+    FINDING_STRINGS,    // equal strings: in the view waste, and of a file of core save
     FINDING_WASTE,      // blocks of zeros, equal ones, ends that are not used (of such a file)
     FINDING_HUGE,       // a large heap on small pages
     FINDING_KINDS,

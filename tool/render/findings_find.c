@@ -424,9 +424,8 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
 
 static uint64_t small_of(const struct cairn_picture *picture) {
     bool is_known = picture->knows & CAIRN_PICTURE_KNOWS_HUGE;
-    return is_known && picture->huge_bytes <= picture->heap_bytes
-               ? picture->heap_bytes - picture->huge_bytes
-               : 0;
+    uint64_t huge = picture->huge_bytes, heap = picture->heap_bytes;
+    return is_known && huge <= heap ? heap - huge : 0;
 }
 
 // glibc asks for huge pages if a tunable says so. Its heap must be large, not what the program maps
@@ -438,15 +437,14 @@ bool finding_find_huge(struct findings *findings, const struct profile *profile,
     if (profile->recording->header.allocator != CAIRN_ALLOCATOR_GLIBC ||
         !largest_picture(profile->recording, small_of, &picture))
         return true;
-    uint64_t small = small_of(&picture), mapped = picture.mapped_bytes;
-    small = small > mapped ? small - mapped : 0;
+    uint64_t small = small_of(&picture);
+    small -= small < picture.mapped_bytes ? small : picture.mapped_bytes;
     if (small < HUGE_MIN_BYTES || picture.live_bytes < HUGE_MIN_BYTES ||
         (double)small < small_share * (double)picture.heap_bytes)
         return true;
     struct finding *finding = add(findings, FINDING_HUGE);
     finding->bytes = small;
-    finding->of_bytes = picture.rss_bytes;
-    finding->at_ns = picture.at_ns;
+    finding->of_bytes = picture.rss_bytes, finding->at_ns = picture.at_ns;
     finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
     finding->gain = fault_gain * part_of(small, picture.rss_bytes);
     return true;

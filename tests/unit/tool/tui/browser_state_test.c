@@ -136,14 +136,14 @@ static void test_pivot(void **state) {
     assert_true(browser_unfold(&browser));
     browser_move(&browser, 1);
     assert_true(browser_pivot(&browser, true, NULL));
-    assert_int_equal(browser.calls.nodes.items[CALLS_ROOT].measured.value, 700);
+    assert_int_equal(browser.calls.nodes.items[CALLS_ROOT].value, 700);
     assert_true(browser_unfold(&browser));
     check_lines("[load]| main|");
     assert_true(browser_pivot(&browser, false, NULL));
     assert_true(browser_unfold(&browser));
     check_lines("[load]| parse|");
     assert_true(browser_whole(&browser, NULL));
-    assert_int_equal(browser.calls.nodes.items[CALLS_ROOT].measured.value, 1000);
+    assert_int_equal(browser.calls.nodes.items[CALLS_ROOT].value, 1000);
     check_lines("[main]|");
 }
 
