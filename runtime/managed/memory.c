@@ -8,23 +8,18 @@
 
 uint32_t memory_changes;
 
-// The process, as long as it is this one: the kernel wipes the page in forked children. Alone on
-// its page.
-static struct {
-    _Alignas(SYS_PAGE_MOST) int32_t pid;  // (atomic) 0: not known
-    bool is_wiped;                        // the kernel does so
-} process;
+static int32_t *known_pid;  // (atomic) 0: not known; NULL: not remembered
 
-void memory_init(void) {
-    process.is_wiped =
-        !sys_call(SYS_madvise, (long)&process, sizeof process, MADV_WIPEONFORK, 0, 0, 0);
+void memory_remember_pid(int32_t *wiped) {
+    known_pid = wiped;
 }
 
 static int process_id(void) {
-    int pid = __atomic_load_n(&process.pid, __ATOMIC_RELAXED);
+    if (unlikely(!known_pid)) return sys_pid();
+    int pid = __atomic_load_n(known_pid, __ATOMIC_RELAXED);
     if (likely(pid)) return pid;
     pid = sys_pid();
-    if (process.is_wiped) __atomic_store_n(&process.pid, pid, __ATOMIC_RELAXED);
+    __atomic_store_n(known_pid, pid, __ATOMIC_RELAXED);
     return pid;
 }
 

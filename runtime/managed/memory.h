@@ -31,8 +31,9 @@ ALWAYS_INLINE void memory_note_change(void) {
     __atomic_fetch_add(&memory_changes, 1, __ATOMIC_ACQ_REL);
 }
 
-// Once, before anything is read.
-void memory_init(void);
+// Where the number of this process may be kept: the kernel makes 0 of it in forked children. NULL:
+// nowhere, it is asked for each time.
+void memory_remember_pid(int32_t *wiped);
 
 // Pages that may be gone are no longer known. Before the frames of an event are read, where a
 // runtime gives memory back.

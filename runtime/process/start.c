@@ -141,6 +141,7 @@ void process_release_space(uint64_t limit_bytes) {
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
     if (cells.fast_limit) cells.fast_limit = cells.id_limit;
+    event_log_shrink();
     sampling_shrink(headroom);
     slots_shrink(headroom, threads_under(limit_bytes));
 }
@@ -157,7 +158,6 @@ static void configure(void) {
     settings_read();
     uint64_t most = settings.overhead_bytes;
     if (most) sys_set_budget(most - most / part_for_samples);
-    if (settings_has_code_frames()) memory_init();
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks) settings.has_java = settings.has_go = false;
@@ -235,6 +235,7 @@ static bool process_open(void) {
     if (sink.header->has_mappings) sink.header->has_mappings = mapped_begin();
     describe_languages();
     slots_open(sink_region(CAIRN_SECTION_THREADS));
+    memory_remember_pid(gate_wiped_pid());
     guard_open();
     signals_open();
     return true;

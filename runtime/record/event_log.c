@@ -74,6 +74,11 @@ bool event_log_open(void) {
     return true;
 }
 
+void event_log_shrink(void) {
+    struct region region = sink_region(CAIRN_SECTION_EVENTS);
+    if (region.base && !log_state.events) region_shrink(&region, 0);
+}
+
 // --- switched on and off by the tool
 
 // Births lie where turns would, or nothing does: the table behind the chunks has them.

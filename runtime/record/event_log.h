@@ -26,6 +26,10 @@
 // one.
 bool event_log_open(void);
 
+// Gives its address space back to a program that limits its own, where there is no log so far: none
+// begins any more.
+void event_log_shrink(void);
+
 // The tool wants a log to begin or to end while the process runs (cairn_control): where none was
 // from the start every event goes the long way meanwhile, and the turns lie in a table of their
 // own. The thread is BUSY, between two events.

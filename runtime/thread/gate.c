@@ -65,6 +65,10 @@ void gate_stamp_wipe(void) {
     gate_page.stamp = GATE_NO_STAMP;
 }
 
+int32_t *gate_wiped_pid(void) {
+    return is_wiped_by_kernel ? &gate_page.pid : NULL;
+}
+
 void gate_forget_rules(void) {
     rule_forget_all();
     stamp_move();

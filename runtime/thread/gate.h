@@ -46,6 +46,7 @@ ALWAYS_INLINE struct gate_line *gate_line(void) {
 struct gate_page {
     _Alignas(SYS_PAGE_MOST) uint8_t unused[COLOUR_STAMP];
     uint32_t stamp;  // (atomic)
+    int32_t pid;     // (atomic) of whoever wants to remember it; 0: not known
 };
 extern HIDDEN struct gate_page gate_page;
 
@@ -53,6 +54,8 @@ extern HIDDEN struct gate_page gate_page;
 // from now on. And the same by hand, where the kernel does not wipe.
 void gate_stamp_begin(void);
 void gate_stamp_wipe(void);
+// Where the number of the process may be kept (gate_page.pid); NULL: the kernel does not wipe.
+int32_t *gate_wiped_pid(void);
 
 // The calling thread is about to fork in a way that does not come back through us. Where the kernel
 // does not wipe, its next event looks which process it is in.

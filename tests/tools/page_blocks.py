@@ -31,7 +31,7 @@ MARK = re.compile(r"^<!-- (not run|status|figures vary)(?:: (.*?))? -->$")
 SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME|RECORDING|on)\b")
 UNITS = r"(?:ns|us|ms|s|min|h|m|d)"
 VARYING = re.compile("|".join((
-    rf"(?P<rate>[+-]?\d[\d.,]* ?[KMG]?(?:iB|B)?/s)",
+    rf"(?P<rate>[+-]?\d[\d.,]* ?[kKMG]?(?:iB|B)?/s)",
     rf"(?P<time>[+-]?\d[\d.,]* {UNITS}\b|\b\d[\d.]*{UNITS}\b)",
     r"(?P<hex>\b0x[0-9a-f]+\b|\b[0-9a-f]{10,16}\b(?=\W|$))",
     r"(?P<bars>[▁▂▃▄▅▆▇█]+)",
@@ -40,7 +40,7 @@ VARYING = re.compile("|".join((
     r"(?P<fit>(?<=fit )\d\.\d+)",
     r"(?P<estimate>± [\d.,]+(?: %| [KMG]iB| B)?|[\d,]+(?= samples| watched)|(?<=about )\d+(?= %)|\d+(?= % freed at once))",
 )))
-PATTERNS = {"rate": r"[+-]?\d[\d.,]* ?[KMG]?(?:iB|B)?/s", "time": rf"[+-]?\d[\d.,]* ?{UNITS}", "hex": r"(?:0x)?[0-9a-f]+",
+PATTERNS = {"rate": r"[+-]?\d[\d.,]* ?[kKMG]?(?:iB|B)?/s", "time": rf"[+-]?\d[\d.,]* ?{UNITS}", "hex": r"(?:0x)?[0-9a-f]+",
             "bars": "[▁▂▃▄▅▆▇█ ]+", "pid": r"\d+", "file": r"\(?\d[\d.]* [KM]iB\)?", "fit": r"\d\.\d+",
             "estimate": r"(?:± )?[\d.,]+(?: %| [KMG]iB| B)?"}
 # Lines about what the kernel and cairn itself hold.

@@ -229,7 +229,7 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
         return error_set(error, "ctl: %s: of which process? Give its PID or NAME, or --all",
                          wish->action->name);
     uint64_t bytes;
-    bool is_on;
+    bool is_on = false;
     bool has_time = args_has(args, OPTION_EVENTS_FOR);
     if (!args_duration(args, OPTION_EVENTS_FOR, &wish->events_for_ns, error)) return false;
     if (wish->action->run == set_events && !events_read(wish->argument, &is_on, error))

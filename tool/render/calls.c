@@ -229,8 +229,10 @@ static bool is_for_chain(const struct profile *profile, const struct frame_names
                          const struct view_options *view) {
     if (view->is_inverted || view->pivot) return false;
     for (size_t place = 0; place < profile->places.list.count; place++) {
-        size_t count;
-        const struct frame *frames = names->of_place(names->context, (uint32_t)place, &count);
+        size_t count = 0;
+        const struct frame *frames = profile->places.list.items[place].cut
+                                         ? NULL
+                                         : names->of_place(names->context, (uint32_t)place, &count);
         for (size_t i = 0; i < count; i++)
             if (frames[i].is_python) return false;
     }
