@@ -90,8 +90,8 @@ static bool open_turns(void) {
 }
 
 static void set_logged(bool is_logged) {
-    settings.is_logged_late = settings.has_events = is_logged;
-    settings.has_notes = settings.has_ages || settings.guard_bytes || is_logged;
+    settings.is_logged_late = is_logged;
+    settings_set_events(is_logged);
 }
 
 // The section was there for the first log, if it was not refused.
