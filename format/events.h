@@ -43,9 +43,9 @@ enum cairn_event_kind {
     CAIRN_EVENT_BACK = 6,   // realloc failed: the block that it took stays as it was
     CAIRN_EVENT_MAP = 7,    // the program mapped memory itself; next: bytes, then cell
     CAIRN_EVENT_UNMAP = 8,  // next: bytes
-    CAIRN_EVENT_RESIDENT =
-        9,  // the tool's, no call; next: bytes on resident pages, then cell. Of
-            // its blocks of a page and more; in place of the address: their bytes
+    // The tool's, no call: what of a cell's blocks of a page and more is resident. In place of the
+    // address: their bytes; next: bytes on resident pages, then cell.
+    CAIRN_EVENT_RESIDENT = 9,
     CAIRN_EVENT_KINDS = 10,
 };
 #define CAIRN_EVENT_KIND_MASK 0xfu
