@@ -30,10 +30,12 @@ bool event_log_open(void);
 // The tool wants a log to begin or to end while the process runs (cairn_control): where none was
 // from the start every event goes the long way meanwhile, and the turns lie in a table of their
 // own. The thread is BUSY, between two events.
-// True: the settings have changed (event_mode_renew).
+// True: the settings have changed. Then event_mode_renew follows, and after it event_log_switched;
+// up to that no other thread switches the log.
 bool event_log_look(void);
+void event_log_switched(void);
 
-// In a forked child before it has a recording of its own; true as above.
+// In a forked child before it has a recording of its own; true: event_mode_renew follows.
 bool event_log_leave_parent(void);
 
 // In a forked child, after that: its blocks are entered as there, all turns begin anew.

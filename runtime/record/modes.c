@@ -59,10 +59,12 @@ COLD void event_pause(void) {
 }
 
 COLD void event_disturbed(void) {
-    if (!gate_is_recording())
+    if (!gate_is_recording()) {
         event_pause();
-    else if (event_log_look())
+    } else if (event_log_look()) {
         event_mode_renew();
+        event_log_switched();
+    }
 }
 
 void event_begin_child(void) {
