@@ -56,7 +56,7 @@ enum cairn_event_kind {
 #define CAIRN_EVENT_MOVED 0x80u    // one: the address of the block that realloc took for it
 // These add none.
 #define CAIRN_EVENT_CLEARED 0x100u  // by calloc
-#define CAIRN_EVENT_THERE 0x200u    // no call: the block was there when the recording began
+#define CAIRN_EVENT_THERE 0x200u    // no call: it was there when the recording or log began
 #define CAIRN_EVENT_UNSEEN 0x400u   // no call: its free was not seen, and its place is in use again
 #define CAIRN_EVENT_FLAGS 0x7f0u
 #define CAIRN_EVENT_ADDRESS_SHIFT 16u
