@@ -43,9 +43,9 @@ enum cairn_event_kind {
     CAIRN_EVENT_BACK = 6,   // realloc failed: the block that it took stays as it was
     CAIRN_EVENT_MAP = 7,    // the program mapped memory itself; next: bytes, then cell
     CAIRN_EVENT_UNMAP = 8,  // next: bytes
-    CAIRN_EVENT_RESIDENT =
-        9,  // the tool's, no call; next: bytes on resident pages, then cell. Of
-            // its blocks of a page and more; in place of the address: their bytes
+    // The tool's, no call: what of a cell's blocks of a page and more is resident. In place of the
+    // address: their bytes; next: bytes on resident pages, then cell.
+    CAIRN_EVENT_RESIDENT = 9,
     CAIRN_EVENT_KINDS = 10,
 };
 #define CAIRN_EVENT_KIND_MASK 0xfu
@@ -56,7 +56,7 @@ enum cairn_event_kind {
 #define CAIRN_EVENT_MOVED 0x80u    // one: the address of the block that realloc took for it
 // These add none.
 #define CAIRN_EVENT_CLEARED 0x100u  // by calloc
-#define CAIRN_EVENT_THERE 0x200u    // no call: the block was there when the recording began
+#define CAIRN_EVENT_THERE 0x200u    // no call: it was there when the recording or log began
 #define CAIRN_EVENT_UNSEEN 0x400u   // no call: its free was not seen, and its place is in use again
 #define CAIRN_EVENT_FLAGS 0x7f0u
 #define CAIRN_EVENT_ADDRESS_SHIFT 16u

@@ -38,7 +38,8 @@ struct go_thread {
     struct managed_maker maker;
 };
 
-static struct memory_reader first_memory;  // of the search, behind the lock of new modules
+// Of the search. Objects may be unloaded between two searches, so that no page is remembered.
+static struct memory_reader first_memory = {.is_careful = true};
 
 enum { OBJECTS_MOST = 64 };
 static uintptr_t looked_at[OBJECTS_MOST];

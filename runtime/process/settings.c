@@ -111,9 +111,8 @@ void settings_read(void) {
             within(read_percent(budget), &cairn_settings[CAIRN_SETTING_CPU_BUDGET]);
     settings.guard_bytes = guard_bytes();
     // turns lie where ages have their births
-    if (settings.is_sampled || settings.has_ages || settings.has_no_stacks)
-        settings.has_events = false;
-    settings.has_notes = settings.has_ages || settings.guard_bytes || settings.has_events;
+    bool has_room = !settings.is_sampled && !settings.has_ages && !settings.has_no_stacks;
+    settings_set_events(settings.has_events && has_room);
 }
 
 bool settings_may_log(void) {

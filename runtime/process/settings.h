@@ -54,7 +54,18 @@ static inline bool settings_has_code_frames(void) {
     return settings.has_python || settings.has_java || settings.has_go;
 }
 
+// Frees do more than count.
+static inline bool settings_has_slow_frees(void) {
+    return settings.has_ages || settings.has_free_stacks || settings.has_events;
+}
+
 // An event log can be switched on: every block has its stack.
 bool settings_may_log(void);
+
+// There is a log from now on, or none.
+static inline void settings_set_events(bool has_events) {
+    settings.has_events = has_events;
+    settings.has_notes = settings.has_ages || settings.guard_bytes || has_events;
+}
 
 #endif

@@ -45,8 +45,7 @@
 
 static void open_log(void) {
     if (event_log_open()) return;
-    settings.has_events = false;
-    settings.has_notes = settings.has_ages || settings.guard_bytes;
+    settings_set_events(false);
     event_log_never();
 }
 
@@ -72,8 +71,7 @@ static void connect_rooms(void) {
     uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
     if (settings.has_events) open_log();
-    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
-    cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
+    cells.fast_limit = settings_has_slow_frees() ? 0 : cells.id_limit;
     header->has_free_stacks = settings.has_free_stacks;
     stacks.freed_count = 0;
     ages_open(header, !sink.is_file);

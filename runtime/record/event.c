@@ -88,6 +88,8 @@ ALWAYS_INLINE void count_free(struct thread *thread, struct live_block block, co
     bool is_own = cell_owner(block.id) == thread->slot;
     cell_free(&thread->stack.values, cell_of_free(thread, block.id, is_own, freeing), block.size);
     generation_look(thread);
+    // The last block may be older than the log: its free must not take the fast path any more.
+    if (unlikely(!cells.fast_limit)) thread_keep_last(thread, thread->last.block);
     if (address && event_is_temporary(thread, address) && is_own)
         event_count_temporary(thread, block.id);
     if (unlikely(address && event_is_watched(thread, address)))
@@ -614,11 +616,12 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
 }
 
 void event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
-    struct thread *thread = settings.has_events ? gate_enter((uintptr_t)frame) : NULL;
-    if (!thread) {
-        if (!settings.has_events) event_record_alloc_otherwise(block, size, frame);
+    if (!settings.has_events) {
+        event_record_alloc_otherwise(block, size, frame);
         return;
     }
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return;
     log_next(thread, CAIRN_EVENT_CLEARED, 0, NULL);
     event_alloc(thread, block, size, frame);
     thread->log.flags = 0;

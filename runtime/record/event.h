@@ -77,8 +77,9 @@ struct event_realloc {
 void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
 void event_put_back(void *block, struct live_block old, uintptr_t *frame);
 
-// How this process records; set before its first thread does, then only from OFF to another, to
-// PAUSED and back as recording is switched off and on, and to MIXED once memory gets short.
+// How this process records; set before its first thread does. After that it changes only from OFF
+// to another, to PAUSED and back as recording is switched off and on, as a log begins or ends
+// (event_mode_renew), and to MIXED once memory gets short.
 enum event_mode {
     EVENT_FULL = 0,  // frees do nothing but count
     EVENT_TOTALS,    // without call stacks: one cell a thread
@@ -111,7 +112,7 @@ enum event_mode event_mode_by_settings(void);
 void event_mode_renew(void);
 
 // The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
-// clears the control line's word; event_turn_on looks. A child that was not made by fork() looks at
+// clears CAIRN_CONTROL_OFF; event_turn_on looks. A child that was not made by fork() looks at
 // its parent's word until it has a recording of its own.
 bool event_turn_on(void);
 // Recording was found switched off: PAUSED from here on, if it is not meanwhile.
@@ -175,9 +176,9 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // kept for after one; out of line, also an older epoch, a peak and a total to publish, which are
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
-// Which of the live map's layouts a fast path knows; AGED and LOGGED: the narrow one, and each
-// block's birth, or turn; NOTED: no more than the plain one. Frees of all three do more than count,
-// so they know of no last block.
+// Which of the live map's layouts a fast path knows. NARROW_AGED and NARROW_LOGGED also write each
+// block's birth, or turn. NARROW_NOTED writes no more than NARROW: it is for frees that note their
+// stack. Frees of these three do more than count, so no last block is remembered for them.
 enum event_layout {
     EVENT_NARROW,
     EVENT_NARROW_NOTED,
@@ -237,8 +238,8 @@ ALWAYS_INLINE void event_check_last(const struct thread *thread) {
                "cairn check: cell of the last block\n");
 }
 
-// Such a block whose size and header are those of one before. Only where frees do nothing but
-// count, or know of no last block.
+// Such a block whose size and header are those of one before. Its place is remembered for its free
+// in the plain layout only (struct thread_last).
 ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t size,
                                      enum event_layout layout) {
     struct thread_cell *at = &thread->at;
@@ -310,15 +311,16 @@ ALWAYS_INLINE bool event_enter_wide(struct thread *thread, void *block, size_t s
 }
 
 // All that can be known of an allocation without its stack and its block. (NULL has no slot.)
-// Whether recording is switched on is asked where a cell is of an older epoch, or new: whoever
-// switches it off moves the epoch (cairn_switch). What turns a cell asks first, and all others it
-// turns from then on are none that the fast path knows of (event_look_on).
+// The control line is not read here. Whoever switches recording off, or wants a log to begin or to
+// end, moves the epoch too (cairn_switch, cairn_ask_to_look). So the next event of every cell takes
+// a slow path, which reads the control line before it brings the cell to the new epoch: an
+// allocation in event_look_on or gate_is_undisturbed, a free in event_look_on.
 ALWAYS_INLINE bool event_is_usual(struct thread *thread) {
     return !watch_is_due(&thread->watch);
 }
 
-// Before a cell may be turned by a free: what the tool, or the program, wants is done first. The
-// mode is PAUSED at the latest then, or that of a log.
+// On slow paths, before a cell is brought to the present epoch: does what the tool, or the program,
+// wants. After that the mode is PAUSED if recording is switched off, and fits the log.
 ALWAYS_INLINE void event_look_on(void) {
     if (unlikely(!gate_is_undisturbed())) event_disturbed();
 }
@@ -415,7 +417,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 }
 
 // Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
-// the modes FULL, AGED and LOGGED.
+// the modes FULL, AGED and LOGGED, and in NOTED where only frees are noted.
 ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
                                              enum event_layout layout) {
     const bool is_noted = layout != EVENT_NARROW;

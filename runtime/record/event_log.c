@@ -63,7 +63,10 @@ static bool open_section(void) {
 
 static void set_number(uint32_t number) {
     __atomic_store_n(&log_state.number, number, __ATOMIC_RELEASE);
-    __atomic_store_n(&sink.header->control.events_state, number, __ATOMIC_RELEASE);
+}
+
+static void tell_number(void) {
+    __atomic_store_n(&sink.header->control.events_state, log_state.number, __ATOMIC_RELEASE);
 }
 
 bool event_log_open(void) {
@@ -71,6 +74,7 @@ bool event_log_open(void) {
     if (!open_section()) return false;
     sink.header->control.events_wanted = 1;
     set_number(1);
+    tell_number();
     return true;
 }
 
@@ -95,8 +99,8 @@ static bool open_turns(void) {
 }
 
 static void set_logged(bool is_logged) {
-    settings.is_logged_late = settings.has_events = is_logged;
-    settings.has_notes = settings.has_ages || settings.guard_bytes || is_logged;
+    settings.is_logged_late = is_logged;
+    settings_set_events(is_logged);
 }
 
 // The section was there for the first log, if it was not refused.
@@ -112,7 +116,8 @@ static bool begin_late(uint32_t number) {
     return true;
 }
 
-// Threads that are at work on an event finish it as they began.
+// Threads that are at work on an event finish it as they began. The tool hears of the change once
+// the mode is the new one: from then on it looks at blocks, and every free is to be logged.
 COLD bool event_log_look(void) {
     struct cairn_control *control = &sink.header->control;
     bool has_changed = false;
@@ -127,8 +132,13 @@ COLD bool event_log_look(void) {
         set_number(wanted);
         has_changed = true;
     }
-    __atomic_store_n(&log_state.is_switching, 0, __ATOMIC_RELEASE);
+    if (!has_changed) __atomic_store_n(&log_state.is_switching, 0, __ATOMIC_RELEASE);
     return has_changed;
+}
+
+COLD void event_log_switched(void) {
+    tell_number();
+    __atomic_store_n(&log_state.is_switching, 0, __ATOMIC_RELEASE);
 }
 
 // A log that began late, or was over, is the parent's alone.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event log of a process, for --events (format/events.h): each thread writes its events into a
-// chunk of its own, which the tool takes when it is full. A thread needs no lock and no system call
-// for an event, and none of the other threads. Only with a tool: there is nobody else who takes
-// chunks.
+// The event log of a process, for --events and cairn ctl (format/events.h): each thread writes its
+// events into a chunk of its own, which the tool takes when it is full. A thread needs no lock and
+// no system call for an event, and none of the other threads. Only with a tool: there is nobody
+// else who takes chunks.
 //
 // How far a chunk is written stands in the thread, not in the chunk: there the first word that is 0
 // says it, and the first word of an event is written last. So an event is there or not, wherever a
 // signal handler jumps out of it or the process is killed. A forked child that finishes an event of
 // its parent, which it may have to (gate.h), writes the words that its parent writes as well.
 //
-// Turns lie beside the slots of the live map, where ages have their births.
+// Turns of a log from the start lie beside the slots of the live map, where ages have their births;
+// those of a log that began late in a table behind the chunks.
 #ifndef RUNTIME_RECORD_EVENT_LOG_H
 #define RUNTIME_RECORD_EVENT_LOG_H
 
@@ -33,10 +34,12 @@ void event_log_shrink(void);
 // The tool wants a log to begin or to end while the process runs (cairn_control): where none was
 // from the start every event goes the long way meanwhile, and the turns lie in a table of their
 // own. The thread is BUSY, between two events.
-// True: the settings have changed (event_mode_renew).
+// True: the settings have changed. Then event_mode_renew follows, and after it event_log_switched;
+// up to that no other thread switches the log.
 bool event_log_look(void);
+void event_log_switched(void);
 
-// In a forked child before it has a recording of its own; true as above.
+// In a forked child before it has a recording of its own; true: event_mode_renew follows.
 bool event_log_leave_parent(void);
 
 // In a forked child, after that: its blocks are entered as there, all turns begin anew.

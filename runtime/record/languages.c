@@ -55,7 +55,8 @@ static bool has_outside_trace(struct thread *thread) {
 
 // ---- languages ----------------------------------------------------------------------------------
 
-// Asked once a thread. Without memory its stacks have native frames only.
+// What a language needs of a thread is made at its first event. Without memory for it stacks have
+// native frames only.
 static struct managed_stack weave(struct thread *thread, struct managed_native native,
                                   bool is_careful) {
     const struct managed_walker walker = {walk_outside, thread};

@@ -27,7 +27,7 @@ void event_log_never(void) {
 enum event_mode event_mode_by_settings(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings_has_code_frames()) return EVENT_PYTHON;
-    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
+    bool has_slow_frees = settings_has_slow_frees();
     if (settings.has_no_stacks) return has_slow_frees ? EVENT_BOUNDED : EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
@@ -40,8 +40,7 @@ enum event_mode event_mode_by_settings(void) {
 // Frees that do more than count leave the fast path.
 void event_mode_renew(void) {
     uint16_t from = event_mode_wanted;
-    bool has_slow_frees = settings.has_ages || settings.has_free_stacks || settings.has_events;
-    cells.fast_limit = has_slow_frees ? 0 : cells.id_limit;
+    cells.fast_limit = settings_has_slow_frees() ? 0 : cells.id_limit;
     event_mode_wanted = (uint16_t)event_mode_by_settings();
     __atomic_compare_exchange_n(&probes_event.mode, &from, event_mode_wanted, false,
                                 __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -60,10 +59,12 @@ COLD void event_pause(void) {
 }
 
 COLD void event_disturbed(void) {
-    if (!gate_is_recording())
+    if (!gate_is_recording()) {
         event_pause();
-    else if (event_log_look())
+    } else if (event_log_look()) {
         event_mode_renew();
+        event_log_switched();
+    }
 }
 
 void event_begin_child(void) {

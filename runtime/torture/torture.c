@@ -237,8 +237,7 @@ static void note_stack(const struct stack *stack) {
     __atomic_fetch_add(&map->head.lost, 1, __ATOMIC_RELAXED);
 }
 
-// ---- where the program dies
-// ----------------------------------------------------------------------
+// ---- where the program dies ---------------------------------------------------------------------
 
 static int dying_signal;
 

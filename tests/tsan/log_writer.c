@@ -117,6 +117,7 @@ int main(int argc, char **argv) {
     header.control.tool_pid = (uint32_t)getpid();
     header.control.events_wanted = 3;
     if (!event_log_look()) return 1;
+    event_log_switched();
     pthread_create(&drainer, NULL, drain, &taken);
     for (uint32_t i = 0; i < THREADS; i++) {
         threads[i].slot = i;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A thread pays for a stream of some length only.
+// A stream up to ALONE_BYTES is too short for a thread to save time.
 enum { BLOCK_BYTES = 1 << 18, ALONE_BYTES = 1 << 20 };
 
 bool behind_start(struct behind *behind, void (*work)(void *context, const void *, size_t),

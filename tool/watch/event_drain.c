@@ -3,7 +3,6 @@
 // that one that was never made costs no memory that may not be there.
 #include "tool/watch/event_drain.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,13 +15,13 @@
 #include "format/event_file.h"
 #include "format/events.h"
 #include "tool/base/clock.h"
+#include "tool/base/file_bytes.h"
 #include "tool/events/frame_writer.h"
 #include "tool/watch/control.h"
 #include "tool/watch/live_at_start.h"
 #include "tool/watch/touched.h"
 
-// Pauses between looks where nothing was found, doubled from the first to the last.
-// Where no log is written now, nobody waits for anything.
+// Pauses between looks where nothing was found, doubled from FIRST to LAST; to IDLE without a log.
 enum { PAUSE_FIRST_NS = 250000, PAUSE_LAST_NS = 2000000, PAUSE_IDLE_NS = 20000000 };
 enum { NS_PER_MS = 1000000 };
 // How long a thread may take, without a processor, for the event that it was at as its log ended.
@@ -34,6 +33,7 @@ struct drained {
     struct frame_writer *writer;  // NULL: nothing was written so far
     bool is_broken;               // its file could not be made
     uint32_t log;                 // number of the log that is taken (cairn_control); even: none
+    uint32_t asked;               // number of the log that the process was asked for last
     uint32_t flags;               // CAIRN_EVENT_FILE_… of it
     int64_t live_blocks, live_bytes;
     struct cairn_events before;  // what was lost before it
@@ -173,9 +173,8 @@ static bool find_pool(const struct watched *process, struct pool *pool) {
 }
 
 static bool read_chunk(struct drained *drained, const struct pool *pool, uint32_t index) {
-    off_t at = (off_t)(pool->chunks_at + (uint64_t)index * CAIRN_EVENTS_CHUNK_BYTES);
-    return pread(drained->process->memory.file, drained->words, sizeof drained->words, at) ==
-           (ssize_t)sizeof drained->words;
+    uint64_t at = pool->chunks_at + (uint64_t)index * CAIRN_EVENTS_CHUNK_BYTES;
+    return file_read_at(drained->process->memory.file, drained->words, sizeof drained->words, at);
 }
 
 static bool save_chunk(struct event_drain *drain, struct drained *drained) {
@@ -189,11 +188,10 @@ static bool save_chunk(struct event_drain *drain, struct drained *drained) {
 }
 
 static void give_back(struct drained *drained, const struct pool *pool, uint32_t index) {
-    off_t at = (off_t)(pool->chunks_at + (uint64_t)index * CAIRN_EVENTS_CHUNK_BYTES);
+    uint64_t at = pool->chunks_at + (uint64_t)index * CAIRN_EVENTS_CHUNK_BYTES;
     memset(drained->words, 0, sizeof drained->words);
-    ssize_t written =
-        pwrite(drained->process->memory.file, drained->words, sizeof drained->words, at);
-    if (written != (ssize_t)sizeof drained->words) return;  // it stays out of use
+    if (!file_write_at(drained->process->memory.file, drained->words, sizeof drained->words, at))
+        return;  // it stays out of use
     const uint64_t bit = 1ull << index % CAIRN_EVENTS_WORD_BITS;
     uint32_t word = index / CAIRN_EVENTS_WORD_BITS;
     __atomic_fetch_and(&pool->events->full[word], ~bit, __ATOMIC_RELAXED);
@@ -211,11 +209,10 @@ static void find_full(struct drained *drained, const struct pool *pool) {
     for (uint32_t i = 0; i < pool->chunk_count; i++) {
         uint32_t word = i / CAIRN_EVENTS_WORD_BITS, bit = i % CAIRN_EVENTS_WORD_BITS;
         uint64_t bits = __atomic_load_n(&pool->events->full[word], __ATOMIC_ACQUIRE);
-        off_t at = (off_t)(pool->chunks_at + (uint64_t)i * CAIRN_EVENTS_CHUNK_BYTES);
+        uint64_t at = pool->chunks_at + (uint64_t)i * CAIRN_EVENTS_CHUNK_BYTES;
         if (!bits) i |= CAIRN_EVENTS_WORD_BITS - 1;
         if (!(bits >> bit & 1)) continue;
-        bool is_read =
-            pread(drained->process->memory.file, &chunk, sizeof chunk, at) == sizeof chunk;
+        bool is_read = file_read_at(drained->process->memory.file, &chunk, sizeof chunk, at);
         drained->full[drained->full_count++] =
             (struct full_chunk){is_read ? chunk.order : UINT64_MAX, i};
     }
@@ -359,22 +356,24 @@ static void end_log(struct event_drain *drain, struct drained *drained, bool is_
     if (drained->writer && !frame_writer_close(drained->writer, &lost, &error))
         drain_note(drain, drained->path, &error);
     if (drained->writer && !is_kept) unlink(drained->path);
-    if (drained->writer && is_kept && process->is_first) {
-        if (!drain->log_count++)
-            snprintf(drain->first_log, sizeof drain->first_log, "%s", drained->path);
-    }
+    if (drained->writer && is_kept && process->is_first && !drain->log_count++)
+        snprintf(drain->first_log, sizeof drain->first_log, "%s", drained->path);
     drained->writer = NULL;
     drained->until_ns = drained->over_ns = 0;
     __atomic_store_n(&process->memory.header->control.events_taken, ++drained->log,
                      __ATOMIC_RELEASE);
 }
 
-// Until the process has done it, so that its blocks are looked at right after that; but not for
-// long: it may allocate nothing now.
-static void ask(struct cairn_header *header) {
-    const uint64_t patience_ns = 5 * NS_PER_MS, start_ns = clock_now_ns();
+// Waits the first time until the process has done it, so that its blocks are looked at right after
+// that; but not for long: it may allocate nothing now.
+static void ask(struct drained *drained) {
+    struct cairn_header *header = drained->process->memory.header;
+    const uint64_t until_ns = clock_now_ns() + 5 * NS_PER_MS;
+    uint32_t wanted = __atomic_load_n(&header->control.events_wanted, __ATOMIC_RELAXED);
     cairn_ask_to_look(header);
-    while (control_log_is_due(header) && clock_now_ns() - start_ns < patience_ns) sched_yield();
+    if (drained->asked == wanted) return;
+    drained->asked = wanted;
+    while (control_log_is_due(header) && clock_now_ns() < until_ns) sched_yield();
 }
 
 static void follow(struct event_drain *drain, struct drained *drained) {
@@ -384,7 +383,7 @@ static void follow(struct event_drain *drain, struct drained *drained) {
         drained->until_ns = 0;
         control_end_log(header);
     }
-    if (control_log_is_due(header)) ask(header);
+    if (control_log_is_due(header)) ask(drained);
     uint32_t state = __atomic_load_n(&header->control.events_state, __ATOMIC_ACQUIRE);
     if (header->state == CAIRN_STATE_NEW || state == drained->log) return;
     if (is_written && !drained->over_ns) drained->over_ns = clock_now_ns() + FINISH_NS;

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "format/live_map.h"
 #include "tool/proc/remote.h"
@@ -91,7 +92,7 @@ static bool read_leaf(struct reading *reading, uint64_t origin, uint64_t start, 
     const uint32_t count = 1u << (LIVE_LEAF_SHIFT - shift);
     uint64_t first = start >> shift, at = origin + first * slot_bytes;
     bool is_extended = false;
-    reading->leaf.wide[count] = 0;
+    memset((uint8_t *)&reading->leaf + count * slot_bytes, 0, slot_bytes);
     if (!remote_read(&reading->remote, at, &reading->leaf, (count + 1) * slot_bytes) &&
         !remote_read(&reading->remote, at, &reading->leaf, count * slot_bytes))
         return false;
