@@ -31,16 +31,16 @@ bool memory_read_carefully(uintptr_t address, void *bytes, size_t size) {
            (long)size;
 }
 
-static bool is_page_readable(uintptr_t page) {
-    return sys_is_confined() ||  // where nothing may be asked
-           sys_is_readable((const void *)(page << MEMORY_PAGE_SHIFT));
+static bool is_page_readable(const struct memory_reader *memory, uintptr_t page) {
+    if (sys_is_confined()) return memory->is_trusting;
+    return sys_is_readable((const void *)(page << MEMORY_PAGE_SHIFT));
 }
 
 NOINLINE bool memory_page_look(struct memory_reader *memory, uintptr_t page) {
     uintptr_t *ways = memory->pages[page % MEMORY_PAGE_SETS];
     unsigned way = 1;
     while (way < MEMORY_PAGE_WAYS && ways[way] != page) way++;
-    if (way == MEMORY_PAGE_WAYS && !is_page_readable(page)) return false;
+    if (way == MEMORY_PAGE_WAYS && !is_page_readable(memory, page)) return false;
     if (way == MEMORY_PAGE_WAYS) way--;
     for (; way > 0; way--) ways[way] = ways[way - 1];
     ways[0] = page;

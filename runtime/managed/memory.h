@@ -21,6 +21,8 @@ struct memory_reader {
     uintptr_t pages[MEMORY_PAGE_SETS][MEMORY_PAGE_WAYS];
     uint32_t changes;  // memory_changes, when they were found to be
     bool is_careful;   // nothing is trusted to stay
+    bool is_trusting;  // where nothing may be asked (seccomp), pages count as readable; without it
+                       // they count as not
 };
 
 // (atomic) Counts the calls by which the program takes memory away that was readable, before they

@@ -131,6 +131,7 @@ struct managed_stack python_weave(struct python_thread *thread, struct managed_n
                                   bool is_careful) {
     struct memory_reader *memory = &thread->reader.memory;
     memory->is_careful = is_careful;
+    memory->is_trusting = true;  // the interpreter's own chain
     thread->reader.is_nameless = false;
     uint32_t link_count = chain_read(memory, thread->links, thread->maker.limit);
     if (chain_loop) place_links(thread, native.frames, native.count, link_count);
