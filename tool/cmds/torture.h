@@ -34,8 +34,7 @@ int cmd_torture(const struct command_args *args);
             {OPTION_TORTURE_SEED, "seed", 0, "N", "which later allocation of a stack fails (0)"},  \
             {OPTION_ONLY, "only", 0, "STACK:N", "this allocation alone, as a finding names it"},   \
             {OPTION_ALLOW, "allow", 0, "KIND,...", "what is no finding: abort, leak, silent, ..."}, \
-            {OPTION_ALLOW_IN, "allow-in", 0, "REGEX",                                              \
-             "what is within such a library, and not in the program, is no finding"},              \
+            {OPTION_ALLOW_IN, "allow-in", 0, "REGEX", "a fault within such a library is no finding"}, \
             {OPTION_NO_LEAKS, "no-leaks", 0, NULL, "look for no leaks: runs are shorter"},         \
             {OPTION_STDIN, "stdin", 0, "FILE", "what the command reads (nothing)"},                \
             {OPTION_MAX_OUTPUT, "max-output", 0, "SIZE",                                           \

@@ -49,8 +49,11 @@ static void test_two_pages(void **state) {
 static void test_child(void **state) {
     (void)state;
     uint64_t word = 1, there = 2;
-    static int32_t pid;
-    memory_remember_pid(&pid);
+    int32_t *pid =
+        mmap(NULL, SYS_PAGE_MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pid, MAP_FAILED);
+    if (madvise(pid, SYS_PAGE_MOST, MADV_WIPEONFORK)) skip();
+    memory_remember_pid(pid);
     assert_true(memory_read_carefully((uintptr_t)&there, &word, sizeof word));
     pid_t child = fork();
     if (child == 0) {
