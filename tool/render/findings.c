@@ -167,8 +167,8 @@ static void say_waste(const struct saying *saying) {
 
 static const struct {
     const char *name, *view, *page;
-    bool has_more;         // the view shows more of just this: a line names it
-    const char *saved;     // what the bytes are that a fix saves
+    bool has_more;      // the view shows more of just this: a line names it
+    const char *saved;  // what the bytes are that a fix saves
     finding_finder *find;
     void (*say)(const struct saying *saying);
 } rules[FINDING_KINDS] = {
