@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cairn serve` and `cairn push` cost: the processor time of redis-server for the same requests, recorded alone,
 while it is served, scraped each second, asked for a profile every five, and followed by a live page, and while its
-profile is pushed each second; in turns. And what a server for many processes takes. bench/serve.py [--requests N] [--rounds N] [--many N] [--build-dir DIR]"""
+profile is pushed each second; in turns. And what a server for many processes takes.
+bench/serve.py [--requests N] [--rounds N] [--many N] [--build-dir DIR]"""
 
 import argparse
 import http.server

@@ -138,7 +138,7 @@ static bool read_words(struct chains *chains) {
 bool resync_find(const struct resync *resync, struct resync_found *found) {
     struct chains chains = {.resync = resync};
     if (resync->end <= resync->start || resync->end - resync->start > RESYNC_BYTES_MAX ||
-        resync->start % STEP || !read_words(&chains))
+        resync->start % STEP || resync->end % STEP || !read_words(&chains))
         return false;
     find_exits(&chains);
     unsigned best = best_exit(&chains, true);

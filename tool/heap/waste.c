@@ -203,9 +203,10 @@ static bool judge_part(struct waste *waste, struct waste_block *block, uint64_t 
                 return true;
             }
             uint64_t part = end - start;
-            tail += part - used_of(read_piece(waste, start, part, waste->scratch), part);
+            uint64_t used = used_of(read_piece(waste, start, part, waste->scratch), part);
+            tail += part - used;
             // the use ends here; whether the rest is a copy is asked where all of it is there
-            if (used_of(read_piece(waste, start, part, waste->scratch), part)) break;
+            if (used) break;
         }
         end = start;
     }

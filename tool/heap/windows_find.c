@@ -209,7 +209,8 @@ static uint64_t end_of_main(const struct arenas *arenas, const struct memory_rea
             arena.top >= extent->start && arena.top < extent->end;
         if (!is_main || !memory_read_word(memory, arena.top + WORD, &word)) continue;
         uint64_t end = arena.top + (word & ~(uint64_t)CHUNK_FLAGS);
-        if (end > arena.top && end <= extent->end) return end;
+        // chunks are multiples of 16, whatever the program's memory says
+        if (end > arena.top && end <= extent->end && end % HEADER == 0) return end;
     }
     return extent->end;
 }

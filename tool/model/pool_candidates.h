@@ -2,7 +2,7 @@
 // Where a pool could take the place of malloc and free: stacks whose blocks die together, are freed
 // in the reverse order, have one size, or are gone before the next ones come. An event log tells
 // (tool/events/pool_find.h); what a pool would do is worked out to the call, for a pool as it is
-// described here (docs/howto/pools.md has one in C):
+// described here (examples/documents.c has one in C):
 //
 //     BUFFER  a buffer on the stack, as large as the largest block
 //     ARENA   chunks that blocks are cut from one after the other, in units of 16 bytes; no block
@@ -26,7 +26,7 @@
 #define POOL_CHUNK_HEAD 16u
 // Allocations within which the block of a BUFFER is freed.
 #define POOL_SOON 64u
-// Blocks that are followed at one time, which is what bounds memory: some 240 MiB.
+// Blocks that are followed at one time, which is what bounds memory (docs/howto/pools.md).
 #define POOL_FOLLOWED_MOST (UINT64_C(2) << 20)
 
 enum pool_kind { POOL_NONE, POOL_BUFFER, POOL_ARENA, POOL_LIFO, POOL_SLAB, POOL_KINDS };

@@ -152,9 +152,9 @@ static bool list_processes(struct pushing *pushing, struct live_list *list, stru
     struct process_pids group = {0};
     size_t kept = 0;
     if (pushing->which) return live_select(pushing->which, list, error);
-    if (pushing->cgroup && !cgroup_list(pushing->cgroup, &group))
-        return error_set(error, "no memory for the list of processes");
-    bool is_ok = live_list(list, error);
+    bool is_ok = !pushing->cgroup || cgroup_list(pushing->cgroup, &group) ||
+                 error_set(error, "no memory for the list of processes");
+    is_ok = is_ok && live_list(list, error);
     for (size_t i = 0; is_ok && i < list->processes.count; i++)
         if (is_pushed(&list->processes.items[i], pushing->cgroup ? &group : NULL))
             list->processes.items[kept++] = list->processes.items[i];

@@ -167,9 +167,9 @@ static void say_waste(const struct saying *saying) {
 
 static const struct {
     const char *name, *view, *page;
-    bool has_more;         // the view shows more of just this: a line names it
-    const char *saved;     // what the bytes are that a fix saves
-    finding_finder *find;  // NULL: no recording knows it
+    bool has_more;      // the view shows more of just this: a line names it
+    const char *saved;  // what the bytes are that a fix saves
+    finding_finder *find;
     void (*say)(const struct saying *saying);
 } rules[FINDING_KINDS] = {
     [FINDING_GROWTH] = {"growth", "growth", PAGE "steady-growth", true, "of what is held",
@@ -225,7 +225,7 @@ static int compare(const void *a, const void *b) {
 bool findings_find(struct findings *findings, const struct profile *profile, struct error *error) {
     *findings = (struct findings){0};
     for (size_t i = 0; i < FINDING_KINDS; i++)
-        if (rules[i].find && !rules[i].find(findings, profile, error)) return false;
+        if (!rules[i].find(findings, profile, error)) return false;
     qsort(findings->list, findings->count, sizeof *findings->list, compare);
     return true;
 }

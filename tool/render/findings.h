@@ -5,7 +5,7 @@
 //
 // One table of rules, for the terminal, the page of `cairn open` and agents. Each rule has a limit
 // below which it is not worth a line; a program without anything special has none. A rule says what
-// the recording knows: what blocks contain it does not, so that there is no rule for that.
+// the file knows: what blocks contain is known of files of `cairn core PID save` alone.
 #ifndef TOOL_RENDER_FINDINGS_H
 #define TOOL_RENDER_FINDINGS_H
 

@@ -50,9 +50,12 @@ static bool read_half(const struct go_file *file, uint64_t address, uint64_t *va
     return read_number(file, address, HALF, value);
 }
 
+// NULL: none, or none that ends; a name or path of a hostile file may be all of its megabytes.
 static const char *read_text(const struct go_file *file, uint64_t address, size_t *length) {
+    enum { TEXT_MOST = 1 << 16 };
     struct bytes bytes = bytes_at(file, address);
-    const uint8_t *end = bytes_left(&bytes) ? memchr(bytes.at, 0, bytes_left(&bytes)) : NULL;
+    size_t most = bytes_left(&bytes) < TEXT_MOST ? bytes_left(&bytes) : TEXT_MOST;
+    const uint8_t *end = most ? memchr(bytes.at, 0, most) : NULL;
     *length = end ? (size_t)(end - bytes.at) : 0;
     return *length ? (const char *)bytes.at : NULL;
 }

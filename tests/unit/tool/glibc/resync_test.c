@@ -178,6 +178,8 @@ static void test_refuses(void **unused) {
     resync.start += 8;
     assert_false(resync_find(&resync, &found));
     resync = piece_at(0);
+    resync.end -= 8;
+    assert_false(resync_find(&resync, &found));
     resync.end = resync.start;
     assert_false(resync_find(&resync, &found));
     resync.end = resync.start + RESYNC_BYTES_MAX + 16;
