@@ -114,17 +114,19 @@ static void follow_one(struct processes *processes, uint64_t now_ns) {
 
 // --- many
 
-static void list_all(struct process_pids *list) {
+static bool list_all(struct process_pids *list) {
     struct process_list all;
+    bool has_memory = true;
     *list = (struct process_pids){0};
-    if (!process_list_all(&all)) return;
-    for (pid_t pid; (pid = process_list_next(&all));) {
+    if (!process_list_all(&all)) return false;
+    for (pid_t pid; has_memory && (pid = process_list_next(&all));) {
         pid_t *slot = array_push(&list->pids);
-        if (!slot) break;
-        *slot = pid;
+        has_memory = slot != NULL;
+        if (slot) *slot = pid;
     }
     process_list_close(&all);
     process_pids_sort(list);
+    return has_memory;
 }
 
 // Whether the process is still the one whose recording is held.
@@ -214,12 +216,12 @@ static void add_born(struct processes *processes, const struct process_pids *lis
 
 static void follow_many(struct processes *processes, uint64_t now_ns) {
     struct process_pids list;
-    if (processes->scope == SERVE_ALL)
-        list_all(&list);
-    else
-        cgroup_list(&processes->cgroup, &list);
-    remove_ended(processes, &list, now_ns);
-    add_born(processes, &list, now_ns);
+    bool is_whole =
+        processes->scope == SERVE_ALL ? list_all(&list) : cgroup_list(&processes->cgroup, &list);
+    if (is_whole) {  // without memory, those that are not listed have not ended
+        remove_ended(processes, &list, now_ns);
+        add_born(processes, &list, now_ns);
+    }
     array_free(&list.pids);
 }
 
