@@ -102,7 +102,7 @@ def write_all(results, rounds, out):
                        ("performance.csv", tables.csv(results)), ("performance.svg", chart.svg(results))):
         (out / name).write_text(text, encoding="utf-8")
     if any(row.group.endswith("programs") for row in results.rows):
-        (out / "glance.svg").write_text(glance.svg(glance.ratios(out / "performance.csv")), encoding="utf-8")
+        (out / "glance.svg").write_text(glance.picture(glance.ratios(out / "performance.csv")), encoding="utf-8")
 
 
 def main():

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wall time of each program under each tool as a bar chart: SVG without scripts or fonts of its own,
-readable on light and on dark ground. The scale is logarithmic: equal lengths are equal factors."""
+"""The wall time of each program under each tool as a bar chart. The scale is logarithmic: equal lengths are equal factors."""
 
 import math
 from xml.sax.saxutils import escape
 
 from figures import figures
+from svg import begin
 from tables import text_of_ratio
 from variants import HEAPTRACK, HEAPTRACK_RAW, PRELOAD, RUN
 
@@ -15,11 +15,6 @@ COLOURS = {PRELOAD: "#2f7fd6", RUN: "#7ab3ec", HEAPTRACK_RAW: "#e08a3c", HEAPTRA
 LABEL_WIDTH, PLOT_WIDTH, VALUE_WIDTH, MARGIN = 160, 520, 70, 16
 BAR_HEIGHT, GROUP_GAP, LEGEND_HEIGHT, AXIS_HEIGHT = 11, 12, 48, 24
 TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-STYLE = """<style>
-text { font: 12px system-ui, sans-serif; fill: #3a3f45 } .small { font-size: 10px }
-.grid { stroke: #8888; stroke-width: 0.5 } .one { stroke: #888; stroke-width: 1.5 }
-@media (prefers-color-scheme: dark) { text { fill: #c9d1d9 } }
-</style>"""
 
 
 def shown_rows(results):
@@ -54,8 +49,7 @@ def svg(results):
     def length(ratio):
         return max(1.0, math.log(max(ratio, 1)) / math.log(most) * PLOT_WIDTH)
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
-             f' height="{height}" role="img" aria-label="Wall time as a ratio to the plain program">', STYLE]
+    parts = [begin(width, height, "Wall time as a ratio to the plain program")]
     parts += legend([tool for tool in COLOURS if any(tool == name for _, bars in rows for name, _ in bars)])
     for tick in (t for t in TICKS if t <= most):
         x = left + (length(tick) if tick > 1 else 0)

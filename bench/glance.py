@@ -4,8 +4,7 @@
 committed table. A dot is a program, the stroke among them their geometric mean; the scale is logarithmic.
 
     bench/glance.py [bench/results/performance.csv] > bench/results/glance.svg
-
-SVG without scripts or fonts of its own, readable on light and on dark ground."""
+"""
 
 import csv
 import math
@@ -14,6 +13,8 @@ import statistics
 import sys
 from xml.sax.saxutils import escape
 
+from svg import begin
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 # Column of the table, what it is called here, colour.
 SHOWN = (("cairn sampling", "cairn --sample", "#7ab3ec"), ("cairn", "cairn, library alone", "#2f7fd6"),
@@ -21,11 +22,6 @@ SHOWN = (("cairn sampling", "cairn --sample", "#7ab3ec"), ("cairn", "cairn, libr
          ("heaptrack", "heaptrack", "#c4553a"), ("massif", "massif", "#8a8a8a"), ("DHAT", "DHAT", "#6f6f6f"))
 LABEL, PLOT, VALUE, MARGIN, LINE, AXIS = 170, 460, 70, 16, 26, 40
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200)
-STYLE = """<style>
-text { font: 13px system-ui, sans-serif; fill: #3a3f45 } .small { font-size: 11px }
-.grid { stroke: #8888; stroke-width: 0.5 } .one { stroke: #888; stroke-width: 1.5 }
-@media (prefers-color-scheme: dark) { text { fill: #c9d1d9 } }
-</style>"""
 
 
 def ratios(path):
@@ -48,7 +44,7 @@ def line(name, colour, programs, y, at):
     return parts
 
 
-def svg(found):
+def picture(found):
     shown = [(name, colour, found[column]) for column, name, colour in SHOWN if column in found]
     count = max(len(programs) for _, _, programs in shown)
     # a ratio below 1 is noise of the machine, and is drawn where it was measured
@@ -61,8 +57,7 @@ def svg(found):
     def at(ratio):
         return left + math.log(ratio / least) / math.log(most / least) * PLOT
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
-             f' height="{height}" role="img" aria-label="How much longer {count} programs run, by profiler">', STYLE]
+    parts = [begin(width, height, f"How much longer {count} programs run, by profiler")]
     for tick in (tick for tick in TICKS if tick <= most):
         parts.append(f'<line class="{"one" if tick == 1 else "grid"}" x1="{at(tick):.1f}" x2="{at(tick):.1f}"'
                      f' y1="{top}" y2="{bottom}"/><text class="small" x="{at(tick):.1f}" y="{bottom + 14}"'
@@ -75,4 +70,4 @@ def svg(found):
 
 
 if __name__ == "__main__":
-    print(svg(ratios(sys.argv[1] if len(sys.argv) > 1 else TOP / "bench/results/performance.csv")), end="")
+    print(picture(ratios(sys.argv[1] if len(sys.argv) > 1 else TOP / "bench/results/performance.csv")), end="")

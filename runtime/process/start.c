@@ -46,7 +46,7 @@
 static void open_log(void) {
     if (event_log_open()) return;
     settings_set_events(false);
-    event_log_never();
+    event_mode_renew();
 }
 
 static void connect_rooms(void) {

@@ -105,8 +105,6 @@ ALWAYS_INLINE bool event_is_sampling(void) {
 
 // The tool's clock does not go: AGED is not possible.
 void event_age_slowly(void);
-// There is no room for a log, or nobody who takes it: LOGGED is not possible.
-void event_log_never(void);
 // The mode by the settings, which have changed (event_log.c): from the next event on.
 enum event_mode event_mode_by_settings(void);
 void event_mode_renew(void);

@@ -16,14 +16,6 @@ void event_age_slowly(void) {
     if (event_mode_wanted == EVENT_AGED) event_mode_wanted = EVENT_NOTED;
 }
 
-void event_log_never(void) {
-    const uint16_t mode = settings.has_notes ? EVENT_NOTED : EVENT_FULL;
-    uint16_t logged = EVENT_LOGGED;
-    __atomic_compare_exchange_n(&probes_event.mode, &logged, mode, false, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
-    if (event_mode_wanted == EVENT_LOGGED) event_mode_wanted = mode;
-}
-
 enum event_mode event_mode_by_settings(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings_has_code_frames()) return EVENT_PYTHON;

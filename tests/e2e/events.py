@@ -5,7 +5,6 @@ block is freed before it was allocated, whatever thread frees it; filters, the l
 and heaptrack's format; a log that was cut, damaged or left alone."""
 
 import collections
-import csv
 import pathlib
 import re
 import shutil
@@ -13,18 +12,13 @@ import sys
 
 import cairn_test as t
 import parquet
+from event_rows import rows
 
 
 def logged(argv, options=(), **how):
     """(result, recording, log) of a program of one process."""
     result, path = t.record(argv, options=["--events", *options], **how)
     return result, path, str(path).removesuffix(".cairn") + ".events"
-
-
-def rows(log, *arguments):
-    shown = t.run_cairn("events", "--format", "csv", *arguments, log)
-    t.check_equal(f"{log}: csv", (shown.status, shown.err), (0, b""))
-    return list(csv.DictReader(shown.out.decode().splitlines()))
 
 
 # What allocates, and what frees.

@@ -12,14 +12,9 @@ import subprocess
 
 import cairn_test as t
 import counts
+from event_rows import summary
 
 JUDGE = str(t.BUILD / "tests/count_preload.so")
-
-
-def summary(log):
-    shown = t.run_cairn("events", "-n", "1", log)
-    t.check_equal(f"{log}: text", (shown.status, shown.err), (0, b""))
-    return " ".join(shown.out.decode().split())
 
 
 def has_namespaces():

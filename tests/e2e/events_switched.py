@@ -4,27 +4,15 @@
 begins with the blocks that live then; --events-for, --events-keep, also where cairn is killed; what a log that begins in
 the middle does not know is said, and replayed only if that is wanted; the recording beside it stays exact."""
 
-import csv
 import pathlib
 import re
 import signal
 
 import cairn_test as t
 from commanded import Commanded, totals_of
+from event_rows import rows, summary
 
 CHURN = t.program("exchange", 1)
-
-
-def rows(log):
-    shown = t.run_cairn("events", "--format", "csv", log)
-    t.check_equal(f"{log}: csv", (shown.status, shown.err), (0, b""))
-    return list(csv.DictReader(shown.out.decode().splitlines()))
-
-
-def summary(log):
-    shown = t.run_cairn("events", "-n", "1", log)
-    t.check_equal(f"{log}: text", (shown.status, shown.err), (0, b""))
-    return " ".join(shown.out.decode().split())
 
 
 def sizes(events, kind, function):

@@ -7,7 +7,6 @@ children have logs of their own; a killed process loses nothing; a program never
 wanted, and what is dropped is counted."""
 
 import collections
-import csv
 import os
 import pathlib
 import platform
@@ -16,24 +15,13 @@ import sys
 
 import cairn_test as t
 import ledger
+from event_rows import rows, summary
 
 LONG = bool(os.environ.get("CAIRN_LONG"))
 
 
 def log_of(path):
     return str(path).removesuffix(".cairn") + ".events"
-
-
-def rows(log):
-    shown = t.run_cairn("events", "--format", "csv", log)
-    t.check_equal(f"{log}: csv", (shown.status, shown.err), (0, b""))
-    return list(csv.DictReader(shown.out.decode().splitlines()))
-
-
-def summary(log):
-    shown = t.run_cairn("events", "-n", "1", log)
-    t.check_equal(f"{log}: text", (shown.status, shown.err), (0, b""))
-    return shown.out.decode()
 
 
 def logged(argv, options=(), **how):

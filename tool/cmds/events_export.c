@@ -134,13 +134,8 @@ bool events_write_csv(FILE *out, struct events_session *session, struct error *e
     row(LOCATION, "location", TEXT)
 // clang-format on
 
-#define COLUMN_NUMBER(name, text, kind) COLUMN_##name,
-#define COLUMN_ABOUT(name, text, kind) {text, PARQUET_##kind},
-enum { COLUMNS(COLUMN_NUMBER) COLUMN_COUNT };
-static const struct {
-    const char *name;
-    enum parquet_kind kind;
-} columns[] = {COLUMNS(COLUMN_ABOUT)};
+enum { COLUMNS(PARQUET_COLUMN_NUMBER) COLUMN_COUNT };
+static const struct parquet_column columns[] = {COLUMNS(PARQUET_COLUMN_ABOUT)};
 
 // A stack's texts, with their numbers in a row group.
 struct parquet_stack {

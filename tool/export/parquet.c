@@ -45,13 +45,8 @@
     row(TRUST, "trust", TEXT)
 // clang-format on
 
-#define COLUMN_NUMBER(name, text, kind) COLUMN_##name,
-#define COLUMN_ABOUT(name, text, kind) {text, PARQUET_##kind},
-enum { COLUMNS(COLUMN_NUMBER) COLUMN_COUNT };
-static const struct {
-    const char *name;
-    enum parquet_kind kind;
-} columns[] = {COLUMNS(COLUMN_ABOUT)};
+enum { COLUMNS(PARQUET_COLUMN_NUMBER) COLUMN_COUNT };
+static const struct parquet_column columns[] = {COLUMNS(PARQUET_COLUMN_ABOUT)};
 
 struct table {
     struct parquet *parquet;

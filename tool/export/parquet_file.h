@@ -23,6 +23,14 @@ enum parquet_kind {
 
 struct parquet;
 
+// A table of columns, of rows `row(NUMBER, "name", KIND)`.
+struct parquet_column {
+    const char *name;
+    enum parquet_kind kind;
+};
+#define PARQUET_COLUMN_NUMBER(number, name, kind) COLUMN_##number,
+#define PARQUET_COLUMN_ABOUT(number, name, kind) {name, PARQUET_##kind},
+
 // NULL without memory. `creator` names the program that writes.
 struct parquet *parquet_open(FILE *out, const char *creator, struct error *error);
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cairn events` says of a log."""
+
+import csv
+
+import cairn_test as t
+
+
+def rows(log, *arguments):
+    shown = t.run_cairn("events", "--format", "csv", *arguments, log)
+    t.check_equal(f"{log}: csv", (shown.status, shown.err), (0, b""))
+    return list(csv.DictReader(shown.out.decode().splitlines()))
+
+
+def summary(log):
+    """The lines above the list, as one."""
+    shown = t.run_cairn("events", "-n", "1", log)
+    t.check_equal(f"{log}: text", (shown.status, shown.err), (0, b""))
+    return " ".join(shown.out.decode().split())
