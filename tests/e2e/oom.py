@@ -158,7 +158,7 @@ def check_fast():
 
 
 def check_rate(count, mebibytes, rate):
-    with Cgroup("rate", mebibytes) as cgroup, Watch(cgroup, "rate") as watch:
+    with Cgroup("rate", mebibytes) as cgroup, Watch(cgroup, f"rate-{rate}") as watch:
         for _ in range(count):
             program = cgroup.start(GROWER[0], str(mebibytes * 3 // 4), "1", str(rate))
             end_by_kernel(program)
