@@ -12,6 +12,7 @@ import subprocess
 import cairn_test as t
 import chroots
 from commanded import Commanded
+from ports import free_port
 
 t.need("curl")
 PACKAGES = ["golang-go", "golang-opentelemetry-collector-dev"]
@@ -37,12 +38,6 @@ def build(root):
         if not t.check_equal(f"go build: {result.err.decode()}", result.status, 0):
             return None
     return place
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def answers(port):

@@ -5,7 +5,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -13,14 +12,9 @@ import urllib.request
 
 import cairn_test as t
 from commanded import Commanded
+from ports import free_port
 
 t.need("curl")
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def ask(url):

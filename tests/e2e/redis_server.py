@@ -11,12 +11,7 @@ import time
 
 import cairn_test as t
 import counts
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from ports import free_port
 
 
 def wait_until_up(port):

@@ -14,6 +14,7 @@ import threading
 import time
 
 import cairn_test as t
+from ports import free_port
 
 t.need("g++", "objcopy", "strip")
 
@@ -122,12 +123,6 @@ shutil.copy(HERE / "other/fill", program)
 shutil.copy(HERE / "other/fill.debug", f"{program}.debug")
 check_unnamed("another program in its place", names(recording))
 t.check("build-id differs" in info(recording), "info says that the file is another one")
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def wait_for(server, port):

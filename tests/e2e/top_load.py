@@ -6,11 +6,11 @@ grows. Its screens, a change between the two, and what it says against what the 
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 
 import cairn_test as t
+from ports import free_port
 from tmux_screen import Screen
 
 t.need("redis-server", "redis-benchmark", "redis-cli")
@@ -26,12 +26,6 @@ while True:
     churn()
     time.sleep(0.02)
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def ask(*words):

@@ -9,10 +9,10 @@ import hashlib
 import os
 import pathlib
 import shutil
-import socket
 import stat
 
 import cairn_test as t
+from ports import free_port
 
 PLACE = pathlib.Path.cwd() / "place"
 TEMPORARY = pathlib.Path.cwd() / "temporary"
@@ -24,12 +24,6 @@ ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "Walker", "GIT_COMMITTER_EMAIL": "walker@example.org",
     "GIT_COMMITTER_DATE": DATE,
 }
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def describe(path):
