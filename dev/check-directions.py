@@ -22,6 +22,7 @@ ALLOWED = {
     "runtime/python": ["format", "runtime/sys", "runtime/managed"],
     "runtime/go": ["format", "runtime/sys", "runtime/managed"],
     "runtime/java": ["format", "runtime/sys", "runtime/managed"],
+    "runtime/js": ["format", "runtime/sys", "runtime/managed"],
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],

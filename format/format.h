@@ -432,9 +432,8 @@ struct cairn_value {
 //     0xF0000000 | cut           a pseudo frame, enum cairn_cut
 //     0xF1000000 | module        next word: offset of the return address from module.start
 //     0xF2000000                 next two words: low, high half of the return address
-//     0xF3000000                 a frame of Python or Java code; next two words: offset of the code
-//     in
-//                                CODES by CAIRN_CODE_ALIGN, line (0: unknown)
+//     0xF3000000                 a frame of Python, Java or JavaScript; next two words: offset of
+//                                the code in CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
 // One more escape, only as the last code of a record, says in which region the stack was seen:
@@ -458,9 +457,9 @@ struct cairn_value {
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
-// A function or other piece of Python code, or a method of Java. Behind it lie its name as the
-// language has it ("Class.method") and its file, both UTF-8 and ending in NUL. The first one, which
-// has no texts, stands for code that could not be read or kept.
+// A function or other piece of Python code, a method of Java, a function of JavaScript. Behind it
+// lie its name as the language has it ("Class.method") and its file, both UTF-8 and ending in NUL.
+// The first one, which has no texts, stands for code that could not be read or kept.
 #define CAIRN_CODE_ALIGN 8u
 struct cairn_code {
     uint32_t bytes;  // of all of it, a multiple of CAIRN_CODE_ALIGN: the next one follows
@@ -551,6 +550,14 @@ static inline _Bool cairn_python_is_read(uint32_t version) {
 #define CAIRN_GO_FIRST 18u
 #define CAIRN_GO_UNKNOWN UINT16_MAX
 
+// V8 whose frames the library reads, as major << 8 | minor; each was compared with its own stacks.
+#define CAIRN_JS_READ "11.3 (Node 20)"
+
+static inline _Bool cairn_js_is_read(uint32_t version) {
+    const uint32_t of_node_20 = 11u << 8 | 3u;
+    return version == of_node_20;
+}
+
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
 struct cairn_header {
@@ -605,7 +612,8 @@ struct cairn_header {
     uint16_t has_java_frames;  // stacks hold frames of Java code (CAIRN_CODE_PYTHON)
     uint16_t go_version;       // 19 of Go 1.19; CAIRN_GO_UNKNOWN; 0: no Go, or not asked
     uint16_t has_go_frames;    // stacks hold frames of goroutines, as native ones
-    uint16_t unused[2];        // 0
+    uint16_t js_version;       // of V8, major << 8 | minor; 0: no V8, or not asked
+    uint16_t has_js_frames;    // stacks hold frames of JavaScript (CAIRN_CODE_PYTHON)
     uint64_t reserved[1];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 

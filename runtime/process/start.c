@@ -13,6 +13,7 @@
 #include "runtime/inject/entry_patch.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/java/java.h"
+#include "runtime/js/js.h"
 #include "runtime/live/live.h"
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
@@ -158,7 +159,7 @@ static void configure(void) {
     if (most) sys_set_budget(most - most / part_for_samples);
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
-    if (settings.has_no_stacks) settings.has_java = settings.has_go = false;
+    if (settings.has_no_stacks) settings.has_java = settings.has_go = settings.has_js = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = event_mode_by_settings();
@@ -210,6 +211,8 @@ static void describe_languages(void) {
     header->has_java_frames = java.can_be_read;
     header->go_version = (uint16_t)go.version;
     header->has_go_frames = go.can_be_read;
+    header->js_version = js.version;
+    header->has_js_frames = js.can_be_read;
 }
 
 static bool process_open(void) {

@@ -5,6 +5,7 @@
 
 #include "runtime/go/go.h"
 #include "runtime/java/java.h"
+#include "runtime/js/js.h"
 #include "runtime/process/settings.h"
 #include "runtime/python/python.h"
 #include "runtime/sink/sink.h"
@@ -31,6 +32,11 @@ static COLD void look_for_languages(struct managed_native native) {
         go_look(native);
         sink.header->go_version = (uint16_t)go.version;
         sink.header->has_go_frames = go.can_be_read;
+    }
+    if (settings.has_js && !js.version) {
+        js_look();
+        sink.header->js_version = js.version;
+        sink.header->has_js_frames = js.can_be_read;
     }
 }
 
@@ -67,6 +73,9 @@ static struct managed_stack weave(struct thread *thread, struct managed_native n
     } else if (go.can_be_read && has_outside_trace(thread)) {
         if (unlikely(!thread->go)) thread->go = go_thread_make(limit);
         if (thread->go) return go_weave(thread->go, native, is_careful, &walker);
+    } else if (js.can_be_read) {
+        if (unlikely(!thread->js)) thread->js = js_thread_make(limit);
+        if (thread->js) return js_weave(thread->js, native, is_careful);
     } else if (settings.has_python) {
         if (unlikely(!thread->python)) thread->python = python_thread_make(limit);
         if (thread->python) return python_weave(thread->python, native, is_careful);

@@ -20,7 +20,7 @@
 
 // What a recording has room for beyond what every one holds.
 struct sink_rooms {
-    bool has_codes;          // of Python and Java
+    bool has_codes;          // of Python, Java and JavaScript
     bool has_samples;        // perhaps from some time on
     bool has_sample_values;  // from the start
     bool has_bands;          // damage to guard bands

@@ -16,6 +16,10 @@ static inline uintptr_t frame_python(uint32_t code, uint32_t line) {
 // scope id. Not canonical and below those of Python, so that no return address is like it.
 #define FRAME_REGION 0x4A15000000000000u
 
+// frame.rule where the way from there on is guessed: code without unwind information is believed to
+// keep a frame pointer.
+#define FRAME_RULE_GUESSED (UINT32_MAX - 1)
+
 struct frame {
     uintptr_t stack;              // stack pointer in this frame; the word below it holds pc
     uintptr_t pc;                 // return address, or a pseudo address (enum cairn_cut)

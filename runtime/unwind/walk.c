@@ -12,10 +12,9 @@
 
 enum { WORD_BYTES = 8 };
 
-// frame.rule of frames whose step depends on more than the stack pointer, and of those whose step
-// is a guess; no words of rules.
+// frame.rule of frames whose step depends on more than the stack pointer; like FRAME_RULE_GUESSED
+// no word of a rule.
 #define NO_PLAIN_RULE UINT32_MAX
-#define GUESSED_RULE (UINT32_MAX - 1)
 
 struct walk {
     uintptr_t pc;
@@ -223,7 +222,7 @@ static COLD enum step step_guess(struct walk *walk) {
     if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_LEAST)
         return (enum step)CAIRN_CUT_NO_CFI;
     step_end_guess(walk, frame);
-    walk->plain_rule = GUESSED_RULE;
+    walk->plain_rule = FRAME_RULE_GUESSED;
     walk->frame_slot = (const uintptr_t *)frame;
     return STEP_ON;
 }
@@ -428,7 +427,7 @@ static void progress_reuse(struct progress *progress, const struct walk_trace *t
     progress->fresh_count--;  // the frame just met is frame `from`
     for (uint32_t i = from + 1; i-- > at;) {
         progress->fresh[progress->fresh_count++] = fresh_again(trace, i);
-        if (i > at && frames[i].rule == GUESSED_RULE) walk_note_guess(&progress->walk);
+        if (i > at && frames[i].rule == FRAME_RULE_GUESSED) walk_note_guess(&progress->walk);
     }
     progress->walk.pc = frames[at].pc;
     progress->walk.stack = frames[at].stack;
@@ -578,7 +577,7 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
         fresh--;
         if (same == i && i < old_count && frames[i].pc == fresh->frame.pc) same++;
         check_count = checks_put(checks, check_count, fresh);
-        if (unlikely(fresh->frame.rule == GUESSED_RULE) && !trace->guessed_count)
+        if (unlikely(fresh->frame.rule == FRAME_RULE_GUESSED) && !trace->guessed_count)
             trace->guessed_count = i + 1;
         frames[i] = fresh->frame;
         frames[i].check_count = check_count;
@@ -638,7 +637,8 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at) {
     if (walk.stack != outer->stack || walk.frame_slot != outer->frame_slot ||
         check_count != 1u + (walk.used_frame != 0))
         return false;
-    if ((walk.plain_rule == GUESSED_RULE) != (frame->rule == GUESSED_RULE)) return false;
+    if ((walk.plain_rule == FRAME_RULE_GUESSED) != (frame->rule == FRAME_RULE_GUESSED))
+        return false;
     struct walk_check *checks = &trace->checks[outer->check_count];
     checks[0].value = step_return_word(&walk);
     if (walk.used_frame) checks[1] = (struct walk_check){frame->frame_slot, walk.used_frame};

@@ -83,7 +83,7 @@ def refused(java, version):
 
 result = t.run_cairn("run", "--frames=cobol", "--", "true")
 t.check_equal("another language", result.status, 2)
-t.check(b"--frames=cobol: java or go" in result.err, result.err)
+t.check(b"--frames=cobol: java, go or js" in result.err, result.err)
 javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java"))
 readable = [java for java in javas if java_version(java) == 17]
 compiler = next((javac for javac in (f"{os.path.dirname(java)}/javac" for java in readable) if os.path.exists(javac)), None)

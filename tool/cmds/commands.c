@@ -36,7 +36,7 @@
 #define OPTION_ROWS_FROM_START                                                                     \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
-#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java or go: frames of that code too"}
+#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go or js: frames of that code too"}
 #define OPTION_ROW_PYTHON                                                                          \
     {OPTION_PYTHON, "python", 0, "[=WHEN]", "Python's objects and frames: on, off, auto (if sampled)"}
 #define OPTION_ROW_PROCESS {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}

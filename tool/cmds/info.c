@@ -100,6 +100,14 @@ static void print_go(const struct cairn_header *header) {
     puts(header->has_go_frames ? "stacks have its frames" : "native frames only");
 }
 
+static void print_js(const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    if (!header->js_version) return;
+    print_key("javascript");
+    printf("V8 %u.%u, %s\n", header->js_version >> shift, header->js_version & mask,
+           header->has_js_frames ? "stacks have its frames" : "native frames only");
+}
+
 // Of kernels of aarch64; others need no line.
 static void print_pages(const struct command_args *args, const struct cairn_header *header) {
     if (header->page_bytes == CAIRN_PAGE_LEAST) return;
@@ -311,6 +319,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_python(header);
     print_java(header);
     print_go(header);
+    print_js(header);
     print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);

@@ -111,14 +111,17 @@ static bool read_frames(const struct command_args *args, struct recording_option
                         struct error *error) {
     const char *language = args_text(args, OPTION_FRAMES, "");
     if (!args_has(args, OPTION_FRAMES)) return true;
-    bool is_java = !strcmp(language, "java"), is_go = !strcmp(language, "go");
-    if (!is_java && !is_go)
-        return error_set(error, "%s: --frames=%s: java or go (Python: --python)",
+    const char *variable = !strcmp(language, "java") ? CAIRN_VARIABLE(JAVA)
+                           : !strcmp(language, "go") ? CAIRN_VARIABLE(GO)
+                           : !strcmp(language, "js") ? CAIRN_VARIABLE(JS)
+                                                     : NULL;
+    if (!variable)
+        return error_set(error, "%s: --frames=%s: java, go or js (Python: --python)",
                          args->command->name, language);
 #if !defined(__x86_64__)
     return error_set(error, "%s: --frames=%s: on x86-64 only", args->command->name, language);
 #endif
-    put(options, is_go ? CAIRN_VARIABLE(GO) : CAIRN_VARIABLE(JAVA), "1");
+    put(options, variable, "1");
     return true;
 }
 

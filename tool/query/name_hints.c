@@ -88,24 +88,24 @@ static void print_java(const struct terminal *terminal, const struct opened *ope
                        header->java_version, CAIRN_JAVA_READ);
 }
 
-// By the function through which Go calls C, below which there are frames that names were wanted of.
-static bool has_go(const struct opened *opened) {
+// Among the frames that names were wanted of there is a function whose name begins so.
+static bool has_function(const struct opened *opened, const char *beginning) {
     struct frame_names names = names_frames(opened->names);
+    size_t length = strlen(beginning);
     for (uint32_t place = 0; place < opened->profile.places.list.count; place++) {
         size_t count;
         const struct frame *frames = names.of_place(names.context, place, &count);
         for (size_t i = 0; i < count; i++)
-            if (frames[i].function && !strcmp(frames[i].function, "runtime.asmcgocall"))
-                return true;
+            if (frames[i].function && !strncmp(frames[i].function, beginning, length)) return true;
     }
     return false;
 }
 
-// Go whose frames were not asked for, or cannot be read.
+// Go whose frames were not asked for, or cannot be read: by the function through which it calls C.
 static void print_go(const struct terminal *terminal, const struct opened *opened) {
     const struct cairn_header *header = &opened->recording.header;
     if (header->has_go_frames) return;
-    if (!header->go_version && has_go(opened))
+    if (!header->go_version && has_function(opened, "runtime.asmcgocall"))
         terminal_print(terminal, STYLE_DIM,
                        "Go: its own frames are missing, --frames=go records them\n");
     if (header->go_version == CAIRN_GO_UNKNOWN)
@@ -117,6 +117,20 @@ static void print_go(const struct terminal *terminal, const struct opened *opene
         terminal_print(terminal, STYLE_DIM,
                        "Go 1.%u: its frames are missing, cairn reads those of 1.%u and later\n",
                        header->go_version, CAIRN_GO_FIRST);
+}
+
+// V8 whose frames were not asked for, or cannot be read.
+static void print_js(const struct terminal *terminal, const struct opened *opened) {
+    const unsigned shift = 8, mask = 0xff;
+    const struct cairn_header *header = &opened->recording.header;
+    if (header->has_js_frames) return;
+    if (!header->js_version && has_function(opened, "v8::internal::"))
+        terminal_print(terminal, STYLE_DIM,
+                       "JavaScript: its own frames are missing, --frames=js records them\n");
+    if (header->js_version)
+        terminal_print(terminal, STYLE_DIM,
+                       "V8 %u.%u: JavaScript frames are missing, cairn reads those of V8 %s\n",
+                       header->js_version >> shift, header->js_version & mask, CAIRN_JS_READ);
 }
 
 // A recording that came without names: what was looked up is in the cache, by which it is read from
@@ -168,6 +182,7 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     print_python(&terminal, &opened->recording.header);
     print_java(&terminal, opened);
     print_go(&terminal, opened);
+    print_js(&terminal, opened);
     wrapped_print_missing(&terminal, opened->profile.recording);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

@@ -247,6 +247,19 @@ const struct internal_rule internal_rules[] = {
     // HotSpot.
     {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
 
+    // What V8 and node pass through on the way to JavaScript.
+    {"v8::", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::InternalMakeCallback", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::MakeCallback", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::AsyncWrap::MakeCallback", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::CallbackScope::", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::InternalCallbackScope::", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::ExecuteBootstrapper", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::StartExecution", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::LoadEnvironment", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::builtins::", PREFIX, INTERNAL_PYTHON, NULL},
+    {"node::Realm::", PREFIX, INTERNAL_PYTHON, NULL},
+
     // How Go and C call each other.
     {"runtime.asmcgocall", EXACT, INTERNAL_LIBRARY, NULL},
     {"runtime.cgocall", PREFIX, INTERNAL_LIBRARY, NULL},  // and cgocallback, cgocallbackg1

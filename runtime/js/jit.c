@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions lie in an object behind its head, at a multiple of 32 bytes: that is looked for
+// backwards from the address. Which frames an instruction of optimized code stands for, the tables
+// say by which V8 leaves it for the interpreter (the safe points of its calls); baseline code has
+// one that counts bytecodes.
+#include "runtime/js/jit.h"
+
+#include <string.h>
+
+#include "runtime/js/engine.h"
+#include "runtime/js/positions.h"
+#include "runtime/js/translation.h"
+#include "runtime/managed/codes.h"
+#include "runtime/sys/object.h"
+
+enum { WORD = sizeof(uint64_t) };
+
+// Where a version has what no constant says. Offsets in Code, and in the object of its
+// instructions that of the Code (0: they are one).
+struct version {
+    uint16_t version;
+    uint16_t bytecode_count;
+    int32_t code_of_stream, flags, size, deopt, table;
+};
+
+static const struct version versions[] = {
+    {.version = 11 << 8 | 3,
+     .bytecode_count = 198,
+     .code_of_stream = 8,
+     .flags = 48,
+     .size = 56,
+     .deopt = 16,
+     .table = 24},
+};
+
+static const struct version *version_find(void) {
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+        if (versions[i].version == engine.version) return &versions[i];
+    return NULL;
+}
+
+// ---- which --------------------------------------------------------------------------------------
+
+struct compiled {
+    uint64_t stream, code;  // objects
+    uint64_t start, size;   // of the instructions
+    int32_t kind;
+};
+
+static bool read_code(struct memory_reader *memory, const struct version *version, uint64_t stream,
+                      uint64_t *code) {
+    if (version->code_of_stream) return engine_read(memory, stream, version->code_of_stream, code);
+    *code = stream;
+    return true;
+}
+
+// False if the object is none whose instructions reach beyond `pc`.
+static bool is_code_of(struct memory_reader *memory, const struct version *version, uintptr_t pc,
+                       struct compiled *compiled) {
+    uint32_t flags, size;
+    if (engine_type(memory, compiled->stream) != engine.type_stream ||
+        !read_code(memory, version, compiled->stream, &compiled->code) ||
+        engine_type(memory, compiled->code) != engine.type_code ||
+        !engine_read_half(memory, compiled->code, version->flags, &flags) ||
+        !engine_read_half(memory, compiled->code, version->size, &size))
+        return false;
+    compiled->start = compiled->stream - ENGINE_OBJECT_TAG + (uint64_t)(int64_t)engine.stream_start;
+    compiled->size = size;
+    compiled->kind = (int32_t)flags & engine.kind_mask;
+    return pc > compiled->start && pc - compiled->start <= size;
+}
+
+enum { INSTRUCTIONS_ALIGN = 32, LOOK_BYTES = 4096, LOOKS_MOST = 256 };
+
+// In a piece of memory of LOOK_BYTES at `from`: an object, the last one, whose instructions reach
+// beyond `pc`.
+static bool find_in_piece(struct jit_reader *reader, const struct version *version, uintptr_t pc,
+                          uint64_t from, struct compiled *compiled) {
+    struct memory_reader *memory = &reader->functions.memory;
+    uint64_t words[LOOK_BYTES / WORD];
+    if (!memory_read_carefully(from, words, sizeof words)) return false;
+    for (size_t i = LOOK_BYTES / WORD; i-- > 0;) {
+        uint64_t at = from + i * WORD;
+        bool may_be = (at + (uint64_t)engine.stream_start) % INSTRUCTIONS_ALIGN == 0 && at < pc &&
+                      engine_is_object(words[i]);
+        compiled->stream = at + ENGINE_OBJECT_TAG;
+        if (may_be && is_code_of(memory, version, pc, compiled)) return true;
+    }
+    return false;
+}
+
+static bool find_compiled(struct jit_reader *reader, const struct version *version, uintptr_t pc,
+                          struct compiled *compiled) {
+    struct object object;
+    uint64_t from = pc / LOOK_BYTES * LOOK_BYTES;
+    if (object_find(pc, &object)) return false;
+    for (int i = 0; i < LOOKS_MOST && from >= LOOK_BYTES; i++, from -= LOOK_BYTES)
+        if (find_in_piece(reader, version, pc, from, compiled)) return true;
+    return false;
+}
+
+// ---- baseline code ------------------------------------------------------------------------------
+
+// How many bytecodes are compiled before the one whose code returns to `pc`; -1: it is before all.
+static int32_t count_bytecodes(struct function_reader *reader, const struct version *version,
+                               const struct compiled *compiled, uintptr_t pc) {
+    uint64_t table, end = 0;
+    if (!engine_read(&reader->memory, compiled->code, version->table, &table) ||
+        engine_type(&reader->memory, table) != engine.type_bytes)
+        return FUNCTION_NO_OFFSET;
+    uint32_t size = function_read_bytes(reader, table, engine.array_data);
+    struct positions_numbers numbers = {reader->buffer, reader->buffer + size};
+    for (int32_t count = -1; numbers.at < numbers.end; count++) {
+        end += positions_read(&numbers);
+        if (end >= pc - compiled->start) return count;
+    }
+    return FUNCTION_NO_OFFSET;
+}
+
+// Where the bytecode of that number begins. The first two are prefixes, for operands of twice and
+// four times the size.
+static int32_t bytecode_offset(struct function_reader *reader, const struct version *version,
+                               uint64_t bytecodes, int32_t number) {
+    enum { SCALES = 3, SIZES_MOST = SCALES * 256, PREFIXES = 2 };
+    uint8_t sizes[SIZES_MOST];
+    uint32_t count = version->bytecode_count, at = 0;
+    if (!engine.bytecode_sizes || SCALES * count > SIZES_MOST ||
+        !memory_read_carefully(engine.bytecode_sizes, sizes, SCALES * count))
+        return FUNCTION_NO_OFFSET;
+    uint32_t end = function_read_bytes(reader, bytecodes, engine.bytecodes_data);
+    for (; number > 0; number--) {
+        uint32_t scale = 0, code = at < end ? reader->buffer[at] : count;
+        if (code < PREFIXES && at + 1 < end) {
+            scale = code + 1;
+            code = reader->buffer[++at];
+        }
+        if (code >= count) return FUNCTION_NO_OFFSET;
+        at += sizes[scale * count + code];
+    }
+    return at < end ? (int32_t)at : FUNCTION_NO_OFFSET;
+}
+
+static void add_baseline(struct jit_reader *reader, const struct version *version,
+                         const struct compiled *compiled, struct jit_seen *seen, uint64_t shared,
+                         uint64_t bytecodes) {
+    struct function_reader *functions = &reader->functions;
+    int32_t offset = count_bytecodes(functions, version, compiled, seen->pc);
+    if (offset > 0) offset = bytecode_offset(functions, version, bytecodes, offset);
+    seen->frames[0] = function_find(functions, shared, bytecodes, offset);
+    seen->count = seen->frames[0] != 0;
+}
+
+// ---- optimized code -----------------------------------------------------------------------------
+
+// The table of safe points, behind the instructions: a head, and so many entries.
+struct safe_points {
+    uint32_t count, form;
+};
+
+static uint32_t number_at(const uint8_t *bytes, uint32_t size) {
+    uint32_t number = 0;
+    memcpy(&number, bytes, size);
+    return number;
+}
+
+// Which of its deoptimizations belongs to the call that returns to `pc`; -1: none. Where the code
+// was found wrong meanwhile, the call returns elsewhere: to the second address of the entry.
+static int32_t find_deopt(struct function_reader *reader, const struct compiled *compiled,
+                          uintptr_t pc) {
+    const unsigned bits = 7;  // of a size
+    const uint32_t size_most = sizeof(uint32_t), has_deopt = 1;
+    struct safe_points head;
+    uint64_t at = compiled->start + compiled->size;
+    if (!memory_read_carefully(at, &head, sizeof head) || !(head.form & has_deopt)) return -1;
+    uint32_t registers = head.form >> 1 & bits, pc_size = head.form >> 4 & bits;
+    uint32_t index_size = head.form >> 7 & bits, step = 2 * pc_size + index_size + registers;
+    if (pc_size > size_most || index_size > size_most || registers > size_most || !step) return -1;
+    if (head.count > FUNCTION_BUFFER_BYTES / step ||
+        !memory_read_carefully(at + sizeof head, reader->buffer, (size_t)head.count * step))
+        return -1;
+    uint32_t wanted = (uint32_t)(pc - compiled->start);
+    for (uint32_t i = 0; i < head.count; i++) {
+        const uint8_t *entry = reader->buffer + (size_t)i * step;
+        bool is_its = number_at(entry, pc_size) == wanted ||
+                      number_at(entry + pc_size + index_size, pc_size) == wanted + 1;
+        if (is_its) return (int32_t)number_at(entry + pc_size, index_size) - 1;
+    }
+    return -1;
+}
+
+// Elements of the data for deoptimization.
+enum {
+    DEOPT_TRANSLATIONS = 0,
+    DEOPT_LITERALS = 2,
+    DEOPT_ENTRIES = 11,
+    DEOPT_ENTRY_WORDS = 3,
+    DEOPT_ENTRY_TRANSLATION = 1,
+};
+
+static bool read_element(struct memory_reader *memory, uint64_t array, uint32_t index,
+                         uint64_t *word) {
+    int32_t length;
+    return engine_read_number(memory, array, engine.array_length, &length) &&
+           index < (uint32_t)length &&
+           engine_read(memory, array, engine.array_data + (int32_t)index * WORD, word);
+}
+
+static uint32_t read_frames(struct function_reader *reader, uint64_t deopt, int32_t index,
+                            struct translation_frame frames[TRANSLATION_FRAMES]) {
+    uint64_t table, at;
+    uint32_t entry = DEOPT_ENTRIES + (uint32_t)index * DEOPT_ENTRY_WORDS + DEOPT_ENTRY_TRANSLATION;
+    if (index < 0 || !read_element(&reader->memory, deopt, DEOPT_TRANSLATIONS, &table) ||
+        !read_element(&reader->memory, deopt, entry, &at) || !engine_is_number(at))
+        return 0;
+    uint32_t size = function_read_bytes(reader, table, engine.array_data);
+    return translation_read(engine.version, reader->buffer, size, (uint32_t)engine_number(at),
+                            frames);
+}
+
+// References of code to its literals may be weak.
+static uint64_t strong(uint64_t word) {
+    const uint64_t weak_bit = 2;
+    return word & ~weak_bit;
+}
+
+static void add_frame(struct function_reader *reader, struct jit_seen *seen, uint64_t shared,
+                      int32_t offset) {
+    uint64_t bytecodes = offset == TRANSLATION_BUILTIN ? 0 : function_bytecodes(reader, shared);
+    uintptr_t pc =
+        function_find(reader, shared, bytecodes, bytecodes ? offset : FUNCTION_NO_OFFSET);
+    if (seen->count == JIT_FRAMES) seen->is_cut = true;
+    if (seen->is_cut || !pc) return;
+    if (!(uint32_t)pc) seen->lacks_lines = true;
+    seen->frames[seen->count++] = pc;
+}
+
+static void add_optimized(struct jit_reader *reader, const struct version *version,
+                          const struct compiled *compiled, struct jit_seen *seen, uint64_t shared) {
+    struct function_reader *functions = &reader->functions;
+    struct memory_reader *memory = &functions->memory;
+    struct translation_frame frames[TRANSLATION_FRAMES];
+    uint64_t deopt = 0, literals = 0, literal;
+    int32_t index = find_deopt(functions, compiled, seen->pc);
+    uint32_t count = 0;
+    if (engine_read(memory, compiled->code, version->deopt, &deopt) &&
+        read_element(memory, deopt, DEOPT_LITERALS, &literals))
+        count = read_frames(functions, deopt, index, frames);
+    for (uint32_t i = count; i-- > 0;)
+        if (read_element(memory, literals, frames[i].literal, &literal))
+            add_frame(functions, seen, strong(literal), frames[i].offset);
+    // The function that was compiled, in no line, and not what is inlined there.
+    if (!count) add_frame(functions, seen, shared, FUNCTION_NO_OFFSET);
+}
+
+// ---- seen ---------------------------------------------------------------------------------------
+
+// What tells the code from other code at its place.
+static bool read_facts(struct memory_reader *memory, const struct version *version, uint64_t stream,
+                       uint64_t *facts) {
+    uint64_t map, code, deopt, table;
+    if (!engine_read(memory, stream, 0, &map) || !read_code(memory, version, stream, &code) ||
+        !engine_read(memory, code, version->deopt, &deopt) ||
+        !engine_read(memory, code, version->table, &table))
+        return false;
+    *facts = codes_mix(codes_mix(codes_mix(map, code), deopt), table);
+    return true;
+}
+
+static void read_seen(struct jit_reader *reader, const struct version *version,
+                      struct jit_seen *seen, uint64_t shared, uint64_t bytecodes) {
+    struct compiled compiled;
+    if (!find_compiled(reader, version, seen->pc, &compiled) ||
+        !read_facts(&reader->functions.memory, version, compiled.stream, &seen->facts))
+        return;
+    seen->object = compiled.stream;
+    if (compiled.kind == engine.kind_interpreted) seen->kind = JIT_INTERPRETER;
+    if (compiled.kind == engine.kind_baseline) {
+        seen->kind = JIT_BASELINE;
+        add_baseline(reader, version, &compiled, seen, shared, bytecodes);
+    } else if (compiled.kind > engine.kind_baseline) {
+        seen->kind = JIT_OPTIMIZED;
+        add_optimized(reader, version, &compiled, seen, shared);
+    }
+}
+
+// Positions are made later than code: where lines are missing they are looked for again, less and
+// less often. So is code at an address that had none.
+static bool is_due(struct jit_seen *seen) {
+    bool is_final = seen->object && !seen->lacks_lines;
+    if (is_final) return false;
+    seen->uses++;
+    return !(seen->uses & (seen->uses - 1));
+}
+
+static bool is_same(struct jit_reader *reader, const struct version *version,
+                    struct jit_seen *seen) {
+    uint64_t facts;
+    if (!seen->object) return true;
+    return read_facts(&reader->functions.memory, version, seen->object, &facts) &&
+           facts == seen->facts;
+}
+
+static COLD const struct jit_seen *find_slow(struct jit_reader *reader,
+                                             const struct version *version, struct jit_seen *seen,
+                                             uintptr_t pc, uint64_t shared, uint64_t bytecodes) {
+    struct jit_seen found = {.pc = pc, .uses = seen->pc == pc ? seen->uses : 0};
+    struct memory_reader *memory = &reader->functions.memory;
+    bool was_careful = memory->is_careful;
+    seen->pc = 0;
+    compiler_barrier();
+    memory->is_careful = true;
+    read_seen(reader, version, &found, shared, bytecodes);
+    memory->is_careful = was_careful;
+    found.pc = 0;
+    *seen = found;
+    compiler_barrier();
+    seen->pc = pc;
+    return seen;
+}
+
+const struct jit_seen *jit_find(struct jit_reader *reader, uintptr_t pc, uint64_t shared,
+                                uint64_t bytecodes) {
+    const unsigned low_bits = 2, high_bits = 13;
+    const struct version *version = version_find();
+    struct jit_seen *seen = &reader->seen[(pc >> low_bits ^ pc >> high_bits) % JIT_SEEN];
+    if (likely(seen->pc == pc) && is_same(reader, version, seen) && !is_due(seen)) return seen;
+    return find_slow(reader, version, seen, pc, shared, bytecodes);
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn run --frames=js: the frames of JavaScript of native allocations are those that V8's own interface for stacks tells
+at the same time, at 100,000 calls of many kinds, interpreted, of baseline code, optimized with what is inlined there,
+and with objects that move. Without the option a line of the report says so, and other versions are refused by name."""
+
+import collections
+import os
+import pathlib
+import shutil
+
+import cairn_test as t
+
+CALLS = 100000
+place = t.fresh_path("js")
+os.makedirs(place)
+library, told = str(t.BUILD / "tests/programs/libjscalls.so"), f"{place}/told"
+program = f"{place}/calls.js"
+MODES = {
+    "interpreted": ["--jitless"],
+    "interpreted, lines at once": ["--no-opt", "--no-sparkplug", "--no-enable-lazy-source-positions"],
+    "baseline": ["--no-opt", "--always-sparkplug"],
+    "optimized": [],
+    "moving": ["--expose-gc", "--compact-on-every-full-gc", "--semi-space-growth-factor=1"],
+}
+
+
+def told_stacks():
+    stacks = collections.Counter()
+    for line in pathlib.Path(told).read_text(encoding="utf-8").splitlines():
+        count, stack = line.split(" ", 1)
+        stacks[stack] += int(count)
+    return stacks
+
+
+def stacks_of(found, mode):
+    """Of the blocks of js_calls_allocate, as calls.js tells them: without functions that have no file."""
+    stacks, unknown = collections.Counter(), 0
+    for stack in found["stacks"]:
+        functions = [frame["function"] for frame in stack["frames"]]
+        if functions[:1] != ["js_calls_allocate"]:
+            continue
+        shown = [frame for frame in stack["frames"] if (frame["file"] or "").startswith((place, "node:"))]
+        stacks[" ".join(f"{frame['function']}:{frame['file']}:{frame['line']}" for frame in shown)] += stack["allocations"]
+        unknown += sum(function is None for function in functions)
+    t.check_equal(f"{mode}: frames without a name", unknown, 0)
+    return stacks
+
+
+def compare(node, mode, options, calls):
+    result, recording = t.record([node, *options, program, library, told, str(calls)], options=["--frames=js"])
+    t.check_equal(f"{mode}: status", (result.status, result.out), (0, b""))
+    wanted, found = told_stacks(), stacks_of(t.report(recording), mode)
+    t.check(sum(wanted.values()) >= calls, f"{mode}: {sum(wanted.values())} calls were told")
+    lost, more = wanted - found, found - wanted
+    t.check_equal(f"{mode}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
+    for stack in list(lost)[:2] + list(more)[:2]:
+        print(mode, "told" if stack in lost else "recorded", stack)
+
+
+def without(node):
+    argv = [node, program, library, told, "100"]
+    _, recording = t.record(argv)
+    text = t.run_cairn("report", recording).out.decode()
+    t.check("JavaScript: its own frames are missing, --frames=js records them" in text, text)
+    _, recording = t.record(argv, options=["--frames=js"])
+    text = t.run_cairn("report", "--view", "stacks", "--by", "calls", "--top", "0", recording).out.decode()
+    t.check("JavaScript: its own frames" not in text and "leaf" in text, text[:2000])
+    t.check("stacks have its frames" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
+
+
+node = shutil.which("node")
+if not node:
+    t.cannot_run_here("node is not installed")
+shutil.copy(f"{t.SOURCE}/tests/programs/calls.js", program)
+_, probe = t.record([node, "-e", "0"], options=["--frames=js"])
+if not t.report(probe)["stacks"] or "stacks have its frames" not in t.run_cairn("info", probe).out.decode():
+    text = t.run_cairn("report", probe).out.decode()
+    t.check("JavaScript frames are missing, cairn reads those of V8" in text, text)
+    t.cannot_run_here("this node's V8 is another version than those that are read")
+for mode, options in MODES.items():
+    compare(node, mode, options, CALLS if mode == "optimized" else CALLS // 5)
+without(node)
+t.finish()
