@@ -79,13 +79,13 @@ static void print_java(const struct terminal *terminal, const struct opened *ope
                        "Java: its own frames are missing, --frames=java records them\n");
     else if (header->java_version == CAIRN_JAVA_UNKNOWN)
         terminal_print(terminal, STYLE_DIM,
-                       "a JVM of unknown version: Java frames are missing, cairn reads those of "
-                       "JDK %u\n",
-                       CAIRN_JAVA_READ);
+                       "a JVM of unknown version: Java frames are missing, cairn reads those "
+                       "of " CAIRN_JAVA_READ "\n");
     else
         terminal_print(terminal, STYLE_DIM,
-                       "JDK %u: Java frames are missing, cairn reads those of JDK %u\n",
-                       header->java_version, CAIRN_JAVA_READ);
+                       "JDK %u: Java frames are missing, cairn reads those of " CAIRN_JAVA_READ
+                       "\n",
+                       header->java_version);
 }
 
 // By the function through which Go calls C, below which there are frames that names were wanted of.
