@@ -542,9 +542,13 @@ static inline _Bool cairn_python_is_read(uint32_t version) {
     return version >= CAIRN_PYTHON_FIRST && (version & ~lower_half) <= CAIRN_PYTHON_LAST;
 }
 
-// The JDK whose frames the library reads, and one that does not say which it is.
-#define CAIRN_JAVA_READ 17u
+// The JDKs whose frames the library reads, and one that does not say which it is.
+#define CAIRN_JAVA_READ "JDK 17, 21 and 25"
 #define CAIRN_JAVA_UNKNOWN UINT16_MAX
+
+static inline _Bool cairn_java_is_read(uint32_t version) {
+    return version == 17 || version == 21 || version == 25;
+}
 
 // Go whose frames the library reads, its minor version, and one that does not say which it is.
 #define CAIRN_GO_FIRST 18u

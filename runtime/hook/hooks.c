@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/inject/attach.h"
+#include "runtime/managed/memory.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/process/settings.h"
@@ -296,10 +297,12 @@ EXPORT size_t malloc_usable_size(void *block) {
     return real.malloc_usable_size(block);
 }
 
-// Code may be gone after this. The program's result and errno pass through.
+// Code and data may be gone after this. The program's result and errno pass through.
 EXPORT int dlclose(void *handle) {
+    memory_note_change();
     int result = real.dlclose(handle);
     int saved_errno = errno;
+    memory_note_change();
     gate_code_unloaded((uintptr_t)EVENT_HERE());
     errno = saved_errno;
     return result;

@@ -12,6 +12,9 @@
 #include "runtime/managed/memory.h"
 #include "runtime/sys/frame.h"
 
+// The JDK from which on a compiled method's debug information lies apart from it.
+enum { FIRST_APART = 25 };
+
 static bool read_word(uint64_t address, uint64_t *word) {
     return memory_read_carefully(address, word, sizeof *word);
 }
@@ -76,22 +79,48 @@ static uint64_t blob_at(uint64_t pc) {
 
 // ---- inlined methods ----------------------------------------------------------------------------
 
+// Addresses of the parts of a compiled method.
+struct parts {
+    uint64_t code, method, deopt, deopt_handle;
+    uint64_t pcs, pcs_end, scopes, methods;  // debug information
+};
+
+static struct parts read_parts(const struct blob_reader *reader, uint64_t start) {
+    struct parts parts = {.method = head_word(reader, vm.compiled_method)};
+    if (vm.version < FIRST_APART) {
+        parts.code = head_word(reader, vm.blob_code);
+        parts.deopt = head_word(reader, vm.compiled_deopt);
+        parts.deopt_handle = head_word(reader, vm.compiled_deopt_handle);
+        parts.pcs = start + head_half(reader, vm.compiled_pcs);
+        parts.pcs_end = start + head_half(reader, vm.compiled_pcs_end);
+        parts.scopes = head_word(reader, vm.compiled_scopes);
+        parts.methods = start + head_half(reader, vm.compiled_metadata);
+        return parts;
+    }
+    uint64_t once = head_word(reader, vm.compiled_written_once);
+    parts.code = start + head_half(reader, vm.blob_code);
+    parts.deopt = start + head_half(reader, vm.compiled_deopt);
+    parts.deopt_handle = start + head_half(reader, vm.compiled_deopt_handle);
+    parts.pcs = once + head_half(reader, vm.compiled_pcs);
+    parts.pcs_end = parts.scopes = once + head_half(reader, vm.compiled_scopes);
+    parts.methods =
+        head_word(reader, vm.blob_changing) + head_half(reader, vm.blob_relocation_bytes);
+    return parts;
+}
+
 // Where the debug information of an instruction begins; false: it has none. The table is sorted by
 // the instruction's offset.
-static bool find_scope(const struct blob_reader *reader, uint64_t start, uintptr_t pc,
-                       uint32_t *scope) {
+static bool find_scope(const struct parts *parts, uintptr_t pc, uint32_t *scope) {
     enum { ENTRY_BYTES = 16 };
     struct {
         int32_t pc, scope;
     } entry;
-    uint32_t low = 0, from = head_half(reader, vm.compiled_pcs);
-    uint32_t end = head_half(reader, vm.compiled_pcs_end);
-    int64_t wanted = (int64_t)(pc - head_word(reader, vm.blob_code));
-    if (end < from) return false;
-    for (uint32_t high = (end - from) / ENTRY_BYTES; low < high;) {
-        uint32_t middle = low + (high - low) / 2;
-        if (!memory_read_carefully(start + from + (uint64_t)middle * ENTRY_BYTES, &entry,
-                                   sizeof entry))
+    uint64_t low = 0;
+    int64_t wanted = (int64_t)(pc - parts->code);
+    if (parts->pcs_end < parts->pcs) return false;
+    for (uint64_t high = (parts->pcs_end - parts->pcs) / ENTRY_BYTES; low < high;) {
+        uint64_t middle = low + (high - low) / 2;
+        if (!memory_read_carefully(parts->pcs + middle * ENTRY_BYTES, &entry, sizeof entry))
             return false;
         *scope = (uint32_t)entry.scope;
         if (entry.pc == wanted) return true;
@@ -108,36 +137,37 @@ static bool read_scope(struct blob_reader *reader, uint64_t address, struct numb
     const size_t least = 8;
     for (size_t size = most; size >= least; size /= 2) {
         if (!memory_read_carefully(address, reader->scopes, size)) continue;
-        *numbers = (struct numbers){reader->scopes, reader->scopes + size};
+        *numbers = (struct numbers){reader->scopes, reader->scopes + size, vm_least_byte()};
         return true;
     }
     return false;
 }
 
 // From the innermost method to the one that was compiled.
-static void add_inlined(struct blob_reader *reader, struct blob_seen *blob, uint32_t scope) {
-    uint64_t scopes = head_word(reader, vm.compiled_scopes);
-    uint64_t methods = blob->start + head_half(reader, vm.compiled_metadata);
+static void add_inlined(struct blob_reader *reader, struct blob_seen *blob,
+                        const struct parts *parts, uint32_t scope) {
     while (scope) {
         struct numbers numbers;
         if (blob->inlined_count == BLOB_INLINED) blob->is_cut = true;
-        if (blob->is_cut || !read_scope(reader, scopes + scope, &numbers)) break;
+        if (blob->is_cut || !read_scope(reader, parts->scopes + scope, &numbers)) break;
         uint32_t sender = numbers_read(&numbers), index = numbers_read(&numbers);
         uint32_t bci = numbers_read(&numbers) - 1;
         uint64_t method;
-        if (!index || !read_word(methods + (index - 1) * sizeof method, &method)) break;
+        uint64_t place = parts->methods + ((uint64_t)index - 1) * sizeof method;
+        if (!index || !read_word(place, &method)) break;
         blob->inlined[blob->inlined_count++] = method_find(&reader->methods, method, bci);
         if (sender >= scope) break;  // they lead back
         scope = sender;
     }
 }
 
-static void add_methods(struct blob_reader *reader, struct blob_seen *blob, uintptr_t pc) {
+static void add_methods(struct blob_reader *reader, struct blob_seen *blob,
+                        const struct parts *parts, uintptr_t pc) {
     uint32_t scope;
-    if (find_scope(reader, blob->start, pc, &scope)) add_inlined(reader, blob, scope);
+    if (find_scope(parts, pc, &scope)) add_inlined(reader, blob, parts, scope);
     if (!blob->inlined_count)
         blob->inlined[blob->inlined_count++] =
-            method_find(&reader->methods, blob->method, METHOD_NO_BCI);
+            method_find(&reader->methods, parts->method, METHOD_NO_BCI);
 }
 
 // ---- what ---------------------------------------------------------------------------------------
@@ -174,11 +204,11 @@ static COLD bool read_blob(struct blob_reader *reader, struct blob_seen *blob, u
     blob->id = id_of(reader, blob->is_compiled);
     blob->frame_bytes = head_half(reader, vm.blob_frame_size) * (uint32_t)sizeof(uintptr_t);
     if (!blob->is_compiled) return true;
-    blob->method = head_word(reader, vm.compiled_method);
-    blob->deopt = head_word(reader, vm.compiled_deopt);
-    blob->deopt_handle = head_word(reader, vm.compiled_deopt_handle);
+    const struct parts parts = read_parts(reader, blob->start);
+    blob->deopt = parts.deopt;
+    blob->deopt_handle = parts.deopt_handle;
     blob->orig_pc = head_half(reader, vm.compiled_orig_pc);
-    if (pc != blob->deopt && pc != blob->deopt_handle) add_methods(reader, blob, pc);
+    if (pc != blob->deopt && pc != blob->deopt_handle) add_methods(reader, blob, &parts, pc);
     return true;
 }
 

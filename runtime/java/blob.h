@@ -14,7 +14,7 @@ enum { BLOBS_SEEN = 4096, BLOB_INLINED = 12, BLOB_HEAD_BYTES = 352, BLOB_SCOPE_B
 // Code that this thread has seen, by a return address into it.
 struct blob_seen {
     uintptr_t pc;
-    uint64_t start, name, method, deopt, deopt_handle;
+    uint64_t start, name, deopt, deopt_handle;
     uint32_t id;  // of the compilation, which no other one has; of stubs the size
     uint32_t frame_bytes, orig_pc;
     uint32_t inlined_count;

@@ -11,11 +11,18 @@
 
 struct java java;
 
+// Where code is that is neither a method's nor a stub's in the code cache. It never moves.
+struct bounds {
+    uint64_t interpreter, interpreter_end, call_return;  // all 0: not read yet
+};
+
 struct java_thread {
     struct blob_reader code;
     struct managed_maker maker;
-    uint64_t list, object;  // the list of threads in which this one's object was looked for
+    uint64_t list;           // of threads, in which this one's object was looked for
+    uint64_t place, object;  // the list's entry, and the object; 0: it is not there
     uint64_t stack_end;
+    struct bounds bounds;
 };
 
 void java_look(void) {
@@ -45,9 +52,10 @@ static bool is_of_thread(uint64_t object, int tid) {
            memory_read_carefully(os + vm.os_tid, &there, sizeof there) && there == tid;
 }
 
-// The thread's object in a list; 0: it is not there. The list may go meanwhile. As a rule it is the
-// one that the thread had before, near the same place: `known`, by which no others are asked.
-static COLD uint64_t find_object(uint64_t list, int tid, uint64_t known) {
+// Where a list has the thread's object, which is told too; 0: it has not. The list may go
+// meanwhile. As a rule it is the one that the thread had before, near the same place: `known`, by
+// which no others are asked.
+static COLD uint64_t find_object(uint64_t list, int tid, uint64_t known, uint64_t *object) {
     enum { PIECE = 64 };
     uint32_t count;
     uint64_t threads, objects[PIECE];
@@ -57,27 +65,37 @@ static COLD uint64_t find_object(uint64_t list, int tid, uint64_t known) {
     for (uint32_t left = count < THREADS_MOST ? count : THREADS_MOST; left;) {
         uint32_t piece = left < PIECE ? left : PIECE;
         left -= piece;
-        if (!memory_read_carefully(threads + left * sizeof *objects, objects,
-                                   piece * sizeof *objects))
-            return 0;
-        for (uint32_t i = piece; i-- > 0;)
-            if ((!known || objects[i] == known) && is_of_thread(objects[i], tid)) return objects[i];
+        uint64_t at = threads + left * sizeof *objects;
+        if (!memory_read_carefully(at, objects, piece * sizeof *objects)) return 0;
+        for (uint32_t i = piece; i-- > 0;) {
+            if ((known && objects[i] != known) || !is_of_thread(objects[i], tid)) continue;
+            *object = objects[i];
+            return at + i * sizeof *objects;
+        }
     }
     return 0;
 }
 
-// As long as the list is the same, the object is there: an ending thread leaves it first.
+static COLD void look_for_thread(struct java_thread *thread, uint64_t list, int tid) {
+    uint64_t known = thread->object;
+    thread->list = list;
+    thread->place = known ? find_object(list, tid, known, &thread->object) : 0;
+    if (!thread->place) thread->place = find_object(list, tid, 0, &thread->object);
+    bool is_found = thread->place && memory_read_carefully(thread->object + vm.thread_stack_base,
+                                                           &thread->stack_end, sizeof(uint64_t));
+    if (!is_found) thread->object = 0;
+}
+
+// As long as the list has the object, it is there: an ending thread leaves it first. A list at the
+// same address may be a later one.
 static bool find_thread(struct java_thread *thread, int tid) {
-    uint64_t list;
+    uint64_t list, there;
     if (!memory_read_word(&thread->code.methods.memory, vm.thread_list, &list)) return false;
-    if (unlikely(list != thread->list)) {
-        uint64_t known = thread->object ? find_object(list, tid, thread->object) : 0;
-        thread->object = known ? known : find_object(list, tid, 0);
-        thread->list = list;
-        if (thread->object && !memory_read_carefully(thread->object + vm.thread_stack_base,
-                                                     &thread->stack_end, sizeof(uint64_t)))
-            thread->object = 0;
-    }
+    if (list == thread->list && !thread->object) return false;
+    bool is_known = list == thread->list &&
+                    memory_read_carefully(thread->place, &there, sizeof there) &&
+                    there == thread->object;
+    if (unlikely(!is_known)) look_for_thread(thread, list, tid);
     return thread->object != 0;
 }
 
@@ -107,6 +125,7 @@ static bool read_slot(struct java_thread *thread, uint64_t frame, int slot, uint
 
 static bool step_interpreted(struct java_thread *thread, struct place *place) {
     uint64_t method, instruction, frame = place->frame;
+    if (frame < place->stack || frame >= thread->stack_end) return false;
     if (!read_slot(thread, frame, SLOT_METHOD, &method) ||
         !read_slot(thread, frame, SLOT_BCP, &instruction) ||
         !read_slot(thread, frame, SLOT_CALLER_STACK, &place->stack) ||
@@ -134,6 +153,7 @@ static bool step_compiled(struct java_thread *thread, struct place *place) {
         managed_push(&thread->maker, blob->inlined[i]);
     if (blob->is_cut || blob->frame_bytes < 2 * sizeof(uint64_t)) return false;
     place->stack += blob->frame_bytes;
+    if (place->stack >= thread->stack_end) return false;
     uint64_t words[2];  // frame pointer, return address
     if (!memory_read(&thread->code.methods.memory, place->stack - sizeof words, words,
                      sizeof words))
@@ -143,21 +163,15 @@ static bool step_compiled(struct java_thread *thread, struct place *place) {
     return true;
 }
 
-struct bounds {
-    uint64_t interpreter, interpreter_end, call_return;
-};
-
-static bool read_bounds(struct java_thread *thread, struct bounds *bounds) {
-    uint64_t queue;
-    uint32_t limit;
-    if (!memory_read_word(&thread->code.methods.memory, vm.interpreter, &queue) ||
-        !memory_read_word(&thread->code.methods.memory, vm.call_stub_return,
-                          &bounds->call_return) ||
-        !memory_read_word(&thread->code.methods.memory, queue + vm.queue_buffer,
-                          &bounds->interpreter) ||
-        !memory_read_part(&thread->code.methods.memory, queue + vm.queue_limit, UINT32_MAX, &limit))
+static COLD bool read_bounds(struct bounds *bounds) {
+    uint64_t queue, start, call_return;
+    uint32_t size;
+    if (!memory_read_carefully(vm.interpreter, &queue, sizeof queue) ||
+        !memory_read_carefully(vm.call_stub_return, &call_return, sizeof call_return) ||
+        !memory_read_carefully(queue + vm.queue_buffer, &start, sizeof start) ||
+        !memory_read_carefully(queue + vm.queue_limit, &size, sizeof size))
         return false;
-    bounds->interpreter_end = bounds->interpreter + limit;
+    *bounds = (struct bounds){start, start + size, call_return};
     return true;
 }
 
@@ -183,15 +197,16 @@ static bool push_java(struct java_thread *thread, const struct bounds *bounds,
 // Native and Java code in turns, from the anchor outwards. False: the way ended in Java.
 static bool push_turns(struct java_thread *thread, struct place place,
                        const struct managed_walker *walker) {
-    struct bounds bounds;
-    if (!read_bounds(thread, &bounds)) return false;
+    struct bounds *bounds = &thread->bounds;
+    if (unlikely(!bounds->call_return) && !read_bounds(bounds)) return false;
     while (place.stack) {
         uint64_t wrapper, pc, inside = place.stack;
-        if (!push_java(thread, &bounds, &place)) return false;
+        if (!push_java(thread, bounds, &place)) return false;
         uint64_t frame = place.frame;
         if (frame < inside || frame >= thread->stack_end ||
             !read_slot(thread, frame, SLOT_WRAPPER, &wrapper) ||
-            !read_slot(thread, frame, SLOT_RETURN, &pc) ||
+            !read_slot(thread, frame, SLOT_RETURN, &pc) || wrapper < frame ||
+            wrapper >= thread->stack_end ||
             !read_anchor(thread, wrapper + vm.wrapper_anchor, &place))
             return false;
         if (place.stack && place.stack <= frame) return false;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of Java code (HotSpot, JDK 17) in the stack of an allocation. Native code that Java calls
-// leaves a frame anchor in its thread's object: from there on outwards the stack is Java's, up to
-// the stub by which native code called Java; there native code goes on, and perhaps more Java.
+// Frames of Java code (HotSpot) in the stack of an allocation. Native code that Java calls leaves a
+// frame anchor in its thread's object: from there on outwards the stack is Java's, up to the stub
+// by which native code called Java; there native code goes on, and perhaps more Java.
 //
 // No lock is taken, and nothing of the JVM is called. What could be wrong with what is read:
 //   - Classes, compiled code and threads go at any time, but not those that a frame of this thread
-//     runs. These are read directly on pages that were found readable since the program last took
-//     memory away, and known by what they say: class and method, number of the compilation. What
-//     is met for the first time is read by system calls, which fail where there is no memory.
-//   - Anything, if the program writes where it should not: an address is looked at before it is
-//     read, stacks only go outwards, and chains end after as many frames as a stack may have.
-// Code that has no anchor, as a leaf call of the interpreter's, has native frames only.
+//     runs. What is met for the first time is read by system calls, which fail where there is no
+//     memory. Directly are read: libjvm's own data; this thread's object, once the list of threads
+//     has it; this thread's stack; and what was found before to be a method or compiled code.
+//     These lie in memory that libjvm maps itself, or are live blocks of malloc. Pages count as
+//     readable until the program next takes memory away (memory_changes).
+//   - Anything, if the program writes where it should not: addresses that say something else than
+//     before are read by system calls again, stacks only go outwards, and chains end after as many
+//     frames as a stack may have.
+// Code that has no anchor, as a leaf call of the interpreter's, has native frames only. Frames of a
+// virtual thread that lie in Java's heap are not read: their collector moves them at any time. The
+// way ends at the stub that would fetch them.
 #ifndef RUNTIME_JAVA_JAVA_H
 #define RUNTIME_JAVA_JAVA_H
 

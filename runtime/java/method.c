@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method that a frame of this thread runs is kept by the JVM, so that what tells it from others
-// is read directly. What makes its record is read by system calls, and believed as long as the
-// method's own words say the same.
+// What makes a method's record is read by system calls. From then on its words are looked at
+// directly, by the addresses that were found to hold a method's parts: a word that says something
+// else is not followed but read by system calls again.
 #include "runtime/java/method.h"
 
 #include <string.h>
@@ -29,20 +29,43 @@ static size_t least(uint64_t one, size_t other) {
     return one < other ? (size_t)one : other;
 }
 
-// The constant part alone is not all: the rest follows by read_pool.
-static bool read_constant(struct method_reader *reader, uint64_t method,
-                          struct method_facts *facts) {
-    size_t size = least(vm.constant_bytes, METHOD_CONSTANT_BYTES);
-    memset((uint8_t *)facts->constant_head + size, 0, METHOD_CONSTANT_BYTES - size);
-    return memory_read_word(&reader->memory, method + vm.method_constant, &facts->constant) &&
-           memory_read(&reader->memory, facts->constant, facts->constant_head, size);
+// A bytecode is told by its number with this bit, or by its address.
+#define IS_NUMBER ((uint64_t)1 << 63)
+
+// ---- facts --------------------------------------------------------------------------------------
+
+typedef bool read_function(struct memory_reader *memory, uint64_t address, void *bytes,
+                           size_t size);
+
+static bool read_known(struct memory_reader *memory, uint64_t address, void *bytes, size_t size) {
+    return memory_read(memory, address, bytes, size);
 }
 
-static bool read_pool(struct method_reader *reader, struct method_facts *facts) {
-    size_t size = least(vm.pool_bytes, METHOD_POOL_BYTES);
+static bool read_carefully(struct memory_reader *memory, uint64_t address, void *bytes,
+                           size_t size) {
+    (void)memory;
+    return memory_read_carefully(address, bytes, size);
+}
+
+// How a part of a method begins; beyond its size it is 0.
+ALWAYS_INLINE bool read_head(read_function *read, struct memory_reader *memory, uint64_t address,
+                             void *head, size_t size, uint64_t wanted) {
+    size_t taken = least(wanted, size);
+    memset((uint8_t *)head + taken, 0, size - taken);
+    return read(memory, address, head, taken);
+}
+
+ALWAYS_INLINE bool read_constant(read_function *read, struct memory_reader *memory,
+                                 struct method_facts *facts) {
+    bool is_read = read_head(read, memory, facts->constant, facts->constant_head,
+                             METHOD_CONSTANT_BYTES, vm.constant_bytes);
     facts->pool = word_at(facts->constant_head, vm.constant_pool, METHOD_CONSTANT_BYTES);
-    memset((uint8_t *)facts->pool_head + size, 0, METHOD_POOL_BYTES - size);
-    return memory_read(&reader->memory, facts->pool, facts->pool_head, size);
+    return is_read;
+}
+
+ALWAYS_INLINE bool read_pool(read_function *read, struct memory_reader *memory,
+                             struct method_facts *facts) {
+    return read_head(read, memory, facts->pool, facts->pool_head, METHOD_POOL_BYTES, vm.pool_bytes);
 }
 
 static uint64_t hash_facts(const struct method_facts *facts) {
@@ -97,7 +120,7 @@ static size_t put_folder(const uint8_t *name, size_t length, uint8_t *out) {
 static uint32_t find_line(const uint8_t *table, size_t size, uint32_t bci, uint32_t *first) {
     const uint8_t both = 0xff, line_mask = 7;
     const unsigned bci_shift = 3;
-    struct numbers numbers = {table, table + size};
+    struct numbers numbers = {table, table + size, vm_least_byte()};
     int64_t at = 0, line = 0, best_at = -1, best = 0;
     while (numbers.at < numbers.end && *numbers.at) {
         uint8_t byte = *numbers.at++;
@@ -165,45 +188,63 @@ static uint32_t make_record(struct method_reader *reader, const struct method_fa
     return codes_intern(reader->record, used);
 }
 
+static bool is_same(struct method_reader *reader, const struct method_seen *seen) {
+    struct memory_reader *memory = &reader->memory;
+    struct method_facts facts;
+    return memory_read_word(memory, seen->method + vm.method_constant, &facts.constant) &&
+           facts.constant == seen->constant && read_constant(read_known, memory, &facts) &&
+           facts.pool == seen->pool && read_pool(read_known, memory, &facts) &&
+           hash_facts(&facts) == seen->facts;
+}
+
+static bool read_facts(uint64_t method, struct method_facts *facts) {
+    return memory_read_carefully(method + vm.method_constant, &facts->constant,
+                                 sizeof facts->constant) &&
+           read_constant(read_carefully, NULL, facts) && read_pool(read_carefully, NULL, facts);
+}
+
+// The bytecode's number. Addresses that are not the method's are in no line.
+static uint32_t bci_at(const struct method_facts *facts, uint64_t instruction) {
+    uint64_t bci = instruction - facts->constant - vm.constant_bytes;
+    bool is_its = bci < half_at(facts->constant_head, vm.constant_code_size, METHOD_CONSTANT_BYTES);
+    return is_its ? (uint32_t)bci : METHOD_NO_BCI;
+}
+
 static COLD uintptr_t find_slow(struct method_reader *reader, struct method_seen *seen,
-                                uint64_t method, uint32_t bci, const struct method_facts *facts) {
-    uint32_t first, line = line_of(reader, facts, bci, &first);
-    uint32_t number = make_record(reader, facts, first);
+                                uint64_t method, uint64_t where) {
+    struct method_facts facts;
+    if (!read_facts(method, &facts)) return frame_python(CODE_UNKNOWN, 0);
+    uint32_t bci = where & IS_NUMBER ? (uint32_t)where : bci_at(&facts, where);
+    uint32_t first, line = line_of(reader, &facts, bci, &first);
+    uint32_t number = make_record(reader, &facts, first);
     if (!number) reader->is_nameless = true;
     if (!number) return frame_python(CODE_UNKNOWN, 0);
     seen->method = 0;
     compiler_barrier();
-    seen->bci = bci;
+    seen->where = where;
     seen->pc = frame_python(number, line);
-    seen->facts = hash_facts(facts);
+    seen->constant = facts.constant;
+    seen->pool = facts.pool;
+    seen->facts = hash_facts(&facts);
     compiler_barrier();
     seen->method = method;
     return seen->pc;
 }
 
-// With the constant part read.
-static uintptr_t find_with(struct method_reader *reader, uint64_t method, uint32_t bci,
-                           struct method_facts *facts) {
+static uintptr_t find(struct method_reader *reader, uint64_t method, uint64_t where) {
     const unsigned low_bits = 3, high_bits = 15;
     const uint32_t spread = 31;
-    uint64_t hash = method >> low_bits ^ method >> high_bits ^ (uint64_t)bci * spread;
+    uint64_t hash = method >> low_bits ^ method >> high_bits ^ where * spread;
     struct method_seen *seen = &reader->seen[hash % METHODS_SEEN];
-    if (!read_pool(reader, facts)) return frame_python(CODE_UNKNOWN, 0);
-    if (likely(seen->method == method && seen->bci == bci && seen->facts == hash_facts(facts)))
+    if (likely(seen->method == method && seen->where == where && is_same(reader, seen)))
         return seen->pc;
-    return find_slow(reader, seen, method, bci, facts);
+    return find_slow(reader, seen, method, where);
 }
 
 uintptr_t method_find(struct method_reader *reader, uint64_t method, uint32_t bci) {
-    struct method_facts facts;
-    if (!read_constant(reader, method, &facts)) return frame_python(CODE_UNKNOWN, 0);
-    return find_with(reader, method, bci, &facts);
+    return find(reader, method, IS_NUMBER | bci);
 }
 
 uintptr_t method_find_at(struct method_reader *reader, uint64_t method, uint64_t instruction) {
-    struct method_facts facts;
-    if (!read_constant(reader, method, &facts)) return frame_python(CODE_UNKNOWN, 0);
-    uint64_t bci = instruction - facts.constant - vm.constant_bytes;
-    bool is_its = bci < half_at(facts.constant_head, vm.constant_code_size, METHOD_CONSTANT_BYTES);
-    return find_with(reader, method, instruction && is_its ? (uint32_t)bci : METHOD_NO_BCI, &facts);
+    return find(reader, method, instruction & ~IS_NUMBER);
 }

@@ -21,8 +21,8 @@ struct method_facts {
 
 // A bytecode that this thread has seen. `pc` is the pseudo address (FRAME_PYTHON).
 struct method_seen {
-    uint64_t method;
-    uint32_t bci;
+    uint64_t method, where;   // of the bytecode
+    uint64_t constant, pool;  // as of method_facts
     uintptr_t pc;
     uint64_t facts;  // hash of what its words said
 };
@@ -32,7 +32,7 @@ struct method_reader {
     struct method_seen seen[METHODS_SEEN];
     uint64_t record[(4 * METHOD_TEXT_BYTES) / sizeof(uint64_t)];
     uint8_t lines[METHOD_LINES_BYTES];
-    struct memory_reader memory;  // for what the thread's own frames reach
+    struct memory_reader memory;  // for the stack, and for what was found by system calls before
     bool is_nameless;             // set when there was no room for a record
 };
 

@@ -25,8 +25,8 @@ struct memory_reader {
                        // they count as not
 };
 
-// (atomic) Counts the calls by which the program takes memory away that was readable, before they
-// are made.
+// (atomic) Counts the calls by which the program takes memory away that was readable, before and
+// after they are made.
 extern HIDDEN uint32_t memory_changes;
 
 ALWAYS_INLINE void memory_note_change(void) {

@@ -202,6 +202,12 @@ static int absent_munmap(void *address, size_t length) {
     errno = (int)-result;
     return -1;
 }
+static int absent_mprotect(void *address, size_t length, int protection) {
+    long result = sys_call(SYS_mprotect, (long)address, (long)length, protection, 0, 0, 0);
+    if (!result) return 0;
+    errno = (int)-result;
+    return -1;
+}
 
 static void *boot_mmap(void *address, size_t length, int protection, int flags, int file,
                        long offset) {
@@ -214,6 +220,9 @@ static void *boot_mremap(void *old, size_t old_length, size_t length, int flags,
 }
 static int boot_munmap(void *address, size_t length) {
     BOOT(munmap, (address, length), absent_munmap(address, length));
+}
+static int boot_mprotect(void *address, size_t length, int protection) {
+    BOOT(mprotect, (address, length, protection), absent_mprotect(address, length, protection));
 }
 
 struct real real = {
@@ -234,6 +243,7 @@ struct real real = {
     .mmap64 = boot_mmap,
     .mremap = boot_mremap,
     .munmap = boot_munmap,
+    .mprotect = boot_mprotect,
 #define HOOK(result, name, parameters)
 #define HOOK_LATE(result, name, parameters) .name = late_##name,
 #include "runtime/hook/hooks.def"
@@ -291,6 +301,7 @@ static const struct real absent = {
     .mmap64 = absent_mmap,
     .mremap = absent_mremap,
     .munmap = absent_munmap,
+    .mprotect = absent_mprotect,
 #define HOOK(result, name, parameters)
 #define HOOK_LATE(result, name, parameters) .name = late_##name,
 #include "runtime/hook/hooks.def"

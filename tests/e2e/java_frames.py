@@ -1,21 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java: the Java frames of native allocations are those that Throwable tells at the same time, at
-100,000 calls of every kind, in interpreted code, C1's and C2's; native code that calls Java back stands between. Without
-the option a line of the report says so, and other JDKs are refused by name. A program is none the wiser."""
+100,000 calls of every kind, in interpreted code, C1's and C2's; native code that calls Java back stands between. On
+virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts as incomplete. In this
+machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or that CAIRN_LONG=1 makes there
+(build/chroots). Sampled stacks have them, and those of a JVM that was attached to. Without the option a line of the report
+says so, and other JDKs are refused by name."""
 
 import collections
 import glob
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 
 import cairn_test as t
+import chroots
+from attached import Attached
 
 CALLS = 100000
-place = t.fresh_path("java")
+READ = (17, 21, 25)
+OTHERS = {"trixie": ("21", "openjdk-21-jdk-headless"), "sid": ("25", "openjdk-25-jdk-headless")}
+FLAGS = {25: ["--enable-native-access=ALL-UNNAMED"]}  # or it warns of System.load
+MODES = ([], ["-XX:TieredStopAtLevel=1"], ["-Xint"])
+# Throwable leaves these out, which the JDK has marked as hidden.
+HIDDEN = {"java.lang.Thread.runWith", "java.lang.VirtualThread.runWith", "jdk.internal.vm.Continuation.enter",
+          "jdk.internal.vm.Continuation.enter0"}
+VIRTUAL_END = "java.lang.VirtualThread.run"
+place = pathlib.Path(t.fresh_path("java")).absolute()
 os.makedirs(place)
-library, told = str(t.BUILD / "tests/programs/libcalls.so"), f"{place}/told"
+library = str(t.BUILD / "tests/programs/libcalls.so")
 
 
 def java_version(java):
@@ -23,47 +38,123 @@ def java_version(java):
     return int(found.group(1)) if found else 0
 
 
-def told_stacks():
+def told_stacks(path):
+    """The lines of native methods are -2 there."""
     stacks = collections.Counter()
-    for line in pathlib.Path(told).read_text().splitlines():
-        count, *frames = line.split()
+    for line in path.read_text().splitlines():
+        count, *frames = line.replace(":-2", ":-1").split()
         stacks[tuple(frames)] += int(count)
     return stacks
 
 
+def of_java(stack):
+    return [frame for frame in stack["frames"] if (frame["file"] or "").endswith(".java")]
+
+
 def stacks_of(found):
-    """Of the blocks of Calls.allocate, with the place of the call as Calls.java tells it."""
-    stacks = collections.Counter()
+    """Of the blocks of Calls.allocate, with the place of the call as Calls.java tells it; and those that end on the way."""
+    whole, cut = collections.Counter(), collections.Counter()
     for stack in found["stacks"]:
-        frames = [frame for frame in stack["frames"] if (frame["file"] or "").endswith(".java")]
+        frames = of_java(stack)
         functions = [frame["function"] for frame in stack["frames"]]
         if not frames or frames[0]["function"] != "Calls.allocate" or functions[:1] != ["Java_Calls_allocate"]:
             continue
-        stacks[tuple(f"{frame['function']}:{frame['line'] or -1}" for frame in frames[1:])] += stack["allocations"]
+        names = [frame["function"] for frame in frames]
+        if VIRTUAL_END in names:
+            del frames[names.index(VIRTUAL_END) + 1:]
+        shown = tuple(f"{frame['function']}:{frame['line'] or -1}" for frame in frames[1:] if frame["function"] not in HIDDEN)
+        (cut if stack["incomplete"] else whole)[shown] += stack["allocations"]
         natives = [frame for frame in functions if frame == "Java_Calls_back"]
-        backs = [frame["function"] for frame in frames if frame["function"] == "Calls.back"]
-        t.check_equal("each call back has its native frame", len(natives), len(backs))
-    return stacks
+        t.check_equal("each call back has its native frame", len(natives), names.count("Calls.back"))
+    return whole, cut
 
 
-def compare(java, mode):
-    argv = [java, *mode, "-cp", place, "Calls", library, told, str(CALLS)]
-    result, recording = t.record(argv, options=["--frames=java"])
-    t.check_equal(f"{mode}: status", (result.status, result.out), (0, b""))
-    # the lines of native methods are -2 there
-    wanted = collections.Counter()
-    for stack, count in told_stacks().items():
-        wanted[tuple(frame.replace(":-2", ":-1") for frame in stack)] += count
-    found = stacks_of(t.report(recording))
-    t.check(sum(wanted.values()) >= CALLS, f"{mode}: {sum(wanted.values())} calls were told")
-    lost, more = wanted - found, found - wanted
-    t.check_equal(f"{mode}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
-    for stack in list(lost)[:2] + list(more)[:2]:
-        print(mode, "told" if stack in lost else "recorded", stack)
+def compare(what, told_path, recording, options=(), is_virtual=False):
+    wanted = told_stacks(told_path)
+    whole, cut = stacks_of(t.report(recording, *options))
+    t.check(sum(wanted.values()) >= CALLS, f"{what}: {sum(wanted.values())} calls were told")
+    lost, more = wanted - whole, whole - wanted
+    t.check_equal(f"{what}: stacks that Throwable does not tell", dict(more.most_common(2)), {})
+    if not is_virtual:
+        t.check_equal(f"{what}: stacks that are not recorded", (dict(lost.most_common(2)), sum(cut.values())), ({}, 0))
+        return
+    t.check_equal(f"{what}: calls", sum(whole.values()) + sum(cut.values()), sum(wanted.values()))
+    t.check(sum(whole.values()) >= CALLS / 2, f"{what}: {sum(whole.values())} stacks are whole")
+    wrong = [shown for shown in cut if not any(told[:len(shown)] == shown for told in lost)]
+    t.check_equal(f"{what}: stacks that end on the way and begin otherwise", wrong[:2], [])
+    print(f"{what}: {sum(whole.values())} calls with all frames, {sum(cut.values())} that end where frames lie in the heap")
+
+
+def ways(version):
+    """Of each the mode of the JVM and the program's further words."""
+    plain = [(mode + FLAGS.get(version, []), ()) for mode in MODES]
+    return plain + ([(mode, ("virtual",)) for mode, _ in plain[::2]] if version > 20 else [])
+
+
+def try_here(java):
+    version = java_version(java)
+    for mode, words in ways(version):
+        what = f"JDK {version} {' '.join([*mode, *words])}"
+        result, recording = t.record([java, *mode, "-cp", str(place), "Calls", library, f"{place}/told", str(CALLS), *words],
+                                     options=["--frames=java"])
+        if t.check_equal(what, (result.status, result.out), (0, b"")):
+            compare(what, place / "told", recording, is_virtual=bool(words))
+
+
+def try_inside(suite, version, root):
+    here = root / "tmp/cairn"
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    for file in (t.RUNTIME, library, *place.glob("*.class")):
+        shutil.copy(file, here)
+    java = f"/usr/lib/jvm/java-{version}-openjdk-amd64/bin/java"
+    for mode, words in ways(int(version)):
+        what = f"{suite}: JDK {version} {' '.join([*mode, *words])}"
+        result = t.run(chroots.inside(root, ["CAIRN_JAVA=1", "CAIRN_OUTPUT=/tmp/cairn/out.cairn", "LD_PRELOAD=/tmp/cairn/libcairn.so",
+                                             java, *mode, "-cp", "/tmp/cairn", "Calls", "/tmp/cairn/libcalls.so", "/tmp/cairn/told",
+                                             str(CALLS), *words]))
+        outputs = sorted(here.glob("out*.cairn"), key=lambda path: path.stat().st_size)
+        if t.check_equal(what, (result.status, result.err, bool(outputs)), (0, b"", True)):
+            compare(what, here / "told", str(outputs[-1]), ["--sysroot", str(root)], is_virtual=bool(words))
+        for output in outputs:
+            output.unlink()
+
+
+def check_sampled(what, told_path, recording):
+    wanted = told_stacks(told_path)
+    whole, cut = stacks_of(t.report(recording))
+    t.check_equal(f"{what}: stacks that Throwable does not tell", [shown for shown in whole if shown not in wanted][:2], [])
+    t.check(len(whole) > 50 and not cut, f"{what}: {len(whole)} stacks were sampled, {dict(cut)} end on the way")
+
+
+def sampled(java):
+    options = ["--frames=java", "--sample", "--rate", "64K", "--seed", "1"]
+    result, recording = t.record([java, "-cp", str(place), "Calls", library, f"{place}/told", str(CALLS)], options=options)
+    t.check_equal("sampled: status", (result.status, result.out), (0, b""))
+    check_sampled("sampled", place / "told", recording)
+
+
+def attached(java, *options):
+    """Code that was compiled before, and threads that ran before, are read like others."""
+    what = " ".join(["attached", *options])
+    argv = [java, "-cp", str(place), "Calls", library, f"{place}/told", str(CALLS), "wait"]
+    with t.Process(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        t.check_equal(f"{what}: it starts", process.stdout.readline(), b"ready\n")
+        beside = Attached(process.pid, "--frames=java", *options)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        t.check_equal(f"{what}: it goes on", process.stdout.readline(), b"told\n")
+        beside.leave()
+        if "--exact" in options:
+            compare(what, place / "told", beside.path)
+        else:
+            check_sampled(what, place / "told", beside.path)
+        t.check_equal(f"{what}: it ends", process.communicate(b"\n")[0], b"")
+        t.check_equal(f"{what}: its status", process.wait(t.PATIENCE_S), 0)
 
 
 def without(java):
-    argv = [java, "-cp", place, "Calls", library, told, "100"]
+    argv = [java, "-cp", str(place), "Calls", library, f"{place}/told", "100"]
     _, recording = t.record(argv)
     text = t.run_cairn("report", recording).out.decode()
     t.check("Java: its own frames are missing, --frames=java records them" in text, text)
@@ -73,30 +164,34 @@ def without(java):
     t.check("stacks have its frames" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
 
 
-def refused(java, version):
-    argv = [java, "-cp", place, "Calls", library, told, "100"]
-    result, recording = t.record(argv, options=["--frames=java"])
-    t.check_equal(f"JDK {version}: status", result.status, 0)
+def refused():
+    """A library that says that it is of JDK 22 (libjvm.c), whose tables are not known."""
+    code = f"import ctypes; ctypes.CDLL('{t.BUILD}/tests/programs/libjvm.so').allocate()"
+    result, recording = t.record([t.PYTHON, "-c", code], options=["--frames=java"])
+    t.check_equal("JDK 22: status", (result.status, result.err), (0, b""))
     text = t.run_cairn("report", recording).out.decode()
-    t.check(f"JDK {version}: Java frames are missing, cairn reads those of JDK 17" in text, text)
+    t.check("JDK 22: Java frames are missing, cairn reads those of JDK 17, 21 and 25" in text, text)
+    t.check("JDK 22, native frames only" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
 
 
 result = t.run_cairn("run", "--frames=cobol", "--", "true")
 t.check_equal("another language", result.status, 2)
 t.check(b"--frames=cobol: java, go or js" in result.err, result.err)
-javas = sorted(glob.glob("/usr/lib/jvm/*/bin/java"))
-readable = [java for java in javas if java_version(java) == 17]
-compiler = next((javac for javac in (f"{os.path.dirname(java)}/javac" for java in readable) if os.path.exists(javac)), None)
-if not compiler:
-    t.cannot_run_here("JDK 17 is not installed (openjdk-17-jdk-headless)")
-made = t.run([compiler, "-d", place, f"{t.SOURCE}/tests/programs/Calls.java"])
+refused()
+javas = {java_version(java): java for java in sorted(glob.glob("/usr/lib/jvm/*/bin/java"))}
+readable = [java for version, java in sorted(javas.items()) if version in READ and os.path.exists(f"{java}c")]
+if not readable:
+    t.cannot_run_here("no JDK that is read is installed (openjdk-17-jdk-headless)")
+made = t.run([f"{readable[0]}c", "-d", str(place), f"{t.SOURCE}/tests/programs/Calls.java"])
 t.check_equal("the program", (made.status, made.err), (0, b""))
-for mode in (["-Xint"], ["-XX:TieredStopAtLevel=1"], []):
-    compare(readable[0], mode)
 without(readable[0])
-others = {java_version(java): java for java in javas if java_version(java) > 17}
-for version, java in others.items():
-    refused(java, version)
-if not others:
-    t.skip_part("no JDK but 17 is installed")
+for java in readable:
+    try_here(java)
+sampled(readable[0])
+for options in (["--exact"], ["--rate", "64K", "--seed", "1"]):
+    attached(readable[0], *options)
+for suite, (version, package) in OTHERS.items():
+    root = chroots.find(suite, "java", [package])
+    if root:
+        try_inside(suite, version, root)
 t.finish()

@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java changes nothing: a JVM has the same output, status, descriptors, masks of signals, directory
 and environment as without cairn, also where it compiles, unloads classes, starts and ends threads; and a program
-without a JVM is as it was."""
+without a JVM is as it was. Of one that dies in native code that Java called, however, nothing is lost, and it dies as
+without cairn. cairn attach leaves a JVM as it was."""
 
 import glob
+import os
+import signal
+import subprocess
 
 import cairn_test as t
+from attached import Attached, check_left, state_of
 
 LOOK = """
 import java.net.*;
@@ -70,6 +75,45 @@ public class Look {
 }
 """
 OPTION = ["--frames=java"]
+LIBRARY = str(t.BUILD / "tests/programs/libcalls.so")
+CALLS, KEPT = 300, 1000
+# Of libcalls.c: how, and the status. A fault is the JVM's to report.
+DEATHS = {1: 128 + signal.SIGABRT, 2: 128 + signal.SIGKILL, 3: 1, 4: 5}
+
+
+def blocks_of(found, native, java, value):
+    """Of the blocks of a native method whose stacks have the Java method that called it, and main."""
+    return sum(stack[value] for stack in found["stacks"] if stack["frames"] and stack["frames"][0]["function"] == native
+               and {java, "Calls.main"} <= {frame["function"] for frame in stack["frames"]})
+
+
+def dies(java, place):
+    for how, status in DEATHS.items():
+        argv = [java, "-XX:-CreateCoredumpOnCrash", f"-XX:ErrorFile={place}/error", "-cp", place, "Calls", LIBRARY, "/dev/null",
+                str(CALLS), "die", str(how)]
+        plain = t.run(argv)
+        result, recording = t.record(argv, options=OPTION)
+        t.check_equal(f"death {how}", (plain.status, result.status), (status, status))
+        lines = [text.splitlines()[:3] for text in (plain.out, result.out)]
+        t.check_equal(f"death {how}: what it says", lines[1], lines[0])
+        found = t.report(recording)
+        t.check_equal(f"death {how}: blocks kept", blocks_of(found, "Java_Calls_die", "Calls.die", "at_exit_blocks"), KEPT)
+        t.check_equal(f"death {how}: calls before", blocks_of(found, "Java_Calls_allocate", "Calls.leaf", "allocations"), CALLS - 1)
+        t.check_equal(f"death {how}: nothing is lost", found["trust"]["lost"], {})
+
+
+def is_left(java, place):
+    argv = [java, "-XX:+UseSerialGC", "-cp", place, "Calls", LIBRARY, "/dev/null", "2000", "wait"]
+    with t.Process(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        t.check_equal("it starts", process.stdout.readline(), b"ready\n")
+        before = state_of(process.pid)
+        Attached(process.pid, "--exact", *OPTION).leave()
+        t.check_equal("what attaching does not change", state_of(process.pid)["files"], before["files"])
+        check_left("a JVM", process.pid)
+        Attached(process.pid, "--exact", *OPTION).leave()
+        t.check_equal("it tells and ends", process.communicate(b"\n\n")[0], b"told\n")
+        t.check_equal("its status", process.wait(t.PATIENCE_S), 0)
+
 shell = ["sh", "-c", "exec 7</dev/null; ls /proc/self/fd | wc -l; ulimit -a; trap; exit 3"]
 t.record(shell, options=OPTION)[0].check_like("no JVM", t.run(shell))
 
@@ -82,6 +126,11 @@ if compilers:
     made = t.run([compilers[0], "-d", place, f"{place}/Look.java"])
     t.check_equal("the program is compiled", (made.status, made.err), (0, b""))
     java = compilers[0].removesuffix("c")
+    made = t.run([compilers[0], "-d", place, f"{t.SOURCE}/tests/programs/Calls.java"])
+    t.check_equal("the other program is compiled", (made.status, made.err), (0, b""))
+    dies(java, place)
+    if os.uname().machine == "x86_64":
+        is_left(java, place)
     for mode in ([], ["-Xint"]):
         argv = [java, "-XX:+UseSerialGC", *mode, "-cp", place, "Look", place + "/"]
         plain = t.run(argv)

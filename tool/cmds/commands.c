@@ -193,6 +193,7 @@ const struct command commands[] = {
             {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL, "cgroup: copy more than 1 GiB of one"},
             OPTION_ROWS_RECORDING,
             OPTION_ROW_PYTHON,
+            OPTION_ROW_FRAMES,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, but print nothing"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,

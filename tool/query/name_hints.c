@@ -79,13 +79,13 @@ static void print_java(const struct terminal *terminal, const struct opened *ope
                        "Java: its own frames are missing, --frames=java records them\n");
     else if (header->java_version == CAIRN_JAVA_UNKNOWN)
         terminal_print(terminal, STYLE_DIM,
-                       "a JVM of unknown version: Java frames are missing, cairn reads those of "
-                       "JDK %u\n",
-                       CAIRN_JAVA_READ);
+                       "a JVM of unknown version: Java frames are missing, cairn reads those "
+                       "of " CAIRN_JAVA_READ "\n");
     else
         terminal_print(terminal, STYLE_DIM,
-                       "JDK %u: Java frames are missing, cairn reads those of JDK %u\n",
-                       header->java_version, CAIRN_JAVA_READ);
+                       "JDK %u: Java frames are missing, cairn reads those of " CAIRN_JAVA_READ
+                       "\n",
+                       header->java_version);
 }
 
 // Among the frames that names were wanted of there is a function whose name begins so.

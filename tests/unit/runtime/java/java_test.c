@@ -17,14 +17,17 @@
 #include "runtime/java/numbers.h"
 #include "runtime/java/vm.h"
 #include "runtime/managed/codes.h"
+#include "runtime/managed/memory.h"
 #include "runtime/sys/region.h"
 #include "tests/unit/runtime/random.h"
 
-enum { LIMIT = 64, ROUNDS = 1000, ARENA_WORDS = 8192, CODES_BYTES = 8 << 20 };
+enum { LIMIT = 64, ROUNDS = 1000, THREAD_ROUNDS = 50 };
+enum { ARENA_WORDS = 8192, CODES_BYTES = 8 << 20 };
 static const int tid = 4711;
 static uint64_t seed = 1;
 
 static uint64_t *arena, used_bytes, space_bytes;
+static const uint64_t object = 64;  // of the thread, its word in the arena
 static struct frame outside[2];
 
 // A word that leads somewhere in the arena, near its end, nowhere, or is a small number.
@@ -66,6 +69,7 @@ static void make_layout(void) {
         words[i] = random_next(&seed) % near * sizeof *words;
     uint64_t *statics[] = {&vm.thread_list, &vm.call_stub_return, &vm.interpreter, &vm.code_heaps};
     for (size_t i = 0; i < sizeof statics / sizeof *statics; i++) *statics[i] = at + i * sizeof at;
+    vm.version = random_chance(&seed, 50) ? 17 : 25;
 }
 
 // So is the way to code: what lies in the first half is the interpreter's, the rest a heap's.
@@ -90,9 +94,27 @@ static void make_code(void) {
     arena[heap + 4] = shift;
 }
 
+// An anchor, and interpreted frames in a row, of which half of the time some words are others.
+static void make_frames(void) {
+    const uint64_t low = 400, step = 16, above = 8, count = 20;
+    uint64_t *anchor = arena + object + 4;
+    anchor[0] = (uintptr_t)(arena + low);
+    anchor[1] = (uintptr_t)(arena + low + above);
+    anchor[2] = (uintptr_t)(arena + random_below(&seed, ARENA_WORDS / 2));
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t *frame = arena + low + above + i * step;
+        frame[-1] = (uintptr_t)(frame + 2);
+        frame[0] = (uintptr_t)(frame + step);
+        frame[1] = (uintptr_t)(arena + random_below(&seed, ARENA_WORDS / 2));
+    }
+    if (random_chance(&seed, 50)) return;
+    anchor[random_below(&seed, 3)] = some_word();
+    for (int i = 0; i < 5; i++) arena[low + random_below(&seed, count * step)] = some_word();
+}
+
 // The way to an anchor is right, so that what follows is reached.
 static void make_thread(void) {
-    const uint64_t list = 16, threads = 24, object = 64, os = 128, low = 400;
+    const uint64_t list = 16, threads = 24, os = 128;
     vm.list_length = 0;
     vm.list_threads = sizeof(uint64_t);
     vm.thread_os = 0;
@@ -109,9 +131,7 @@ static void make_thread(void) {
     vm.anchor_sp = 0;
     vm.anchor_fp = sizeof(uint64_t);
     vm.anchor_pc = 2 * sizeof(uint64_t);
-    for (size_t i = 4; i < 7; i++)
-        arena[object + i] = (uintptr_t)(arena + low + random_below(&seed, ARENA_WORDS - low));
-    if (random_chance(&seed, 20)) arena[object + 6] = some_word();
+    make_frames();
 }
 
 // Behind the words nothing can be read, for as far as the thread's stack may claim to reach:
@@ -122,6 +142,15 @@ static uint64_t *make_arena(void) {
     assert_non_null(place);
     assert_int_equal(mprotect(place + bytes, CODES_BYTES, PROT_NONE), 0);
     return (uint64_t *)place;
+}
+
+// A page that was readable is not any more, as the wrapped functions say.
+static char *take_page_away(void) {
+    const size_t pages = ARENA_WORDS * sizeof *arena / SYS_PAGE_LEAST;
+    char *page = (char *)arena + random_below(&seed, pages) * SYS_PAGE_LEAST;
+    memory_note_change();
+    assert_int_equal(mprotect(page, SYS_PAGE_LEAST, PROT_NONE), 0);
+    return page;
 }
 
 static void test_hostile_memory(void **state) {
@@ -137,10 +166,11 @@ static void test_hostile_memory(void **state) {
                                    .claimed_bytes = CODES_BYTES};
     assert_non_null(codes.region.base);
     assert_true(codes_begin());
-    struct java_thread *thread = java_thread_make(LIMIT);
-    assert_non_null(thread);
+    struct java_thread *thread = NULL;
     java.can_be_read = true;
     for (size_t round = 0; round < ROUNDS; round++) {
+        if (round % THREAD_ROUNDS == 0) thread = java_thread_make(LIMIT);
+        assert_non_null(thread);
         make_layout();
         for (size_t i = 0; i < ARENA_WORDS / 8; i++)
             arena[round % 2 ? i : random_next(&seed) % ARENA_WORDS] = some_word();
@@ -150,20 +180,22 @@ static void test_hostile_memory(void **state) {
         if (round % 3 == 0) arena[0] = some_word();
         struct frame native[2] = {{.stack = 0, .pc = CAIRN_CUT_GUESSED},
                                   {.stack = (uintptr_t)arena, .pc = (uintptr_t)walk}};
+        char *taken = random_chance(&seed, 50) ? take_page_away() : NULL;
         struct managed_stack stack =
             java_weave(thread, (struct managed_native){native, 2}, tid, &walker);
+        if (taken) assert_int_equal(mprotect(taken, SYS_PAGE_LEAST, PROT_READ | PROT_WRITE), 0);
         assert_in_range(stack.count, 0, LIMIT);
         assert_true(stack.keep <= stack.count);
         if (stack.count > deepest) deepest = stack.count;
     }
-    assert_true(deepest > 3);  // past the anchor
+    assert_true(deepest > 10);  // past the anchor
     java.can_be_read = false;
 }
 
 static void test_numbers(void **state) {
     (void)state;
     const uint8_t bytes[] = {0, 191, 192, 0, 255, 255, 255, 255, 255, 3};
-    struct numbers numbers = {bytes, bytes + sizeof bytes};
+    struct numbers numbers = {bytes, bytes + sizeof bytes, 0};
     assert_int_equal(numbers_read(&numbers), 0);
     assert_int_equal(numbers_read(&numbers), 191);
     assert_int_equal(numbers_read(&numbers), 192);
@@ -173,10 +205,22 @@ static void test_numbers(void **state) {
     assert_int_equal(numbers_read(&numbers), 0);  // at the end
 }
 
+static void test_numbers_without_zero(void **state) {
+    (void)state;
+    const uint8_t bytes[] = {1, 191, 192, 1, 192, 2, 4};
+    struct numbers numbers = {bytes, bytes + sizeof bytes, 1};
+    assert_int_equal(numbers_read(&numbers), 0);
+    assert_int_equal(numbers_read(&numbers), 190);
+    assert_int_equal(numbers_read(&numbers), 191);
+    assert_int_equal(numbers_read(&numbers), 191 + 64);
+    assert_int_equal(numbers_read_signed(&numbers), -2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_memory),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers_without_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
