@@ -16,6 +16,7 @@ struct settings {
     bool has_python;       // CAIRN_PYTHON=1, and there is a Python that can be read
     bool has_java;         // CAIRN_JAVA=1; a JVM may come later
     bool has_go;           // CAIRN_GO=1; the same
+    bool has_async;        // CAIRN_ASYNC=1: with the coroutines that await those on the stack
     bool has_ages;         // CAIRN_AGES=1
     bool has_events;       // CAIRN_EVENTS=1 or 2, and there is a tool that takes them
     bool is_waiting;       // CAIRN_EVENTS=2: for the tool, if it is behind
@@ -49,9 +50,9 @@ ALWAYS_INLINE bool settings_is_outside(uint64_t size_bytes) {
 // The recording may hold samples, from its start or once it is too large.
 bool settings_may_sample(void);
 
-// Stacks may have frames of Python, Java or Go code.
+// Stacks may have frames of Python, Java or Go code, or of awaiting coroutines.
 static inline bool settings_has_code_frames(void) {
-    return settings.has_python || settings.has_java || settings.has_go;
+    return settings.has_python || settings.has_java || settings.has_go || settings.has_async;
 }
 
 // Frees do more than count.

@@ -112,8 +112,12 @@ static bool read_frames(const struct command_args *args, struct recording_option
     const char *language = args_text(args, OPTION_FRAMES, "");
     if (!args_has(args, OPTION_FRAMES)) return true;
     bool is_java = !strcmp(language, "java"), is_go = !strcmp(language, "go");
+    if (!strcmp(language, "async")) {
+        put(options, CAIRN_VARIABLE(ASYNC), "1");
+        return true;
+    }
     if (!is_java && !is_go)
-        return error_set(error, "%s: --frames=%s: java or go (Python: --python)",
+        return error_set(error, "%s: --frames=%s: java, go or async (Python: --python)",
                          args->command->name, language);
 #if !defined(__x86_64__)
     return error_set(error, "%s: --frames=%s: on x86-64 only", args->command->name, language);
