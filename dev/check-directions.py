@@ -20,6 +20,7 @@ ALLOWED = {
     "runtime/live": ["format", "runtime/sys"],
     "runtime/managed": ["format", "runtime/sys"],
     "runtime/python": ["format", "runtime/sys", "runtime/managed"],
+    "runtime/async": ["format", "runtime/sys", "runtime/managed"],
     "runtime/go": ["format", "runtime/sys", "runtime/managed"],
     "runtime/java": ["format", "runtime/sys", "runtime/managed"],
     "runtime/js": ["format", "runtime/sys", "runtime/managed"],

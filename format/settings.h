@@ -20,6 +20,7 @@
     row(JAVA, 0, 0, 1)                                   /* 1: frames of Java code */ \
     row(GO, 0, 0, 1)                                     /* 1: frames of Go code */ \
     row(JS, 0, 0, 1)                                     /* 1: frames of JavaScript */ \
+    row(ASYNC, 0, 0, 1)                                  /* 1: who awaits coroutines */ \
     row(AGES, 0, 0, 1)                                   /* 1: how old blocks became */ \
     row(MMAP, 0, 0, 1)                                   /* 1: what the program maps itself */ \
     row(EVENTS, 0, 0, 2)                                 /* 1: every event is logged; 2: and waited for */ \

@@ -74,6 +74,9 @@ struct cairn_api_table {
     uint32_t (*context_current)(void);
     void (*context_enter)(uint32_t context);
     int (*context_leave)(void);
+    uint32_t (*awaited_at)(uint32_t outer, const void *code);
+    void (*resumed)(uint32_t awaiters, const void *frame);
+    void (*suspended)(void);
 };
 
 /* NULL if the version is not known. With CAIRN_LINKED defined it is an ordinary function that some
@@ -105,6 +108,13 @@ static inline const struct cairn_api_table *cairn_table_(void) {
 static inline const struct cairn_api_table *cairn_contexts_(void) {
     const struct cairn_api_table *table = cairn_table_();
     size_t least = offsetof(struct cairn_api_table, context_leave) + sizeof table->context_leave;
+    return table && table->bytes >= least ? table : NULL;
+}
+
+/* NULL too if the library is older than awaiters. */
+static inline const struct cairn_api_table *cairn_awaiters_(void) {
+    const struct cairn_api_table *table = cairn_table_();
+    size_t least = offsetof(struct cairn_api_table, suspended) + sizeof table->suspended;
     return table && table->bytes >= least ? table : NULL;
 }
 
@@ -175,6 +185,30 @@ static inline void cairn_context_enter(cairn_context context) {
 static inline int cairn_context_leave(void) {
     const struct cairn_api_table *table = cairn_contexts_();
     return table ? table->context_leave() : 0;
+}
+
+/* Who awaits a coroutine that a scheduler resumes (cairn run --frames=async): the places in code at
+ * which coroutines await, from the innermost outwards, as one number. 0: nobody. A process keeps
+ * 65,536 such chains, which are never given back; what is beyond is 0. (In C++ the base of a
+ * promise cairn::context_promise does all of this: cairn/context.hpp.) */
+typedef uint32_t cairn_awaiters;
+
+/* Those of `outer`, and a coroutine that they await: it awaits in its turn at `code`, the return
+ * address of a call in its function. 0 without --frames=async. */
+static inline cairn_awaiters cairn_awaited_at(cairn_awaiters outer, const void *code) {
+    const struct cairn_api_table *table = cairn_awaiters_();
+    return table ? table->awaited_at(outer, code) : 0;
+}
+/* The calling thread runs a coroutine that these await, until it is suspended. `frame` is an
+ * address in the frame of its function on the thread's stack, or the stack pointer in it (which a
+ * function that it calls has as __builtin_dwarf_cfa()). */
+static inline void cairn_resumed(cairn_awaiters awaiters, const void *frame) {
+    const struct cairn_api_table *table = cairn_awaiters_();
+    if (table) table->resumed(awaiters, frame);
+}
+static inline void cairn_suspended(void) {
+    const struct cairn_api_table *table = cairn_awaiters_();
+    if (table) table->suspended();
 }
 
 /* Snapshots, for cairn report --at, --between and --since: what each stack holds now is kept. A

@@ -7,6 +7,8 @@
  *     cairn::thread worker(work, argument);      // begins in the context of the thread that makes it
  *     auto answer = cairn::async(look_up, key);
  *     pool.submit(cairn::carried([=] { work(); }));
+ *
+ * Executors of Asio: cairn/asio.hpp.
  */
 #ifndef CAIRN_CONTEXT_HPP
 #define CAIRN_CONTEXT_HPP
@@ -81,9 +83,25 @@ auto async(Function &&function, Arguments &&...arguments) {
  *     struct promise_type : cairn::context_promise {
  *         auto initial_suspend() { return starting(std::suspend_always()); }
  *         auto final_suspend() noexcept { return ending(std::suspend_always()); }
+ *
+ * Where a task keeps who awaits it, it says so to its promise: then stacks of what it allocates have the
+ * awaiting coroutines too, whoever resumes it (cairn run --frames=async), each with its line:
+ *
+ *     auto await_suspend(std::coroutine_handle<Promise> awaiting) {
+ *         task.promise().continuation = awaiting;
+ *         task.promise().awaited_by(awaiting);
  */
 class context_promise {
     cairn_context context_ = cairn_context_current();
+    cairn_awaiters awaiters_ = 0;   /* who awaits this coroutine */
+    const void *place_ = nullptr;   /* where it awaits itself */
+
+    /* Where it is called: in a coroutine's own function, into which its callers are inlined. The compiler
+     * is not to take two calls for one. */
+    __attribute__((noinline)) static const void *here() {
+        __asm__ volatile("");
+        return __builtin_return_address(0);
+    }
 
     template <class Awaitable> static decltype(auto) awaiter_of(Awaitable &&awaitable) {
         if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); })
@@ -97,7 +115,7 @@ class context_promise {
     /* `is_inside`: the coroutine is in its context as it comes here; `is_going_on`: as it goes on. */
     template <class Awaiter, bool is_inside, bool is_going_on> struct travelling {
         Awaiter awaiter;
-        cairn_context context;
+        context_promise *promise;
         bool has_left = !is_inside;
 
         bool await_ready() noexcept(noexcept(awaiter.await_ready())) {
@@ -110,15 +128,16 @@ class context_promise {
             noexcept(awaiter.await_suspend(handle))) {
             return awaiter.await_suspend(handle);
         }
-        decltype(auto) await_resume() noexcept(noexcept(awaiter.await_resume())) {
-            if (has_left && is_going_on) cairn_context_enter(context);
+        __attribute__((always_inline)) decltype(auto)
+        await_resume() noexcept(noexcept(awaiter.await_resume())) {
+            if (has_left && is_going_on) promise->enter();
             return awaiter.await_resume();
         }
 
       private:
         /* Before it is suspended: afterwards another thread may have it. */
         void leave() noexcept {
-            if (!has_left) cairn_context_leave();
+            if (!has_left) promise->leave();
             has_left = true;
         }
     };
@@ -126,22 +145,44 @@ class context_promise {
     template <bool is_inside, bool is_going_on, class Awaitable> auto wrap(Awaitable &&awaitable) {
         using awaiter = decltype(awaiter_of(std::forward<Awaitable>(awaitable)));
         return travelling<awaiter, is_inside, is_going_on>{
-            awaiter_of(std::forward<Awaitable>(awaitable)), context_};
+            awaiter_of(std::forward<Awaitable>(awaitable)), this};
+    }
+
+    /* Called by the coroutine's own function, whose frame begins where this one ends. (A
+     * coroutine's own frame address differs from one resumption to the next; compilers take it for a
+     * constant.) */
+    __attribute__((noinline)) void enter() noexcept {
+        cairn_context_enter(context_);
+        cairn_resumed(awaiters_, __builtin_dwarf_cfa());
+    }
+    void leave() noexcept {
+        cairn_suspended();
+        cairn_context_leave();
     }
 
   public:
-    template <class Awaitable> auto travel(Awaitable &&awaitable) {
+    template <class Awaitable>
+    __attribute__((always_inline)) auto travel(Awaitable &&awaitable) {
+        place_ = here();
         return wrap<true, true>(std::forward<Awaitable>(awaitable));
     }
-    template <class Awaitable> auto await_transform(Awaitable &&awaitable) {
+    template <class Awaitable>
+    __attribute__((always_inline)) auto await_transform(Awaitable &&awaitable) {
         return travel(std::forward<Awaitable>(awaitable));
     }
-    /* co_yield of a generator: what yield_value returns. */
+    /* The coroutine of that handle awaits this one: before it is resumed the next time. */
+    template <class Promise> void awaited_by(std::coroutine_handle<Promise> awaiting) noexcept {
+        if constexpr (std::is_base_of_v<context_promise, Promise>) {
+            const context_promise &outer = awaiting.promise();
+            awaiters_ = cairn_awaited_at(outer.awaiters_, outer.place_);
+        }
+    }
+    /* What initial_suspend returns. co_yield: yield_value returns travel(awaitable). */
     template <class Awaitable> auto starting(Awaitable &&awaitable) {
         return wrap<false, true>(std::forward<Awaitable>(awaitable));
     }
     template <class Awaitable> auto ending(Awaitable &&awaitable) noexcept {
-        cairn_context_leave();
+        leave();
         return std::forward<Awaitable>(awaitable);
     }
 };

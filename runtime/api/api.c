@@ -11,6 +11,7 @@
 #include "runtime/api/figures.h"
 #include "runtime/api/pool.h"
 #include "runtime/api/report.h"
+#include "runtime/async/async.h"
 #include "runtime/process/real.h"
 #include "runtime/process/settings.h"
 #include "runtime/process/state.h"
@@ -18,9 +19,11 @@
 #include "runtime/record/sampling.h"
 #include "runtime/record/snapshots.h"
 #include "runtime/sink/sink.h"
+#include "runtime/stack/module.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/region_stack.h"
 #include "runtime/thread/slots.h"
+#include "runtime/unwind/unwind_cache.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -187,6 +190,39 @@ static int api_context_leave(void) {
     return api_region_end(NULL);
 }
 
+// Its module is entered before a stack has it.
+static uint32_t api_awaited_at(uint32_t outer, const void *code) {
+    struct async_place place = {.pc = (uintptr_t)code};
+    struct module_place last = {0, 0};
+    if (!settings.has_async) return 0;
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return 0;
+    uint32_t known = async_seek(outer, place.pc);
+    if (!known && rule_find_code(place.pc, &place.start, &place.end)) {
+        module_note(place.pc, &last);
+        known = async_awaited(outer, &place);
+    }
+    gate_leave(thread);
+    return known;
+}
+
+static void api_resumed(uint32_t awaiters, const void *frame) {
+    if (!settings.has_async) return;
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return;
+    if (unlikely(!thread->async)) thread->async = async_thread_make(thread->trace.limit);
+    if (thread->async) async_resumed(thread->async, awaiters, (uintptr_t)frame);
+    gate_leave(thread);
+}
+
+static void api_suspended(void) {
+    if (!settings.has_async) return;
+    struct thread *thread = enter(EVENT_HERE());
+    if (!thread) return;
+    if (thread->async) async_suspended(thread->async);
+    gate_leave(thread);
+}
+
 static const struct cairn_api_table table = {
     .version = CAIRN_API_VERSION,
     .bytes = sizeof table,
@@ -211,6 +247,9 @@ static const struct cairn_api_table table = {
     .context_current = api_context_current,
     .context_enter = api_context_enter,
     .context_leave = api_context_leave,
+    .awaited_at = api_awaited_at,
+    .resumed = api_resumed,
+    .suspended = api_suspended,
 };
 
 EXPORT const struct cairn_api_table *cairn_api(uint32_t version) {

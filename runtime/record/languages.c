@@ -3,6 +3,7 @@
 // handler interrupted may be half done, so that no memory is trusted.
 #include "runtime/record/languages.h"
 
+#include "runtime/async/async.h"
 #include "runtime/go/go.h"
 #include "runtime/java/java.h"
 #include "runtime/js/js.h"
@@ -79,6 +80,8 @@ static struct managed_stack weave(struct thread *thread, struct managed_native n
     } else if (settings.has_python) {
         if (unlikely(!thread->python)) thread->python = python_thread_make(limit);
         if (thread->python) return python_weave(thread->python, native, is_careful);
+    } else if (settings.has_async && thread->async) {
+        return async_weave(thread->async, native);
     }
     return (struct managed_stack){thread->trace.frames, native.count, 0, false};
 }

@@ -415,11 +415,25 @@ static bool machine_run(struct machine *machine, struct cursor cursor, uintptr_t
     return true;
 }
 
-bool row_find(const struct row_source *source, uintptr_t pc, struct row *row) {
-    struct entry entry = {.pointer_encoding = ENCODING_ABSOLUTE};
+static bool entry_find(const struct row_source *source, uintptr_t pc, struct entry *entry) {
     uintptr_t at = 0;
+    *entry = (struct entry){.pointer_encoding = ENCODING_ABSOLUTE};
     if (!source->eh_frame_hdr || !table_search(source, pc, &at)) return false;
-    if (!entry_parse(source, at, &entry) || pc - entry.start >= entry.length) return false;
+    return entry_parse(source, at, entry) && pc - entry->start < entry->length;
+}
+
+bool row_find_code(const struct row_source *source, uintptr_t pc, uintptr_t *start,
+                   uintptr_t *end) {
+    struct entry entry;
+    if (!entry_find(source, pc, &entry)) return false;
+    *start = entry.start;
+    *end = entry.start + entry.length;
+    return true;
+}
+
+bool row_find(const struct row_source *source, uintptr_t pc, struct row *row) {
+    struct entry entry;
+    if (!entry_find(source, pc, &entry)) return false;
     struct machine machine = {.entry = &entry, .location = 0};
     machine.row.is_signal_frame = entry.is_signal_frame;
     if (!machine_run(&machine, entry.initial, UINTPTR_MAX)) return false;

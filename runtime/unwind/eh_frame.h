@@ -57,6 +57,9 @@ struct row_source {
 // The row for the instruction at `pc`. False: no information covers it, or it is malformed.
 bool row_find(const struct row_source *source, uintptr_t pc, struct row *row);
 
+// The code of the function, or of its part, around `pc`. False: no information covers it.
+bool row_find_code(const struct row_source *source, uintptr_t pc, uintptr_t *start, uintptr_t *end);
+
 // What an expression may use. Registers other than these end evaluation.
 struct row_registers {
     uintptr_t pc, stack, frame;

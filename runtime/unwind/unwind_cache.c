@@ -87,6 +87,15 @@ static bool is_never_called(const struct row *row) {
     return row->ret.how == ROW_UNDEFINED;
 }
 
+COLD bool rule_find_code(uintptr_t pc, uintptr_t *start, uintptr_t *end) {
+    struct object object;
+    if (pc >> PROCESSOR_ADDRESS_BITS || pc < SYS_PAGE_LEAST) return false;
+    if (!object_find(pc - 1, &object)) return false;
+    struct row_source source = {(const uint8_t *)object.start, (const uint8_t *)object.end,
+                                object.eh_frame_hdr};
+    return row_find_code(&source, pc - 1, start, end);
+}
+
 COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;

@@ -106,6 +106,9 @@ ALWAYS_INLINE bool rule_is_first(uintptr_t pc, uint32_t rule) {
     return __atomic_load_n(set, __ATOMIC_RELAXED) == (rule_tag(pc) | rule);
 }
 
+// The code of the function around a return address; false: it is not known.
+bool rule_find_code(uintptr_t pc, uintptr_t *start, uintptr_t *end);
+
 // Works the rule out, and remembers it too. Never RULE_NONE.
 uint64_t rule_work_out(uintptr_t pc);
 uint64_t rule_find_slow(uintptr_t pc);

@@ -10,8 +10,8 @@ import cairn_test as t
 
 CHANGES = {
     "a member in the midst of the table": ("    int (*is_enabled)(int who);\n", "    int (*is_enabled)(int who);\n    int (*between)(int who);\n"),
-    "a member at the end of the table": ("    int (*context_leave)(void);\n};",
-                                         "    int (*context_leave)(void);\n    int (*more)(void);\n};"),
+    "a member at the end of the table": ("    void (*suspended)(void);\n};",
+                                         "    void (*suspended)(void);\n    int (*more)(void);\n};"),
     "members that change places": ("    int64_t live_bytes;       /* allocated minus freed */\n"
                                    "    int64_t peak_bytes;       /* the most that live_bytes was */\n",
                                    "    int64_t peak_bytes;\n    int64_t live_bytes;\n"),

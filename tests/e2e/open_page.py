@@ -75,6 +75,8 @@ _, steady = t.record(t.program("mixed"))
 _, aged = t.record(t.program("mixed"), options=("--ages",))
 threads = "threads.cairn"
 t.run_cairn("run", "-q", "--snapshot-every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
+_, labelled = t.record(t.program("contexts"))
+_, many_labels = t.record(t.program("contexts", 6000))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
 t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
@@ -112,6 +114,7 @@ pages = {"owners": os.path.abspath("owners.html"), "leak": make_page("leak", lea
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),
+         "contexts": make_page("contexts", labelled), "other": make_page("other", many_labels),
          "copies": make_page("copies", *copies), "told": make_page("told", "told.cairn", many), "python": make_page("python", python)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")
@@ -128,6 +131,12 @@ changes = {"peak": re.search(rf"peak heap .*?   {sure}", differ), "end": re.sear
            "stack": re.search(r"^ *(-\S+ KiB) .* 0 B *(± .*?) +gone\n +leak_large", differ, re.M)}
 t.check(all(changes.values()), f"differences of samples: {differ}")
 
+tenants, in_work = {}, 0
+for one in t.report(labelled)["contexts"]:
+    name = one["labels"].get("tenant", "(none)")
+    tenants[name] = tenants.get(name, 0) + one["peak_bytes"]
+for stack in t.stacks_through(t.report(labelled, "--context", "endpoint=/b c"), "work"):
+    in_work += stack["peak_bytes"]
 producer_bytes = by_thread["producer"]["allocated_bytes"]
 plan = {
     "owners": {"sessions": size(owned["sessions"])},
@@ -135,6 +144,7 @@ plan = {
     # the first thread keeps what it took, the consumer takes nothing
     "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",
                 "most": {"threads": size(by_thread["threads"]["at_exit_bytes"]), "consumer": "0 B"}},
+    "contexts": {"tenants": {name: size(held) for name, held in tenants.items()}, "work": size(in_work)},
     "told": sorted(row["change"] for row in told),
     "changes": {name: [one[1], one[2].strip()] for name, one in changes.items()},
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,

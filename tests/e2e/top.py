@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn top on a program that does what it is told: the numbers are those of the report, exactly; the
-screen by its keys; a process that ends, names, refusals; narrow, ASCII, no colours, no terminal."""
+screen by its keys; what each context holds; a process that ends, names, refusals; narrow, ASCII, no colours, no terminal."""
 
 import json
 import os
@@ -106,6 +106,56 @@ def check_keys():
         screen.press("q", r"(?m)^status 0", "leave")
 
 
+def check_contexts():
+    """What each tenant holds, by key and by sets, as numbers and on the screen; labels that come while it is watched."""
+    with Commanded("contexts.cairn") as program:
+        program.do("early 1000", "enter tenant=7", "early 20000", "enter endpoint=/b", "late 30000", "leave", "leave",
+                   "enter tenant=8", "early 5000", "leave")
+        def held(*arguments):
+            found = top_json(program.pid, *arguments)
+            return found, {" ".join(sorted(f"{k}={v}" for k, v in one["labels"].items())): one["live_bytes"] for one in found["contexts"]}
+        whole, by_tenant = held("--context", "tenant")
+        outside = whole["live_bytes"] - 55000
+        t.check_equal("by tenant", by_tenant, {"": outside, "tenant=7": 50000, "tenant=8": 5000})
+        t.check_equal("by sets", held("--context", "")[1],
+                      {"": outside, "tenant=7": 20000, "endpoint=/b tenant=7": 30000, "tenant=8": 5000})
+        of_seven = top_json(program.pid, "--context", "tenant=7")
+        t.check_equal("stacks of tenant 7", sorted((stack["live_bytes"], t.functions(stack)[0]) for stack in of_seven["stacks"]),
+                      [(20000, "early"), (30000, "late")])
+        t.check_equal("its labels, and the process' own figures", (of_seven["labels"], of_seven["live_bytes"]),
+                      ({"tenant": "7"}, whole["live_bytes"]))
+        t.check_equal("no such tenant", top_json(program.pid, "--context", "tenant=9")["stacks"], [])
+        printed = t.run_cairn("top", "--once", "--interval", "100ms", "--context", "tenant", program.pid).out.decode()
+        t.check(re.search(r"3 values of tenant by what they hold: .*\n +LIVE .* CONTEXT\n +48\.8 KiB .*  7\n", printed),
+                f"printed: {printed}")
+        refused = t.run_cairn("top", "--once", "--context", "tenant")
+        t.check_equal("of no process", (refused.status, b"needs the PID" in refused.err), (2, True))
+        screen = Screen(f"{t.CAIRN} top --interval 100ms {program.pid}")
+        screen.wait_for(r"LIVE +GROWTH", "the list")
+        screen.press("c", r"values of endpoint by what they hold.*(\n.*)* 29\.3 KiB .*  /b", "the first key")
+        screen.press("c", r"3 values of tenant by what they hold.*\n.*CONTEXT\n +48\.8 KiB +- .*  7\n", "the next one")
+        program.do("enter tenant=9", "late 70000", "leave", "enter tenant=8", "early 90000", "leave")
+        screen.wait_for(r"4 values .*\n.*\n +92\.8 KiB \+87\.9 KiB .*  8\n +68\.4 KiB \+68\.4 KiB .*  9\n +48\.8 KiB +- ",
+                        "new labels, and what grew")
+        screen.press("Enter", r"1 stack of tenant=8 by .*\n.*STACK\n +92\.8 KiB .*early commands\.c:\d+ \u2190 main", "one tenant")
+        screen.press("Enter", r"92\.8 KiB in 2 blocks", "a stack of it")
+        screen.press("Escape", r"1 stack of tenant=8", "back to the tenant")
+        screen.press("Escape", r"4 values of tenant", "back to the tenants")
+        screen.press("/ 9 Enter", r'1 value of tenant with "9"', "search")
+        screen.press("c", r"contexts by what they hold(.*\n)* .*endpoint=/b tenant=7", "whole sets")
+        screen.press("c", r"stacks by what they hold", "all stacks")
+        screen.press("c", r"values of endpoint", "and on")
+        screen.press("Escape", r"stacks by what they hold", "back to all")
+        screen.press("q", r"(?m)^status 0", "leave")
+        screen.close()
+    with Commanded("no_contexts.cairn") as program:
+        screen = Screen(f"{t.CAIRN} top --interval 100ms {program.pid}")
+        screen.wait_for(r"LIVE +GROWTH", "the list")
+        screen.press("c", r"entered no context", "it is said")
+        screen.press("q", r"(?m)^status 0", "leave")
+        screen.close()
+
+
 def check_end():
     program = Commanded("end.cairn", program=named("ending"))
     program.do("early 100000")
@@ -185,6 +235,7 @@ def check_refusals():
 
 check_numbers()
 check_keys()
+check_contexts()
 check_end()
 check_exec()
 check_forms()

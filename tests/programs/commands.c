@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does what the lines of its input say, and answers each with "ok": `early SIZE` and `late SIZE`
 // allocate a block, each in a function of its own, `free N` frees the N-th block that it has,
-// `again N SIZE` reallocates it, `touch` writes to all blocks, `end` leaves.
+// `again N SIZE` reallocates it, `touch` writes to all blocks, `enter KEY=VALUE` enters a context
+// and `leave` leaves it, `end` ends.
+#include <cairn/cairn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,13 @@ static void touch(void) {
     for (int i = 0; i < count; i++) memset(held[i].block, 1, held[i].size);
 }
 
+// In the present context, with a label more.
+static void enter(const char *line) {
+    char key[64], value[64];
+    if (sscanf(line, "%*s %63[^=]=%63[^\n]", key, value) != 2) abort();
+    cairn_context_enter(cairn_context_with(cairn_context_current(), key, value));
+}
+
 int main(void) {
     static char line[256], word[256], out[256];
     setvbuf(stdout, out, _IOLBF, sizeof out);
@@ -52,6 +61,8 @@ int main(void) {
         if (!strcmp(word, "free") && first < count) drop((int)first);
         if (!strcmp(word, "again") && first < count) again((int)first, (size_t)second);
         if (!strcmp(word, "touch")) touch();
+        if (!strcmp(word, "enter")) enter(line);
+        if (!strcmp(word, "leave")) cairn_context_leave();
         if (!strcmp(word, "end")) break;
         puts("ok");
     }

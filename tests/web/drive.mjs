@@ -400,6 +400,37 @@ async function snapshots() {
   await page.context().close();
 }
 
+async function contexts() {
+  const page = await open("contexts", "#view=table&table=contexts&key=tenant");
+  for (const [name, bytes] of Object.entries(plan.contexts.tenants)) {
+    const row = page.locator(".t-row", { has: page.getByText(name, { exact: true }) });
+    check((await row.innerText()).includes(bytes), `tenant ${name} holds ${bytes}: ${await row.innerText()}`);
+  }
+  equal("by", await page.locator('.keys-of-labels [aria-pressed="true"]').allInnerTexts(), ["by tenant"]);
+  await page.locator(".t-row", { has: page.getByText("8", { exact: true }) }).dblclick();
+  check((await hash(page)).includes("focus=context:tenant=8"), `a context is chosen: ${await hash(page)}`);
+  await page.locator(".chip", { hasText: "only of tenant=8" }).waitFor();
+  await page.click("#tab-flame");
+  await settled(page);
+  check((await clickFrame(page, "take")) && !(await clickFrame(page, "work")), "only what was allocated in it");
+  check((await text(page, ".chips")).includes(plan.contexts.tenants["8"]), `its bytes: ${await text(page, ".chips")}`);
+  await page.goto("file://" + plan.pages.contexts + "#view=table&table=contexts&key=*&focus=function:work");
+  await settled(page);
+  const all = await rows(page);
+  check(
+    all.some((row) => row.includes("endpoint=/b c tenant=7") && row.includes(plan.contexts.work)),
+    `sets of labels through a function: ${all}`,
+  );
+  await page.goto("file://" + plan.pages.other + "#view=table&table=contexts&key=request&by=calls");
+  await page.fill("#search", "other");
+  await page.waitForFunction(() => document.querySelectorAll(".t-row").length === 1);
+  check((await rows(page))[0].includes("(other) labels after the first 4,096"), `overflow: ${await rows(page)}`);
+  await page.goto("file://" + plan.pages.leak + "#view=table&table=contexts");
+  await settled(page);
+  equal("a page without contexts", await page.locator("#kind-contexts").count(), 0);
+  await page.context().close();
+}
+
 async function threads() {
   const page = await open("threads", "#view=table&table=threads");
   for (const [name, most] of Object.entries(plan.threads.most)) {
@@ -709,6 +740,7 @@ const parts = {
   processes,
   snapshots,
   threads,
+  contexts,
   hostile,
   odd,
   access,

@@ -36,7 +36,7 @@
 #define OPTION_ROWS_FROM_START                                                                     \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
-#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go or js: frames of that code too"}
+#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go, js, async: frames of that code too"}
 #define OPTION_ROW_PYTHON                                                                          \
     {OPTION_PYTHON, "python", 0, "[=WHEN]", "Python's objects and frames: on, off, auto (if sampled)"}
 #define OPTION_ROW_PROCESS {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
@@ -232,7 +232,7 @@ const struct command commands[] = {
         .description =
             "A screen with the live heap, its rate, resident memory, and the stacks by what they\n"
             "hold, how they grow, what they allocate; it goes into a stack, searches, sets marks,\n"
-            "switches processes (? lists its keys). The program is not stopped and does nothing\n"
+            "lists tenants or requests, switches processes (? lists its keys). The program is not stopped and does nothing\n"
             "for it. Without PID or NAME: what is being recorded. Without a terminal the text is\n"
             "printed once, as with --once.\n",
         .run = cmd_top,
@@ -243,6 +243,7 @@ const struct command commands[] = {
             {OPTION_BY, "by", 'b', "MEASURE", "sort by live (default), growth, rate or temporary"},
             {OPTION_INTERVAL, "interval", 0, "TIME", "between two samples (500ms)"},
             {OPTION_TOP, "top", 'n', "N", "once: so many stacks (20; --json: all), 0 for all"},
+            {OPTION_CONTEXT, "context", 0, "LABEL", "by the values of this key of labels; stacks of KEY=VALUE"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
             SYMBOL_OPTIONS,

@@ -107,21 +107,35 @@ static bool read_python(const struct command_args *args, bool is_sampled,
     return true;
 }
 
+// What --frames may name, and the variable that asks the library for it.
+static const struct frames_row {
+    const char *name, *variable;
+    bool is_everywhere; // not on x86-64 only
+} frames_rows[] = {{"java", CAIRN_VARIABLE(JAVA), false},
+                   {"go", CAIRN_VARIABLE(GO), false},
+                   {"js", CAIRN_VARIABLE(JS), false},
+                   {"async", CAIRN_VARIABLE(ASYNC), true}};
+enum { FRAMES_ROWS = sizeof frames_rows / sizeof *frames_rows };
+
+static const struct frames_row *frames_row_called(const char *name) {
+    for (unsigned row = 0; row < FRAMES_ROWS; row++)
+        if (!strcmp(frames_rows[row].name, name)) return &frames_rows[row];
+    return NULL;
+}
+
 static bool read_frames(const struct command_args *args, struct recording_options *options,
                         struct error *error) {
-    const char *language = args_text(args, OPTION_FRAMES, "");
+    const char *command = args->command->name, *name = args_text(args, OPTION_FRAMES, "");
     if (!args_has(args, OPTION_FRAMES)) return true;
-    const char *variable = !strcmp(language, "java") ? CAIRN_VARIABLE(JAVA)
-                           : !strcmp(language, "go") ? CAIRN_VARIABLE(GO)
-                           : !strcmp(language, "js") ? CAIRN_VARIABLE(JS)
-                                                     : NULL;
-    if (!variable)
-        return error_set(error, "%s: --frames=%s: java, go or js (Python: --python)",
-                         args->command->name, language);
+    const struct frames_row *row = frames_row_called(name);
+    if (!row)
+        return error_set(error, "%s: --frames=%s: java, go, js or async (Python: --python)",
+                         command, name);
 #if !defined(__x86_64__)
-    return error_set(error, "%s: --frames=%s: on x86-64 only", args->command->name, language);
+    if (!row->is_everywhere)
+        return error_set(error, "%s: --frames=%s: on x86-64 only", command, name);
 #endif
-    put(options, variable, "1");
+    put(options, row->variable, "1");
     return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn top: what a running process holds, by stack, again and again on a terminal or once.
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "tool/cmds/commands.h"
@@ -15,7 +16,8 @@ struct wish {
     const char *which;  // PID or NAME; NULL: the list
     enum live_measure by;
     unsigned interval_ms;
-    size_t rows;  // of --once; 0: all
+    size_t rows;          // of --once; 0: all
+    const char *context;  // a key of labels, "" for whole sets, or "key=value"; NULL: all stacks
     bool is_once, is_json;
 };
 
@@ -35,7 +37,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     const char *by = args_text(args, OPTION_BY, "live");
     uint64_t rows;
     *wish = (struct wish){.which = args->word_count ? args->words[0] : NULL,
-                          .is_json = args_has(args, OPTION_JSON)};
+                          .is_json = args_has(args, OPTION_JSON),
+                          .context = args_text(args, OPTION_CONTEXT, NULL)};
     // without a screen for it the text is printed once
     wish->is_once = args_has(args, OPTION_ONCE) || wish->is_json || !browser_is_possible();
     if (!live_measure_parse(by, &wish->by))
@@ -43,6 +46,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     if (!args_number(args, OPTION_TOP, wish->is_json ? 0 : ROWS_USUAL, SIZE_MAX, &rows, error))
         return false;
     wish->rows = rows;
+    if (wish->context && !wish->which)
+        return error_set(error, "top: --context needs the PID or NAME of a process");
     return read_interval(args, wish, error);
 }
 
@@ -102,6 +107,16 @@ static bool print_once(const struct wish *wish, struct top_session *session, str
     return print_text(top, count) || error_set(error, "no memory for the list of stacks");
 }
 
+static bool show_context(const struct wish *wish, struct top_session *session, struct top *top,
+                         struct error *error) {
+    if (!wish->context) return true;
+    bool is_label = strchr(wish->context, '=') != NULL;
+    const struct live_set set = live_set_of(*wish->context ? wish->context : NULL);
+    if (!is_label) snprintf(top->key, sizeof top->key, "%s", wish->context);
+    return top_session_host.show(session, top, is_label ? LIVE_OF_LABELS : LIVE_BY_LABELS, &set,
+                                 error);
+}
+
 static bool show(const struct wish *wish, struct top_session *session, struct top *top,
                  struct error *error) {
     struct live_process process;
@@ -109,6 +124,7 @@ static bool show(const struct wish *wish, struct top_session *session, struct to
     if (wish->which) {
         if (!live_choose(wish->which, &process, error)) return false;
         if (!top_session_open(session, top, &process, error)) return false;
+        if (!show_context(wish, session, top, error)) return false;
         if (wish->is_once) return print_once(wish, session, top, error);
     } else {
         if (!top_session_list(top, error)) return false;

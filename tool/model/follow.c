@@ -19,7 +19,8 @@ static const uint32_t hot =
 static const uint32_t cold = BIT(CAIRN_SECTION_CELLS_COLD) | BIT(CAIRN_SECTION_THREADS) |
                              BIT(CAIRN_SECTION_POINTS) | BIT(CAIRN_SECTION_SNAPSHOTS) |
                              BIT(CAIRN_SECTION_SAMPLING);
-static const uint32_t stacks = BIT(CAIRN_SECTION_RECORDS) | BIT(CAIRN_SECTION_CODES);
+static const uint32_t stacks =
+    BIT(CAIRN_SECTION_RECORDS) | BIT(CAIRN_SECTION_CODES) | BIT(CAIRN_SECTION_SCOPES);
 static const uint32_t names = BIT(CAIRN_SECTION_MODULES) | BIT(CAIRN_SECTION_STRINGS);
 
 bool follow_open(const char *path, struct follow *follow, struct error *error) {

@@ -3,9 +3,9 @@
 //
 // Bytes are read, not mapped, so that nothing moves under the reader and a file that is cut off
 // ends in an error and not in a signal. What refers to something is read before what it refers to:
-// counters, then the cold halves, then records and code, then modules and their names. So whatever
-// a counter leads to is complete. STRINGS is read to the same place each time: names of modules
-// stay where they are.
+// counters, then the cold halves, then records, code and scopes, then modules and their names. So
+// whatever a counter leads to is complete. STRINGS is read to the same place each time: names of
+// modules stay where they are.
 #ifndef TOOL_MODEL_FOLLOW_H
 #define TOOL_MODEL_FOLLOW_H
 
@@ -26,7 +26,7 @@ void follow_close(struct follow *follow);
 bool follow_counters(struct follow *follow, struct error *error);
 // Reads what figures_of and picture_of need, which are few bytes unless samples are recorded.
 bool follow_figures(struct follow *follow, struct error *error);
-// Reads what new cells refer to: records, Python code, modules, strings.
+// Reads what new cells refer to: records, Python code, scopes, modules, strings.
 bool follow_stacks(struct follow *follow, struct error *error);
 
 #endif

@@ -21,11 +21,18 @@ bool live_open(const char *path, struct live *live, struct error *error) {
     return error_set(error, "no memory for the stacks of this recording");
 }
 
+static void rows_free(struct live_rows *rows) {
+    array_free(&rows->stacks);
+    array_free(&rows->more);
+    *rows = (struct live_rows){.stacks = {.items = NULL}};
+}
+
 void live_close(struct live *live) {
     decoder_free(&live->decoder);
     live->profile.stacks = NULL;  // belongs to the array
-    array_free(&live->stacks);
-    array_free(&live->more);
+    rows_free(&live->whole);
+    rows_free(&live->part_rows);
+    live_part_end(&live->part);
     array_free(&live->stack_of_node);
     array_free(&live->ids);
     free(live->generations);
@@ -83,7 +90,8 @@ static bool read_stacks(struct live *live, size_t *decoder_cells, struct error *
     if (!decoder_extend(&live->decoder, *decoder_cells, words))
         return error_set(error, "no memory for the stacks of this recording");
     *decoder_cells = cells;
-    return true;
+    return live_part_read(&live->part, &live->follow.recording) ||
+           error_set(error, "no memory for the contexts of this recording");
 }
 
 static bool extend_ids(struct live *live) {
@@ -100,11 +108,11 @@ static bool extend_ids(struct live *live) {
 
 static bool add_stack(struct live *live, uint32_t node, uint32_t *index) {
     const struct tree *tree = &live->profile.tree;
-    struct live_stack *more = array_push(&live->more);
+    struct live_stack *more = array_push(&live->whole.more);
     if (!more || !extend_ids(live)) return false;
-    struct stack *stack = array_push(&live->stacks);
+    struct stack *stack = array_push(&live->whole.stacks);
     if (!stack) return false;
-    *index = (uint32_t)live->stacks.count - 1;
+    *index = (uint32_t)live->whole.stacks.count - 1;
     *more = (struct live_stack){0};
     *stack = (struct stack){.node = node, .number = *index, .id = live->ids.items[node]};
     if (node == TREE_ROOT) return true;
@@ -150,18 +158,37 @@ static bool enter_cell(struct live *live, uint32_t cell, struct error *error) {
     return true;
 }
 
-static void forget_values(struct live *live) {
-    for (size_t i = 0; i < live->stacks.count; i++) {
-        struct live_stack *more = &live->more.items[i];
-        stack_clear(&live->stacks.items[i]);
+static void forget_values(struct live_rows *rows) {
+    for (size_t i = 0; i < rows->stacks.count; i++) {
+        struct live_stack *more = &rows->more.items[i];
+        stack_clear(&rows->stacks.items[i]);
         more->survivor_bytes = more->survivor_blocks = 0;
     }
 }
 
-static bool add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
-    uint32_t index = live->profile.stack_of_cell[cell] - 1;
-    struct live_stack *more = &live->more.items[index];
-    struct stack *stack = &live->stacks.items[index];
+// A row that is not there yet, and all before it: of a label the stacks have their own numbers.
+static bool extend_part(struct live *live, uint32_t row) {
+    struct live_rows *rows = &live->part_rows;
+    while (rows->stacks.count <= row) {
+        size_t index = rows->stacks.count;
+        struct live_stack *more = array_push(&rows->more);
+        struct stack *stack = more ? array_push(&rows->stacks) : NULL;
+        if (!stack) return false;
+        *more = (struct live_stack){0};
+        *stack = (struct stack){.number = (uint32_t)index, .id = index};
+        if (live->part.kind != LIVE_OF_LABELS) continue;
+        const struct stack *whole = &live->whole.stacks.items[index];
+        stack->node = whole->node;
+        stack->cut = whole->cut;
+        stack->id = whole->id;
+    }
+    return true;
+}
+
+static bool add_to_row(struct live *live, struct live_rows *rows, uint32_t index, uint32_t cell,
+                       const struct cell_values *values) {
+    struct live_stack *more = &rows->more.items[index];
+    struct stack *stack = &rows->stacks.items[index];
     if (profile_has_more(&live->profile) && !stack_pool_give(&live->profile.more, stack))
         return false;
     stack_add(stack, values);
@@ -169,6 +196,15 @@ static bool add_values(struct live *live, uint32_t cell, const struct cell_value
     more->survivor_bytes = figures_add(more->survivor_bytes, values->exit_bytes);
     more->survivor_blocks = figures_add(more->survivor_blocks, values->exit_blocks);
     return true;
+}
+
+static bool add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
+    uint32_t index = live->profile.stack_of_cell[cell] - 1, row;
+    if (!add_to_row(live, &live->whole, index, cell, values)) return false;
+    if (live->part.kind == LIVE_WHOLE) return true;
+    uint32_t scope = live->decoder.cell_regions[cell];
+    if (!live_part_row(&live->part, scope, index, &row)) return true;
+    return extend_part(live, row) && add_to_row(live, &live->part_rows, row, cell, values);
 }
 
 static bool add_cells(struct live *live, struct error *error) {
@@ -197,8 +233,8 @@ static void sum_up(struct live *live) {
     enum { THREADS_MOST = 1024 };
     struct profile *profile = &live->profile;
     const struct cairn_totals *totals = &live->follow.recording.header.totals;
-    profile->stacks = live->stacks.items;
-    profile->stack_count = profile->built_stack_count = live->stacks.count;
+    profile->stacks = live->whole.stacks.items;
+    profile->stack_count = profile->built_stack_count = live->whole.stacks.count;
     profile->figures = figures_of(&live->follow.recording);
     profile->totals = (struct profile_totals){.failed = profile->figures.failed};
     profile->exit_bytes = profile->exit_blocks = 0;
@@ -225,6 +261,29 @@ static struct live_sureness sureness_of(const struct estimate *estimates) {
     return (struct live_sureness){estimates[ESTIMATED_EXIT], estimates[ESTIMATED_ALLOCATED]};
 }
 
+static void note_rows(struct live_rows *rows, size_t slot) {
+    for (size_t i = 0; i < rows->stacks.count; i++) {
+        struct live_stack *more = &rows->more.items[i];
+        more->past_bytes[slot] = rows->stacks.items[i].allocated_bytes;
+        more->past_calls[slot] = rows->stacks.items[i].allocations;
+        more->past[slot] = sureness_of(stack_more(&rows->stacks.items[i])->estimates);
+    }
+}
+
+static void begin_rows(struct live_rows *rows) {
+    for (size_t i = 0; i < rows->stacks.count; i++) {
+        rows->more.items[i].base_bytes = rows->stacks.items[i].exit_bytes;
+        rows->more.items[i].base = sureness_of(stack_more(&rows->stacks.items[i])->estimates);
+    }
+}
+
+// Of a part that was not there before, nothing of earlier looks is known.
+static void begin_part(struct live *live) {
+    for (size_t slot = 0; slot < LIVE_LOOKS; slot++) note_rows(&live->part_rows, slot);
+    begin_rows(&live->part_rows);
+    live->part.is_new = false;
+}
+
 // Keeps what later looks are compared with.
 static void note_look(struct live *live, uint64_t clock_ns) {
     size_t slot = live->look_count++ % LIVE_LOOKS;
@@ -235,11 +294,8 @@ static void note_look(struct live *live, uint64_t clock_ns) {
                                            .allocations = profile->totals.allocations,
                                            .live_bytes = profile->exit_bytes,
                                            .sureness = sureness_of(profile->estimates)};
-    for (size_t i = 0; i < live->stacks.count; i++) {
-        live->more.items[i].past_bytes[slot] = live->stacks.items[i].allocated_bytes;
-        live->more.items[i].past_calls[slot] = live->stacks.items[i].allocations;
-        live->more.items[i].past[slot] = sureness_of(stack_more(&live->stacks.items[i])->estimates);
-    }
+    note_rows(&live->whole, slot);
+    note_rows(&live->part_rows, slot);
 }
 
 bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
@@ -249,23 +305,42 @@ bool live_look(struct live *live, uint64_t clock_ns, struct error *error) {
     live->profile.figures.scale =
         sampled_scale_of(&live->follow.recording, (struct sampled_totals){0});
     live->profile.peak.is_at_end = true;  // what stacks held at the peak is not asked for
-    forget_values(live);
+    forget_values(&live->whole);
+    forget_values(&live->part_rows);
     if (!add_cells(live, error)) return false;
     sum_up(live);
+    if (live->part.is_new) begin_part(live);
     note_look(live, clock_ns);
     if (live->look_count == 1) live_begin_growth(live, 0);
     return true;
 }
 
+// The values are filled in from what the last look read.
+bool live_show(struct live *live, enum live_part_kind kind, const struct live_set *of,
+               struct error *error) {
+    static const char no_memory[] = "no memory for the contexts of this recording";
+    if (!live_part_begin(&live->part, kind, of)) return error_set(error, no_memory);
+    rows_free(&live->part_rows);
+    if (kind == LIVE_WHOLE) return true;
+    if (!live_part_read(&live->part, &live->follow.recording)) return error_set(error, no_memory);
+    forget_values(&live->whole);
+    if (!add_cells(live, error)) return false;
+    begin_part(live);
+    return true;
+}
+
+static void forget_survivors(struct live_rows *rows) {
+    for (size_t i = 0; i < rows->more.count; i++)
+        rows->more.items[i].survivor_bytes = rows->more.items[i].survivor_blocks = 0;
+}
+
 void live_begin_growth(struct live *live, uint32_t generation) {
-    for (size_t i = 0; i < live->stacks.count; i++) {
-        live->more.items[i].base_bytes = live->stacks.items[i].exit_bytes;
-        live->more.items[i].base = sureness_of(stack_more(&live->stacks.items[i])->estimates);
-    }
+    begin_rows(&live->whole);
+    begin_rows(&live->part_rows);
     if (generation) {
         live->mark_generation = generation;
-        for (size_t i = 0; i < live->more.count; i++)
-            live->more.items[i].survivor_bytes = live->more.items[i].survivor_blocks = 0;
+        forget_survivors(&live->whole);
+        forget_survivors(&live->part_rows);
     }
     live->base_ns = live_now_ns(live);
 }
@@ -289,7 +364,7 @@ struct live_rate live_rate_of(const struct live *live, size_t stack) {
     size_t last, first;
     double seconds;
     if (!find_looks(live, &last, &first, &seconds)) return (struct live_rate){0, 0};
-    const struct live_stack *more = &live->more.items[stack];
+    const struct live_stack *more = &live_shown(live)->more.items[stack];
     return (struct live_rate){
         .bytes = per_second(more->past_bytes[last], more->past_bytes[first], seconds),
         .calls = per_second(more->past_calls[last], more->past_calls[first], seconds)};
@@ -314,11 +389,11 @@ double live_slope(const struct live *live) {
 
 int64_t live_value(const struct live *live, enum live_measure measure, size_t index) {
     const double most = 0x1p62;
-    const struct stack *stack = &live->stacks.items[index];
+    const struct stack *stack = &live_shown(live)->stacks.items[index];
     double rate;
     switch (measure) {
     case LIVE_GROWTH:
-        return figures_add(stack->exit_bytes, -live->more.items[index].base_bytes);
+        return figures_add(stack->exit_bytes, -live_shown(live)->more.items[index].base_bytes);
     case LIVE_RATE:
         rate = live_rate_of(live, index).bytes;
         return (int64_t)(rate < most ? rate : most);
@@ -360,7 +435,7 @@ static struct measured rate_measured(const struct live *live, size_t index) {
     double seconds;
     struct measured rate = {.value = live_value(live, LIVE_RATE, index)};
     if (!find_looks(live, &last, &first, &seconds)) return rate;
-    const struct live_sureness *past = live->more.items[index].past;
+    const struct live_sureness *past = live_shown(live)->more.items[index].past;
     const struct estimate *now = &past[last].allocated, *then = &past[first].allocated;
     rate.estimate = (struct estimate){.samples = now->samples - then->samples,
                                       .uncertain = now->uncertain - then->uncertain,
@@ -370,12 +445,12 @@ static struct measured rate_measured(const struct live *live, size_t index) {
 }
 
 struct measured live_measured(const struct live *live, enum live_measure measure, size_t index) {
-    const struct stack *stack = &live->stacks.items[index];
+    const struct stack *stack = &live_shown(live)->stacks.items[index];
     struct live_sureness now = sureness_of(stack_more(stack)->estimates);
     int64_t value = live_value(live, measure, index);
     switch (measure) {
     case LIVE_GROWTH:
-        return change_between(value, &live->more.items[index].base, &now);
+        return change_between(value, &live_shown(live)->more.items[index].base, &now);
     case LIVE_RATE:
         return rate_measured(live, index);
     case LIVE_TEMPORARY:

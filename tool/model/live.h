@@ -9,6 +9,7 @@
 
 #include "tool/model/decode.h"
 #include "tool/model/follow.h"
+#include "tool/model/live_part.h"
 #include "tool/model/measure.h"
 
 #define LIVE_LOOKS 5u  // rates are taken over so many looks
@@ -29,6 +30,12 @@ struct live_stack {
     struct live_sureness base, past[LIVE_LOOKS];
 };
 
+// What is listed: stacks, or what stands for them in a part. Beside each other, by the same index.
+struct live_rows {
+    ARRAY(struct stack) stacks;
+    ARRAY(struct live_stack) more;
+};
+
 struct live_look {
     uint64_t at_ns;  // since the start of the recording
     uint64_t allocated_bytes, allocations;
@@ -41,8 +48,9 @@ struct live {
     // Of its stacks exit_* is what they hold now; of its peaks only the process' own is known.
     struct profile profile;
     struct decoder decoder;
-    ARRAY(struct stack) stacks;
-    ARRAY(struct live_stack) more;  // same indexes
+    struct live_rows whole;         // all stacks
+    struct live_part part;          // that was asked for
+    struct live_rows part_rows;     // its sets, or what stacks hold of a label
     ARRAY(uint32_t) stack_of_node;  // index + 1; 0: none
     ARRAY(uint64_t) ids;            // by node
     uint32_t *generations;          // by cell: when its blocks were allocated
@@ -64,6 +72,15 @@ bool live_look(struct live *live, uint64_t clock_ns, struct error *error);
 bool live_is_running(const struct live *live);
 // The last look, since the recording's start.
 uint64_t live_now_ns(const struct live *live);
+
+// What is listed from now on: live_shown. Growth of a part is counted from here, its rates from the
+// next look on. The numbers of the process stay those of all. False without memory.
+bool live_show(struct live *live, enum live_part_kind kind, const struct live_set *of,
+               struct error *error);
+// The rows that are asked for; the functions below mean these.
+static inline const struct live_rows *live_shown(const struct live *live) {
+    return live->part.kind == LIVE_WHOLE ? &live->whole : &live->part_rows;
+}
 
 // Growth is counted from the last look on. Survivors are blocks of `generation` or later from then
 // on; 0: as before, which at first is since the last mark that the process had.

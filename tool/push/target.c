@@ -55,8 +55,8 @@ void target_close(struct target *target) {
 }
 
 bool target_advance(struct target *target, uint64_t unix_ns) {
-    for (size_t i = 0; i < target->live.stacks.count; i++) {
-        const struct stack *stack = &target->live.stacks.items[i];
+    for (size_t i = 0; i < target->live.whole.stacks.count; i++) {
+        const struct stack *stack = &target->live.whole.stacks.items[i];
         struct baseline *baseline = i < target->baselines.count ? &target->baselines.items[i]
                                                                 : array_push(&target->baselines);
         if (!baseline) return false;
@@ -148,7 +148,7 @@ static bool fold(struct taken *taken, size_t most) {
 
 static bool want_names(struct target *target, const struct profile *profile, struct error *error) {
     bool is_missing = false;
-    while (target->are_named.count < target->live.stacks.count) {
+    while (target->are_named.count < target->live.whole.stacks.count) {
         uint8_t *slot = array_push(&target->are_named);
         if (!slot) return error_set(error, "no memory for names");
         *slot = false;
@@ -172,13 +172,13 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
     if (taken->start_unix_ns > unix_ns) taken->start_unix_ns = unix_ns;  // the clock was set back
     struct profile *profile = &taken->profile;
     taken->folded.more = &taken->folded_more;
-    profile->stacks = stack_list_make(live->stacks.count);
+    profile->stacks = stack_list_make(live->whole.stacks.count);
     profile->stack_count = 0;
     if (!profile->stacks) return error_set(error, "no memory for a profile");
-    for (size_t i = 0; i < live->stacks.count; i++) {
+    for (size_t i = 0; i < live->whole.stacks.count; i++) {
         struct stack *stack = &profile->stacks[profile->stack_count];
         bool is_known = i < target->baselines.count;
-        stack_copy(stack, &live->stacks.items[i]);
+        stack_copy(stack, &live->whole.stacks.items[i]);
         if (subtract(stack, is_known ? &target->baselines.items[i] : &nothing))
             profile->stack_count++;
     }

@@ -80,7 +80,7 @@ static bool want_stack(struct top_session *session, uint32_t stack) {
     }
     if (session->are_named.items[stack]) return false;
     session->are_named.items[stack] = true;
-    names_want_stack(session->names, session->live.stacks.items[stack].node, 0);
+    names_want_stack(session->names, session->live.whole.stacks.items[stack].node, 0);
     return true;
 }
 
@@ -91,7 +91,7 @@ static bool is_unnamed(const struct top_session *session, uint32_t stack) {
 // Whether one of the rows (or of all stacks) has no names.
 static bool has_unnamed(const struct top_session *session, const struct top *top, size_t first,
                         size_t count) {
-    if (count == SIZE_MAX) return session->are_named.count < session->live.stacks.count;
+    if (count == SIZE_MAX) return session->are_named.count < session->live.whole.stacks.count;
     for (size_t i = first; i < first + count && i < top->rows.count; i++)
         if (is_unnamed(session, top->rows.items[i].stack)) return true;
     return false;
@@ -99,7 +99,7 @@ static bool has_unnamed(const struct top_session *session, const struct top *top
 
 static void want(struct top_session *session, const struct top *top, size_t first, size_t count) {
     if (count == SIZE_MAX) {
-        for (uint32_t i = 0; i < session->live.stacks.count; i++) want_stack(session, i);
+        for (uint32_t i = 0; i < session->live.whole.stacks.count; i++) want_stack(session, i);
         return;
     }
     for (size_t i = first; i < first + count + NAMES_AHEAD && i < top->rows.count; i++)
@@ -111,6 +111,7 @@ static bool find_names(void *context, struct top *top, size_t first, size_t coun
     struct top_session *session = context;
     // what is drawn next may go through places that were not there before
     if (!names_extend(session->names, error)) return false;
+    if (session->live.part.kind == LIVE_BY_LABELS) return true;  // rows are no stacks
     uint64_t began_ns = clock_now_ns();
     bool is_missing = has_unnamed(session, top, first, count);
     if (is_missing && !is_wanted && began_ns < session->next_names_ns) return true;
@@ -263,6 +264,22 @@ bool top_session_open(struct top_session *session, struct top *top,
     return top_list(top) || error_set(error, "no memory for the list of stacks");
 }
 
+static bool show(void *context, struct top *top, enum live_part_kind kind,
+                 const struct live_set *of, struct error *error) {
+    struct top_session *session = context;
+    if (!live_show(&session->live, kind, of, error)) return false;
+    top_shown(top);
+    return top_list(top) || error_set(error, "no memory for the list of stacks");
+}
+
+static bool next_key(void *context, struct top *top, const char *key, char **next,
+                     struct error *error) {
+    struct top_session *session = context;
+    (void)top;
+    return live_part_next_key(&session->live.follow.recording, key, next) ||
+           error_set(error, "no memory for the contexts of this recording");
+}
+
 static bool attach(void *context, struct top *top, int pid, struct error *error) {
     struct top_session *session = context;
     struct live_process process;
@@ -280,4 +297,11 @@ static bool attach(void *context, struct top *top, int pid, struct error *error)
 }
 
 const struct top_host top_session_host = {
-    .look = look, .find_names = find_names, .act = act, .list = list, .attach = attach};
+    .look = look,
+    .find_names = find_names,
+    .act = act,
+    .list = list,
+    .show = show,
+    .next_key = next_key,
+    .attach = attach,
+};

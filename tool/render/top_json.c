@@ -2,6 +2,7 @@
 #include "tool/render/top_json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "tool/base/json.h"
 #include "tool/render/json_values.h"
@@ -71,11 +72,11 @@ static void put_process(struct json *json, const struct top_view *view) {
         json_put_uint(json, "rss_bytes", view->rss_bytes);
     else
         json_put_null(json, "rss_bytes");
-    json_put_uint(json, "stack_count", view->live->stacks.count);
+    json_put_uint(json, "stack_count", view->live->whole.stacks.count);
 }
 
 static void put_stack_estimates(struct json *json, const struct top_view *view, uint32_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     bool is_sampled = view->live->profile.sampling.is_on != 0;
     struct measured held = measure_stack(MEASURE_EXIT, stack);
     struct measured allocated = measure_stack(MEASURE_ALLOCATED, stack);
@@ -90,16 +91,20 @@ static void put_stack_estimates(struct json *json, const struct top_view *view, 
                  live_measured(view->live, LIVE_RATE, index));
 }
 
-static bool put_stack(struct json *json, const struct top_view *view, uint32_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
-    struct frame_list frames = {.are_all_shown = true};
-    const struct frame *frame;
-    char id[ID_BYTES];
-    size_t at = 0;
-    bool is_ok = frame_list_fill(&frames, &view->live->profile, view->names, stack->node, 0);
-    snprintf(id, sizeof id, "%016" PRIx64, stack->id);
-    json_open_object(json, NULL);
-    json_put_string(json, "id", id);
+static void put_labels(struct json *json, const struct live_set *set) {
+    enum { KEY_BYTES = 256 };
+    json_open_object(json, "labels");
+    for (const char *label = NULL; (label = live_set_next(set, label));) {
+        char key[KEY_BYTES];
+        size_t length = strcspn(label, "=");
+        snprintf(key, sizeof key, "%.*s", (int)length, label);
+        json_put_string(json, key, label + length + (label[length] != 0));
+    }
+    json_close(json);
+}
+
+static void put_values(struct json *json, const struct top_view *view, uint32_t index) {
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     json_put_int(json, "live_bytes", stack->exit_bytes);
     json_put_int(json, "live_blocks", stack->exit_blocks);
     put_stack_estimates(json, view, index);
@@ -108,6 +113,26 @@ static bool put_stack(struct json *json, const struct top_view *view, uint32_t i
     json_put_uint(json, "allocations", stack->allocations);
     put_rate(json, live_rate_of(view->live, index));
     json_put_uint(json, "temporary", stack->temporary);
+}
+
+static void put_set(struct json *json, const struct top_view *view, uint32_t index) {
+    json_open_object(json, NULL);
+    put_labels(json, &view->live->part.sets.items[index]);
+    put_values(json, view, index);
+    json_close(json);
+}
+
+static bool put_stack(struct json *json, const struct top_view *view, uint32_t index) {
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
+    struct frame_list frames = {.are_all_shown = true};
+    const struct frame *frame;
+    char id[ID_BYTES];
+    size_t at = 0;
+    bool is_ok = frame_list_fill(&frames, &view->live->profile, view->names, stack->node, 0);
+    snprintf(id, sizeof id, "%016" PRIx64, stack->id);
+    json_open_object(json, NULL);
+    json_put_string(json, "id", id);
+    put_values(json, view, index);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     json_open_array(json, "frames");
     while (is_ok && (frame = frame_list_next(&frames, &at)))
@@ -118,7 +143,7 @@ static bool put_stack(struct json *json, const struct top_view *view, uint32_t i
     return is_ok;
 }
 
-bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *stacks, size_t count,
+bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *rows, size_t count,
                     struct error *error) {
     struct json json;
     bool is_ok = true;
@@ -126,8 +151,14 @@ bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *stac
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", TOP_SCHEMA);
     put_process(&json, view);
-    json_open_array(&json, "stacks");
-    for (size_t i = 0; i < count && is_ok; i++) is_ok = put_stack(&json, view, stacks[i]);
+    bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
+    if (view->live->part.kind == LIVE_OF_LABELS) put_labels(&json, &view->live->part.of);
+    json_open_array(&json, is_by_labels ? "contexts" : "stacks");
+    for (size_t i = 0; i < count && is_ok; i++)
+        if (is_by_labels)
+            put_set(&json, view, rows[i]);
+        else
+            is_ok = put_stack(&json, view, rows[i]);
     json_close(&json);
     json_close(&json);
     return is_ok || error_set(error, "no memory for the list of stacks");

@@ -5,8 +5,8 @@
 
 #include "tool/render/top_screen.h"
 
-// One process; `stacks` are those to be written, in their order. False without memory.
-bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *stacks, size_t count,
+// One process; `rows` are those to be written, in their order. False without memory.
+bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *rows, size_t count,
                     struct error *error);
 // The processes that are being recorded.
 void top_json_print_processes(FILE *out, const struct top_process *processes, size_t count);

@@ -17,8 +17,8 @@ enum { TEXT_BYTES = 256, SPARK_COLUMNS_MAX = 120, STACK_COLUMNS_MIN = 18 };
 static const char none[] = "-";
 
 struct held_now top_held(const struct top_view *view, size_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
-    const struct live_stack *more = &view->live->more.items[index];
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
+    const struct live_stack *more = &live_shown(view->live)->more.items[index];
     if (view->are_survivors)
         return (struct held_now){.bytes = more->survivor_bytes, .blocks = more->survivor_blocks};
     return (struct held_now){stack->exit_bytes, stack->exit_blocks,
@@ -183,6 +183,37 @@ void top_print_details(const struct terminal *terminal, const struct top_view *v
     trust_print(terminal, &view->live->profile, NULL);
 }
 
+static void add_labels(const struct live_set *set, bool are_values, char *name, size_t size) {
+    size_t used = 0;
+    *name = 0;
+    for (const char *label = NULL; (label = live_set_next(set, label)) && used + 1 < size;) {
+        if (used) name[used++] = ' ';
+        text_escape(name + used, size - used, label + (are_values ? strcspn(label, "=") + 1 : 0));
+        used += strlen(name + used);
+    }
+}
+
+void top_set_name(const struct top_view *view, size_t row, char *name, size_t size) {
+    const struct live_part *part = &view->live->part;
+    add_labels(&part->sets.items[row], part->of.bytes != 0, name, size);
+    if (!*name) snprintf(name, size, "(none)");
+}
+
+// "3 stacks of tenant=7", "5 values of tenant".
+static void name_rows(const struct top_view *view, size_t count, char *text, size_t size) {
+    const struct live_part *part = &view->live->part;
+    char of[TEXT_BYTES / 2];
+    struct unit_text counted = units_count((int64_t)count);
+    add_labels(&part->of, false, of, sizeof of);
+    if (part->kind == LIVE_BY_LABELS && *of)
+        snprintf(text, size, "%s %s of %s", counted.text, count == 1 ? "value" : "values", of);
+    else if (part->kind == LIVE_BY_LABELS)
+        snprintf(text, size, "%s %s", counted.text, count == 1 ? "context" : "contexts");
+    else
+        snprintf(text, size, "%s %s%s%s", counted.text, count == 1 ? "stack" : "stacks",
+                 *of ? " of " : "", of);
+}
+
 void top_print_what(const struct terminal *terminal, const struct top_view *view,
                     const struct top_sums *sums) {
     static const char *const orders[LIVE_MEASURES] = {
@@ -191,17 +222,18 @@ void top_print_what(const struct terminal *terminal, const struct top_view *view
         [LIVE_RATE] = "what they allocate",
         [LIVE_TEMPORARY] = "temporary blocks",
     };
-    char search[TEXT_BYTES / 2] = "", text[3 * TEXT_BYTES];
+    char search[TEXT_BYTES / 2] = "", rows[TEXT_BYTES], text[4 * TEXT_BYTES];
     if (view->search) {
         char safe[TEXT_BYTES / 2];
         text_escape(safe, sizeof safe - 16, view->search);
-        snprintf(search, sizeof search, " through \"%s\"", safe);
+        bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
+        snprintf(search, sizeof search, " %s \"%s\"", is_by_labels ? "with" : "through", safe);
     }
     const struct measured held = measured_bytes(sums->bytes, &sums->estimate);
+    name_rows(view, sums->stack_count, rows, sizeof rows);
     int length = snprintf(
-        text, sizeof text, "%s %s%s by %s%s: %s%s in %s %s%s",
-        units_count((int64_t)sums->stack_count).text, sums->stack_count == 1 ? "stack" : "stacks",
-        search, orders[view->by], view->are_survivors ? " of what came since the mark" : "",
+        text, sizeof text, "%s%s by %s%s: %s%s in %s %s%s", rows, search, orders[view->by],
+        view->are_survivors ? " of what came since the mark" : "",
         size_text(view, sums->bytes).text, interval_amount(held, true, view->is_plain_number).text,
         units_count(sums->blocks).text, sums->blocks == 1 ? "block" : "blocks",
         interval_samples(held).text);
@@ -281,11 +313,12 @@ void top_print_columns(const struct terminal *terminal, const struct top_view *v
         terminal_print(terminal, STYLE_DIM, "  %s", INTERVAL_NARROW_HEADING);
         terminal_indent(terminal, NOTE_COLUMNS - 2 - text_columns(INTERVAL_NARROW_HEADING));
     }
-    terminal_print(terminal, STYLE_DIM, "  STACK\n");
+    bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
+    terminal_print(terminal, STYLE_DIM, is_by_labels ? "  CONTEXT\n" : "  STACK\n");
 }
 
 static struct unit_text figure_text(const struct top_view *view, int column, size_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     struct held_now held = top_held(view, index);
     switch (column) {
     case COLUMN_GROWTH:
@@ -334,14 +367,42 @@ static void print_site(const struct terminal *terminal, const struct frame_list 
     }
 }
 
+// What has no number of its own any more says so.
+static void print_set(const struct terminal *terminal, const struct top_view *view, size_t row,
+                      size_t room) {
+    char name[FRAME_TEXT_BYTES], note[TEXT_BYTES];
+    const struct live_set *set = &view->live->part.sets.items[row];
+    bool is_other = live_set_is_other(set);
+    top_set_name(view, row, name, sizeof name);
+    text_cut(name, room);
+    terminal_print(terminal, set->bytes ? STYLE_NAME : STYLE_DIM, "%s", name);
+    snprintf(note, sizeof note, "  labels after the first %u", CAIRN_LABEL_LIMIT);
+    if (is_other && text_columns(name) + strlen(note) <= room)
+        terminal_print(terminal, STYLE_DIM, "%s", note);
+}
+
+// Where the stack was, or why that is not known. False without memory.
+static bool print_place(const struct terminal *terminal, const struct top_view *view,
+                        const struct stack *stack, size_t room) {
+    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    bool is_ok =
+        frame_list_fill(&frames, &view->live->profile, view->names, stack->node, SITE_PLACES_MAX);
+    if (is_ok && frames.frames.count)
+        print_site(terminal, &frames, room);
+    else
+        terminal_print(terminal, STYLE_DIM, "%s",
+                       stack->cut ? cut_sentence(stack->cut) : STACK_NOT_RECORDED);
+    frame_list_free(&frames);
+    return is_ok;
+}
+
 bool top_print_row(const struct terminal *terminal, const struct top_view *view, size_t index) {
     static const enum live_measure measures[COLUMNS] = {[COLUMN_LIVE] = LIVE_BYTES,
                                                         [COLUMN_GROWTH] = LIVE_GROWTH,
                                                         [COLUMN_RATE] = LIVE_RATE,
                                                         [COLUMN_TEMPORARY] = LIVE_TEMPORARY,
                                                         [COLUMN_BLOCKS] = LIVE_BYTES};
-    const struct stack *stack = &view->live->stacks.items[index];
-    struct frame_list frames = {.are_all_shown = view->has_all_frames};
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     size_t used;
     unsigned chosen = choose_columns(terminal, view, &used);
     for (int column = 0; column < COLUMNS; column++) {
@@ -357,16 +418,13 @@ bool top_print_row(const struct terminal *terminal, const struct top_view *view,
             interval_print(terminal, live_measured(view->live, measures[column], index), true);
     }
     terminal_indent(terminal, 2);
-    bool is_ok =
-        frame_list_fill(&frames, &view->live->profile, view->names, stack->node, SITE_PLACES_MAX);
     size_t room = terminal->columns > used + 2 ? terminal->columns - used - 2 : 1;
-    if (is_ok && frames.frames.count)
-        print_site(terminal, &frames, room);
+    bool is_ok = true;
+    if (view->live->part.kind == LIVE_BY_LABELS)
+        print_set(terminal, view, index, room);
     else
-        terminal_print(terminal, STYLE_DIM, "%s",
-                       stack->cut ? cut_sentence(stack->cut) : STACK_NOT_RECORDED);
+        is_ok = print_place(terminal, view, stack, room);
     fputc('\n', terminal->out);
-    frame_list_free(&frames);
     return is_ok;
 }
 
@@ -383,7 +441,7 @@ static void add_change(struct parts *parts, const struct top_view *view, size_t 
 }
 
 static void add_allocated(struct parts *parts, const struct top_view *view, size_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     struct live_rate rate = live_rate_of(view->live, index);
     struct measured bytes = measure_stack(MEASURE_ALLOCATED, stack);
     struct measured calls = measure_stack(MEASURE_CALLS, stack);
@@ -402,8 +460,8 @@ static void add_allocated(struct parts *parts, const struct top_view *view, size
 static void print_stack_figures(const struct terminal *terminal, const struct top_view *view,
                                 size_t index) {
     const struct live *live = view->live;
-    const struct stack *stack = &live->stacks.items[index];
-    const struct live_stack *more = &live->more.items[index];
+    const struct stack *stack = &live_shown(live)->stacks.items[index];
+    const struct live_stack *more = &live_shown(live)->more.items[index];
     struct measured held = measure_stack(MEASURE_EXIT, stack);
     struct parts parts = {.terminal = terminal};
     char share[TEXT_BYTES];
@@ -427,7 +485,7 @@ static void print_stack_figures(const struct terminal *terminal, const struct to
 }
 
 bool top_print_stack(const struct terminal *terminal, const struct top_view *view, size_t index) {
-    const struct stack *stack = &view->live->stacks.items[index];
+    const struct stack *stack = &live_shown(view->live)->stacks.items[index];
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     bool is_ok = frame_list_fill(&frames, &view->live->profile, view->names, stack->node, 0);
     print_stack_figures(terminal, view, index);
@@ -439,42 +497,4 @@ bool top_print_stack(const struct terminal *terminal, const struct top_view *vie
                        units_count((int64_t)hidden).text, hidden == 1 ? "frame is" : "frames are");
     frame_list_free(&frames);
     return is_ok;
-}
-
-bool top_has_sampled(const struct top_process *processes, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (processes[i].is_sampled) return true;
-    return false;
-}
-
-static void print_process_size(const struct terminal *terminal, struct measured measured,
-                               bool has_sampled, enum style style) {
-    terminal_print(terminal, style, " %9s", units_size(measured.value).text);
-    if (has_sampled) interval_print(terminal, measured, true);
-}
-
-void top_print_process_columns(const struct terminal *terminal, bool has_sampled) {
-    static const char note[] = "  " INTERVAL_NARROW_HEADING;
-    int pad = has_sampled ? (int)(NOTE_COLUMNS - text_columns(note)) : 0;
-    const char *shown = has_sampled ? note : "";
-    terminal_print(terminal, STYLE_DIM, "%8s %9s%s%*s %9s%s%*s  PROGRAM\n", "PID", "LIVE", shown,
-                   pad, "", "PEAK", shown, pad, "");
-}
-
-void top_print_process(const struct terminal *terminal, const struct top_process *process,
-                       bool has_sampled) {
-    enum { FIGURES = 30, REST_BYTES = 160 };
-    char rest[REST_BYTES];
-    fprintf(terminal->out, "%8d", process->pid);
-    print_process_size(terminal, process->live, has_sampled, STYLE_STRONG);
-    print_process_size(terminal, process->peak, has_sampled, STYLE_PLAIN);
-    fputs("  ", terminal->out);
-    terminal_print(terminal, STYLE_NAME, "%s", process->name);
-    int length = snprintf(rest, sizeof rest, " at %s%s", units_duration(process->age_ns).text,
-                          process->is_off ? ", off" : "");
-    if (process->run)
-        snprintf(rest + length, sizeof rest - (size_t)length, ", run of %d", process->run);
-    size_t used = FIGURES + text_columns(process->name) + (has_sampled ? 2 * NOTE_COLUMNS : 0);
-    if (used + strlen(rest) <= terminal->columns) terminal_print(terminal, STYLE_DIM, "%s", rest);
-    fputc('\n', terminal->out);
 }

@@ -45,9 +45,11 @@ void top_print_details(const struct terminal *terminal, const struct top_view *v
 // What the list is of: "555 stacks by what they hold now".
 void top_print_what(const struct terminal *terminal, const struct top_view *view,
                     const struct top_sums *sums);
-// The columns' names, and a stack's line. False without memory.
+// The columns' names, and the line of a row. False without memory.
 void top_print_columns(const struct terminal *terminal, const struct top_view *view);
 bool top_print_row(const struct terminal *terminal, const struct top_view *view, size_t stack);
+// The labels of a row that is a set of them, safe: values alone where all are of one key.
+void top_set_name(const struct top_view *view, size_t row, char *name, size_t size);
 // One stack alone: all figures, all frames. False without memory.
 bool top_print_stack(const struct terminal *terminal, const struct top_view *view, size_t stack);
 

@@ -161,6 +161,8 @@ const struct internal_rule internal_rules[] = {
     {"std::construct_at", PREFIX, INTERNAL_LIBRARY, NULL},
     {"std::destroy_at", PREFIX, INTERNAL_LIBRARY, NULL},
     {"std::function<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"std::coroutine_handle<", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"cairn::context_promise::", PREFIX, INTERNAL_LIBRARY, NULL},
     {"::_M_", CONTAINS, INTERNAL_LIBRARY, NULL},
     {"::_S_", CONTAINS, INTERNAL_LIBRARY, NULL},
 

@@ -104,6 +104,60 @@ static void ask_search(struct screen *screen) {
         snprintf(top->message, sizeof top->message, "nothing matches (/ esc: all stacks)");
 }
 
+static bool show(struct screen *screen, enum live_part_kind kind, struct live_set of) {
+    struct error error;
+    if (!screen->host->show(screen->host->context, screen->top, kind, &of, &error)) {
+        tell(screen->top, &error);
+        return false;
+    }
+    return true;
+}
+
+// The contexts by the key that was last, or by whole sets of labels.
+static void show_contexts(struct screen *screen) {
+    const char *key = screen->top->key;
+    show(screen, LIVE_BY_LABELS, live_set_of(*key ? key : NULL));
+}
+
+// One after the other: all stacks, each key of the program's labels, and whole sets where there are
+// several keys.
+static void show_next_contexts(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    enum live_part_kind kind = top->view.live->part.kind;
+    bool is_by_key = kind == LIVE_BY_LABELS && *top->key;
+    char *next = NULL, *first = NULL;
+    if (kind == LIVE_OF_LABELS) return show_contexts(screen);
+    bool is_ok = screen->host->next_key(screen->host->context, top, NULL, &first, &error) &&
+                 screen->host->next_key(screen->host->context, top, is_by_key ? top->key : NULL,
+                                        &next, &error);
+    bool has_several = is_by_key && first && strcmp(first, top->key) != 0;
+    if (!is_ok)
+        tell(top, &error);
+    else if (!first)
+        snprintf(top->message, sizeof top->message, "the program entered no context");
+    else if (kind == LIVE_BY_LABELS && (!is_by_key || (!next && !has_several)))
+        show(screen, LIVE_WHOLE, live_set_of(NULL));
+    else {
+        snprintf(top->key, sizeof top->key, "%s", next ? next : "");
+        show_contexts(screen);
+    }
+    free(next);
+    free(first);
+}
+
+// The stacks of the context that is selected.
+static void enter_context(struct screen *screen) {
+    struct top *top = screen->top;
+    uint32_t row;
+    if (!top_selected(top, &row)) return;
+    struct live_set set = top->view.live->part.sets.items[row];
+    if (set.bytes)
+        show(screen, LIVE_OF_LABELS, set);
+    else
+        snprintf(top->message, sizeof top->message, "these have no label of that kind");
+}
+
 static void show_processes(struct screen *screen) {
     struct top *top = screen->top;
     struct error error;
@@ -117,7 +171,9 @@ static void show_processes(struct screen *screen) {
 static void enter(struct screen *screen) {
     struct top *top = screen->top;
     struct error error;
-    if (top->page == TOP_LIST) {
+    if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_BY_LABELS) {
+        enter_context(screen);
+    } else if (top->page == TOP_LIST) {
         top_enter(top);
     } else if (top->page == TOP_PROCESSES && top->processes.count) {
         int pid = top->processes.items[top->selected_process].pid;
@@ -130,6 +186,10 @@ static void leave_page(struct screen *screen) {
     struct top *top = screen->top;
     if (top->page == TOP_HELP && screen->before != TOP_HELP) {
         top->page = screen->before;
+    } else if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_OF_LABELS) {
+        show_contexts(screen);
+    } else if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_BY_LABELS) {
+        show(screen, LIVE_WHOLE, live_set_of(NULL));
     } else if (top->view.live) {
         top->page = TOP_LIST;
     }
@@ -236,6 +296,9 @@ static void handle_process(struct screen *screen, int key) {
         return;
     case 'v':
         show_survivors(screen);
+        return;
+    case 'c':
+        show_next_contexts(screen);
         return;
     case 'a':
         top->view.has_all_frames = !top->view.has_all_frames;

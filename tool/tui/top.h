@@ -22,6 +22,12 @@ struct top_host {
                 struct error *error);
     // Fills top->processes with what is being recorded.
     bool (*list)(void *context, struct top *top, struct error *error);
+    // Lists something else of the process (live_show), from what the last look read.
+    bool (*show)(void *context, struct top *top, enum live_part_kind kind,
+                 const struct live_set *of, struct error *error);
+    // The key of the program's labels after that one (live_part_next_key), for free().
+    bool (*next_key)(void *context, struct top *top, const char *key, char **next,
+                     struct error *error);
     // Looks at this process from now on. On failure the old one stays.
     bool (*attach)(void *context, struct top *top, int pid, struct error *error);
 };

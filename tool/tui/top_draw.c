@@ -41,6 +41,7 @@ static const struct {
     {"t", "take a snapshot, kept in the recording"},
     {"o", "recording of allocations off, on"},
     {"r", "rate of samples (of cairn run --sample)"},
+    {"c", "by context: what each tenant, request, ... holds; enter: the stacks of one"},
     {"p", "the processes that are being recorded"},
     {"a", "internal frames too, or not"},
     {"?", "this help"},
@@ -180,11 +181,11 @@ static void draw_help(struct top *top) {
 // The longest of these that has room.
 static const char *keys_line(const struct top *top) {
     static const char every_key[] =
-        " enter stack  s sort  / search  m mark  v since mark  space freeze  p processes  ? help  "
-        "q leave";
-    static const char *const list[] = {every_key,
-                                       " enter stack  s sort  / search  m mark  ? help  q leave",
-                                       " s sort  ? help  q leave", " ? help"};
+        " enter stack  s sort  / search  m mark  v since mark  space freeze  c contexts  "
+        "p processes  ? help  q leave";
+    static const char *const list[] = {
+        every_key, " enter stack  s sort  / search  m mark  c contexts  ? help  q leave",
+        " s sort  ? help  q leave", " ? help"};
     static const char *const others[] = {" enter look  p again  left back  ? help  q leave",
                                          " left back  ? help  q leave", " ? help"};
     const char *const *lines = top->page == TOP_LIST ? list : others;

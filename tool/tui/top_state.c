@@ -38,6 +38,19 @@ void top_attach(struct top *top, const struct live *live, const struct frame_nam
     top->selected = top->first = 0;
     top->page = TOP_LIST;
     snprintf(top->since, sizeof top->since, "the start of this view");
+    memcpy(top->whole_since, top->since, sizeof top->since);
+}
+
+void top_shown(struct top *top) {
+    bool is_whole = top->view.live->part.kind == LIVE_WHOLE;
+    snprintf(top->since, sizeof top->since, "%s",
+             is_whole ? top->whole_since : "this list was opened");
+    pattern_free(top->pattern);
+    top->pattern = NULL;
+    top->view.search = NULL;
+    top->node_matches.count = top->rows.count = 0;
+    top->selected = top->first = 0;
+    top->is_followed = false;
 }
 
 static bool text_matches(const struct frame *frame, const struct pattern *pattern) {
@@ -89,13 +102,22 @@ static int compare(const void *a, const void *b, void *context) {
     return (x > y) - (x < y);
 }
 
-// Whether a stack has a line: it holds, allocates or has changed something, and matches.
+static bool is_match(const struct top *top, size_t index) {
+    const struct live *live = top->view.live;
+    char name[FRAME_TEXT_BYTES];
+    if (live->part.kind == LIVE_BY_LABELS) {
+        top_set_name(&top->view, index, name, sizeof name);
+        return pattern_matches(top->pattern, name);
+    }
+    uint32_t node = live_shown(live)->stacks.items[index].node;
+    return node < top->node_matches.count && top->node_matches.items[node] == MATCH_YES;
+}
+
+// Whether a row has a line: it holds, allocates or has changed something, and matches.
 static bool is_listed(const struct top *top, size_t index) {
     const struct live *live = top->view.live;
     struct held_now held = top_held(&top->view, index);
-    uint32_t node = live->stacks.items[index].node;
-    bool is_match = node < top->node_matches.count && top->node_matches.items[node] == MATCH_YES;
-    if (top->pattern && !is_match) return false;
+    if (top->pattern && !is_match(top, index)) return false;
     if (top->view.are_survivors) return held.bytes > 0 || held.blocks > 0;
     if (top->view.by == LIVE_BYTES && (held.bytes || held.blocks)) return true;
     return live_value(live, top->view.by, index) != 0;
@@ -119,7 +141,7 @@ bool top_list(struct top *top) {
     top->sums = (struct top_sums){0};
     if (!live) return true;
     if (top->pattern && !match_nodes(top)) return false;
-    for (size_t i = 0; i < live->stacks.count; i++) {
+    for (size_t i = 0; i < live_shown(live)->stacks.count; i++) {
         if (!is_listed(top, i)) continue;
         struct top_row *row = array_push(&top->rows);
         if (!row) return false;
@@ -132,7 +154,7 @@ bool top_list(struct top *top) {
     }
     if (top->rows.count)
         qsort_r(top->rows.items, top->rows.count, sizeof *top->rows.items, compare,
-                live->stacks.items);
+                live_shown(live)->stacks.items);
     if (top->selected >= top->rows.count) top->selected = top->rows.count ? top->rows.count - 1 : 0;
     if (had_one && top->is_followed) find_selected(top, stack);
     return true;
@@ -190,6 +212,7 @@ bool top_search(struct top *top, const char *text, struct error *error) {
 void top_marked(struct top *top) {
     snprintf(top->since, sizeof top->since, "the mark at %s",
              units_duration(top->view.live->base_ns).text);
+    memcpy(top->whole_since, top->since, sizeof top->since);
 }
 
 void top_keep_in_view(struct top *top, size_t lines) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the screen of `cairn top` shows: which stacks in which order, which of them is selected, on
-// which page. Knows no terminal, so that tests can drive it.
+// What the screen of `cairn top` shows: which stacks or contexts in which order, which of them is
+// selected, on which page. Knows no terminal, so that tests can drive it.
 #ifndef TOOL_TUI_TOP_STATE_H
 #define TOOL_TUI_TOP_STATE_H
 
@@ -32,7 +32,9 @@ struct top {
     bool is_failed;  // no memory for what is shown
     char search[128];
     char since[64];
-    char message[512];  // at the foot; "": none
+    char whole_since[64];  // of all stacks, while a part is listed
+    char key[128];         // contexts are listed by its values; "": by whole sets of labels
+    char message[512];     // at the foot; "": none
 };
 
 // `live` and `names` may be exchanged by top_attach; NULL: no process is looked at yet.
@@ -42,7 +44,7 @@ void top_close(struct top *top);
 // Another process is looked at from now on: with what it brings, nothing of the old one stays.
 void top_attach(struct top *top, const struct live *live, const struct frame_names *names, int pid);
 
-// Lists the stacks anew after a look or a change of what is shown. False without memory.
+// Lists the rows anew after a look or a change of what is shown. False without memory.
 bool top_list(struct top *top);
 
 void top_move(struct top *top, long lines);  // of the list or the page
@@ -56,6 +58,8 @@ void top_enter(struct top *top);
 bool top_search(struct top *top, const char *text, struct error *error);
 // Growth and survivors are counted from a mark that was just set.
 void top_marked(struct top *top);
+// What is listed has changed (live_show): its selection, and since when growth is counted.
+void top_shown(struct top *top);
 // Keeps the selected row within `lines` lines from `first` on.
 void top_keep_in_view(struct top *top, size_t lines);
 

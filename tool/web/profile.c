@@ -9,6 +9,7 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/export/frame_table.h"
+#include "tool/model/contexts.h"
 #include "tool/model/measure.h"
 #include "tool/model/narrow.h"
 #include "tool/model/profile.h"
@@ -23,9 +24,9 @@
 
 // --- shapes
 
-// What the blocks of stacks were like, the findings, and which thread allocated what. Sizes, ages
-// and reallocations are those of the stacks that hold or allocate most. Sums by thread are one row
-// a cell; a cell's slot is that of the thread that allocated.
+// What the blocks of stacks were like, the findings, and which thread allocated what, in which
+// context. Sizes, ages and reallocations are those of the stacks that hold or allocate most. Sums
+// by thread and context are one row a cell; a cell's slot is that of the thread that allocated.
 
 enum { STACKS_PER_MEASURE = 500, SIZES_MAX = 8, CELLS_MAX = 1500000 };
 
@@ -34,6 +35,7 @@ struct shapes {
     const struct profile *profile;
     const struct frame_names *names;
     struct shape shape;
+    struct contexts contexts;
     bool *is_taken;  // by index of the stack
     struct json json;
 };
@@ -109,7 +111,9 @@ static bool put_shaped(struct shapes *shapes) {
 
 static void put_cells(struct shapes *shapes, const uint32_t *index) {
     const struct profile *profile = shapes->profile;
-    struct column stack = {0}, slots = {0}, peak = {0}, exit = {0}, allocated = {0}, calls = {0};
+    struct column stack = {0}, slots = {0}, peak = {0}, exit = {0}, allocated = {0}, calls = {0},
+                  context = {0};
+    const struct contexts *contexts = &shapes->contexts;
     for (size_t cell = 0; cell < profile->cell_count && cell < CELLS_MAX; cell++) {
         struct cell_values values;
         uint16_t slot;
@@ -119,6 +123,7 @@ static void put_cells(struct shapes *shapes, const uint32_t *index) {
             continue;
         column_put_number(&stack, index[number - 1] - 1);
         column_put_number(&slots, slot);
+        column_put_number(&context, contexts_of_cell(contexts, profile, cell));
         column_put_number(&peak, values.peak_bytes);
         column_put_number(&exit, values.exit_bytes);
         column_put_number(&allocated, (int64_t)values.allocated_bytes);
@@ -130,19 +135,69 @@ static void put_cells(struct shapes *shapes, const uint32_t *index) {
     sink_put_column(shapes->sink, "cell.exit", CHUNK_NUMBERS, &exit);
     sink_put_column(shapes->sink, "cell.allocated", CHUNK_NUMBERS, &allocated);
     sink_put_column(shapes->sink, "cell.calls", CHUNK_NUMBERS, &calls);
+    sink_put_column(shapes->sink, "cell.context", CHUNK_NUMBERS, &context);
 }
 
-static bool put_threads(struct shapes *shapes) {
-    if (shapes->profile->thread_count < 2) return true;
-    uint32_t *index = profile_stack_indexes(shapes->profile);
+// The sets of labels by the numbers of "cell.context", with their sums over all cells.
+static bool put_sets(struct shapes *shapes) {
+    const struct contexts *contexts = &shapes->contexts;
+    struct stack *values = contexts_sum(contexts, shapes->profile);
+    char safe[FRAME_TITLE_BYTES];
+    for (size_t i = 0; values && i < contexts->count; i++) {
+        const struct context *context = &contexts->list[i];
+        json_open_object(&shapes->json, NULL);
+        json_open_array(&shapes->json, "labels");
+        for (size_t at = 0; at < context->label_count; at++) {
+            text_escape(safe, sizeof safe, context->labels[at]);
+            json_put_string(&shapes->json, NULL, safe);
+        }
+        json_close(&shapes->json);
+        json_put_uint(&shapes->json, "entered", context->entered);
+        json_put_int(&shapes->json, "peak", values[i].peak_bytes);
+        json_put_int(&shapes->json, "exit", values[i].exit_bytes);
+        json_put_uint(&shapes->json, "allocated", values[i].allocated_bytes);
+        json_put_uint(&shapes->json, "calls", values[i].allocations);
+        json_close(&shapes->json);
+    }
+    free(values);
+    return values != NULL;
+}
+
+// A chunk of JSON where the program entered any.
+static bool put_contexts(struct shapes *shapes) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return false;
+    json_start(&shapes->json, out);
+    json_open_array(&shapes->json, NULL);
+    bool is_ok = put_sets(shapes);
+    json_close(&shapes->json);
+    is_ok = !fclose(out) && is_ok;
+    if (is_ok) sink_put_chunk(shapes->sink, "contexts", CHUNK_JSON, text, size);
+    free(text);
+    return is_ok;
+}
+
+// Who allocated what: threads, if there are several, and contexts, if there are any.
+static bool put_owners_of_cells(struct shapes *shapes) {
+    if (!contexts_read(&shapes->contexts, shapes->profile->recording, NULL)) return false;
+    bool has_contexts = shapes->contexts.count > 1, is_ok = true;
+    if (has_contexts) is_ok = put_contexts(shapes);
+    uint32_t *index = NULL;
+    if (is_ok && (has_contexts || shapes->profile->thread_count > 1)) {
+        index = profile_stack_indexes(shapes->profile);
+        is_ok = index != NULL;
+    }
     if (index) put_cells(shapes, index);
     free(index);
-    return index != NULL;
+    contexts_free(&shapes->contexts);
+    return is_ok;
 }
 
-// Chunks "shapes" and "findings" (JSON), and if several threads allocated, columns "cell.stack",
-// "cell.slot", "cell.peak", "cell.exit", "cell.allocated", "cell.calls": sums by stack and slot.
-// False without memory.
+// Chunks "shapes", "findings" and "contexts" (JSON), and if several threads allocated, or in any
+// context, columns "cell.stack", "cell.slot", "cell.context", "cell.peak", "cell.exit",
+// "cell.allocated", "cell.calls": sums by stack, slot and context. False without memory.
 static bool shapes_put(struct sink *sink, const struct profile *profile,
                        const struct frame_names *names, struct error *error) {
     struct shapes shapes = {.sink = sink, .profile = profile, .names = names};
@@ -154,7 +209,7 @@ static bool shapes_put(struct sink *sink, const struct profile *profile,
     for (size_t i = 0; is_ok && i < sizeof measures / sizeof *measures; i++)
         is_ok = take_largest(&shapes, measures[i]);
     is_ok = is_ok && put_shaped(&shapes) && findings_put(sink, profile, names, error) &&
-            put_threads(&shapes);
+            put_owners_of_cells(&shapes);
     free(shapes.is_taken);
     shape_free(&shapes.shape);
     return is_ok || error_set(error, "no memory for the shapes of this recording");

@@ -142,11 +142,22 @@ export interface Snapshot {
   label: string;
 }
 
+/** A set of the program's own labels, and what was allocated in it. */
+export interface ContextSet {
+  labels: string[]; // "key=value", one of each key; none: outside of all
+  entered: number;
+  peak: number;
+  exit: number;
+  allocated: number;
+  calls: number;
+}
+
 export interface Profile {
   facts: Facts;
   shapes: Shape[];
   findings: ToldFinding[];
   heap?: Heap;
+  contexts: ContextSet[]; // none: the program entered none
   snapshots: Snapshot[];
   held: Float64Array[]; // by snapshot: bytes by stack, as a change of the snapshot before
   heldBySlot: Float64Array[]; // the same by slot of the thread that allocated
@@ -208,11 +219,13 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
       sources: {},
       shapes: [],
       findings: [],
+      contexts: [],
       snapshots: [],
       held: [],
       heldBySlot: [],
     });
-  else if (name === "snapshots" || name === "shapes" || name === "findings" || name === "heap") profile[name] = json();
+  else if (["snapshots", "shapes", "findings", "heap", "contexts"].includes(name))
+    Object.assign(profile, { [name]: json() });
   else if (name === "snapshot.bytes") profile.held.push(readNumbers(bytes));
   else if (name === "snapshot.slots") profile.heldBySlot.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();

@@ -223,7 +223,9 @@ class Main implements App {
           ? `only stack ${key}`
           : kind === "thread"
             ? `only of thread ${this.threadName(key)}`
-            : `focus: ${kind === "function" ? key : units.baseName(key)}`;
+            : kind === "context"
+              ? `only of ${key}`
+              : `focus: ${kind === "function" ? key : units.baseName(key)}`;
       return chip(text, text, () => this.set({ focus: state.focus.filter((other) => other !== one), zoom: "" }));
     });
     const hide = state.hide.map((one) =>

@@ -84,6 +84,11 @@ function mixed(hash: number, value: number): number {
   );
 }
 
+/** The key of a label, "key=value". */
+export function keyOf(label: string): string {
+  return label.slice(0, label.indexOf("="));
+}
+
 function hashOfText(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -113,7 +118,7 @@ export class Model {
   readonly hasHistory: boolean;
   readonly hasSnapshotValues: boolean;
   readonly isOneRecording: boolean; // two snapshots of one are compared: they differ in nothing but what was live
-  private lastThreads: { key: string; measures: Measure[] } | null = null;
+  private lastCells: { key: string; measures: Measure[] } | null = null;
   private snapshots = new Map<number, Measure>();
   private renamed = new Map<string, string>(); // files of the earlier side as the later one has them
   private keys: Float64Array | null = null; // by stack
@@ -351,19 +356,45 @@ export class Model {
     ];
   }
 
-  /** The same measures of what some threads allocated, by slot, as far as cells tell it. */
-  ofThreads(slots: Set<number>): Measure[] {
-    const key = [...slots].join();
-    if (this.lastThreads?.key === key) return this.lastThreads.measures;
+  get hasContexts(): boolean {
+    return this.parts.some((part) => part.profile.contexts.length > 0);
+  }
+
+  /** Keys of the program's labels. */
+  get labelKeys(): string[] {
+    const keys = this.parts.flatMap(({ profile }) => profile.contexts.flatMap((set) => set.labels.map(keyOf)));
+    return [...new Set(keys)].sort();
+  }
+
+  /** Cells of a part that some threads (none: all) made within some labels (of one key: either of them). */
+  private areCells(part: Part, slots: Set<number>, labels: string[]): Uint8Array {
+    const { numbers, contexts } = part.profile,
+      slot = numbers.get("cell.slot") ?? new Float64Array(),
+      context = numbers.get("cell.context"),
+      wanted = new Map<string, string[]>();
+    for (const label of labels) wanted.set(keyOf(label), [...(wanted.get(keyOf(label)) ?? []), label]);
+    const isIn = contexts.map((set) =>
+      [...wanted.values()].every((some) => some.some((label) => set.labels.includes(label))),
+    );
+    return Uint8Array.from(slot, (one, i) =>
+      Number((!slots.size || slots.has(one)) && (!labels.length || isIn[context?.[i] ?? 0] === true)),
+    );
+  }
+
+  /** The same measures of what some threads (by slot) allocated within some labels, as far as cells tell it. */
+  ofCells(slots: Set<number>, labels: string[]): Measure[] {
+    const key = JSON.stringify([[...slots], labels]);
+    if (this.lastCells?.key === key) return this.lastCells.measures;
     const make = () => new Float64Array(this.stackCount),
       values: Record<string, Float64Array> = { peak: make(), exit: make(), allocated: make(), calls: make() };
-    for (const { profile, firstStack } of this.parts) {
-      const stacks = profile.numbers.get("cell.stack"),
-        slot = profile.numbers.get("cell.slot");
+    for (const part of this.parts) {
+      const { numbers } = part.profile,
+        stacks = numbers.get("cell.stack"),
+        are = this.areCells(part, slots, labels);
       for (const id in values) {
-        const own = profile.numbers.get("cell." + id);
-        for (let i = 0; stacks && slot && own && i < own.length; i++)
-          if (slots.has(slot[i])) values[id][firstStack + stacks[i]] += own[i];
+        const own = numbers.get("cell." + id);
+        for (let i = 0; stacks && own && i < own.length; i++)
+          if (are[i]) values[id][part.firstStack + stacks[i]] += own[i];
       }
     }
     const measures = this.measures
@@ -372,7 +403,7 @@ export class Model {
         const own = values[one.id];
         return { ...one, values: own, counts: one.id === "allocated" ? values.calls : own };
       });
-    this.lastThreads = { key, measures };
+    this.lastCells = { key, measures };
     return measures;
   }
 

@@ -6,7 +6,7 @@ export interface State {
   measure: string;
   process: string; // number of the profile; "all": added up
   search: string;
-  focus: string[]; // "function:NAME", "module:PATH", "line:FILE:N", "stack:N", "thread:N"
+  focus: string[]; // "function:NAME", "module:PATH", "line:FILE:N", "stack:N", "thread:N", "context:KEY=VALUE"
   hide: string[]; // functions left out of the stacks
   internal: boolean; // also show what runs between the program and its allocations
   inverted: boolean;
@@ -16,6 +16,7 @@ export interface State {
   colour: "module" | "function" | "growth" | "age";
   side: "after" | "before" | "change" | "grown" | "shrunk"; // whose widths a comparison shows
   table: string;
+  key: string; // of labels, by whose values contexts are listed; "": the first one, "*": whole sets
   sort: string; // column, with "-" in front: the smallest first
   from: number; // times of the timeline in ns: what is compared, 0: nothing,
   to: number; // with what
@@ -36,6 +37,7 @@ export const initial: State = {
   colour: "module",
   side: "after",
   table: "stacks",
+  key: "",
   sort: "",
   from: 0,
   to: 0,
@@ -56,6 +58,7 @@ const names: Record<keyof State, string> = {
   colour: "colour",
   side: "side",
   table: "table",
+  key: "key",
   sort: "sort",
   from: "from",
   to: "to",

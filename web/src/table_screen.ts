@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The screen with tables: stacks, functions, lines, files, modules, threads, processes.
+// The screen with tables: stacks, functions, lines, files, modules, threads, contexts, processes.
 
 import { focused, matcher, type App, type Screen } from "./app";
 import { amount, fact, functionOf, pairFacts, shapesThrough, sourceAround, stackDetails } from "./details";
@@ -8,10 +8,14 @@ import type { Estimate } from "./data";
 import { stackLine } from "./findings";
 import { lineOf, sparkline } from "./spark";
 import { Table, type Column } from "./table";
+import { toggle } from "./parts";
 import * as units from "./units";
 import { USUAL_MEASURES, type Groups, type View } from "./view";
 
 const CALLERS_SHOWN = 4;
+// Of labels, as format.h has it: how many a process keeps, and what the value of all others is.
+const LABELS_KEPT = "4,096",
+  OTHER = "=(other)";
 
 /** A number with a bar behind it: its share of the largest. */
 function bar(text: string, value: number, most: number): HTMLElement {
@@ -45,6 +49,7 @@ function withSure(column: Column, of: (row: number) => Estimate | null | undefin
 export class TableScreen implements Screen {
   readonly element: HTMLElement;
   private tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "What the table lists" });
+  private keys = h("div", { class: "keys-of-labels", role: "group", "aria-label": "Contexts by" });
   private note = h("p", { class: "note", role: "status" });
   private side = h("aside", { class: "side", "aria-label": "Selection", tabindex: 0 });
   private table: Table;
@@ -62,7 +67,12 @@ export class TableScreen implements Screen {
       "section",
       { class: "screen table-screen", "aria-label": "Table" },
       this.tabs,
-      h("div", { class: "split" }, h("div", { class: "picture-side" }, this.note, this.table.element), this.side),
+      h(
+        "div",
+        { class: "split" },
+        h("div", { class: "picture-side" }, this.keys, this.note, this.table.element),
+        this.side,
+      ),
     );
   }
 
@@ -81,6 +91,7 @@ export class TableScreen implements Screen {
       ["modules", "Modules"],
       ["threads", "Threads"],
     ];
+    if (this.app.model.hasContexts) kinds.push(["contexts", "Contexts"]);
     if (this.app.model.page.run) kinds.push(["processes", "Processes"]);
     return kinds;
   }
@@ -579,6 +590,107 @@ export class TableScreen implements Screen {
     };
   }
 
+  /** The key by whose values contexts are listed; "": whole sets. */
+  private get labelKey(): string {
+    const { labelKeys } = this.app.model,
+      { key } = this.app.state;
+    return key === "*" ? "" : labelKeys.includes(key) ? key : (labelKeys[0] ?? "");
+  }
+
+  private makeKeys(isShown: boolean): void {
+    const { labelKeys } = this.app.model,
+      { labelKey } = this,
+      focused = this.keys.contains(document.activeElement) ? document.activeElement!.id : "";
+    const button = (key: string, label: string, help: string) =>
+      toggle(`key-${key}`, label, help, key === (labelKey || "*"), () => this.app.set({ key, sort: "" }));
+    fill(
+      this.keys,
+      isShown
+        ? [
+            ...labelKeys.map((key) => button(key, `by ${key}`, `what each ${key} holds`)),
+            labelKeys.length > 1 ? button("*", "whole sets", "by all labels together") : null,
+          ]
+        : null,
+    );
+    this.keys.hidden = !isShown;
+    if (focused) document.getElementById(focused)?.focus();
+  }
+
+  private listContexts(view: View): Listed {
+    const key = this.labelKey,
+      rows = view.contexts(key),
+      isOther = rows.map(({ labels }) => labels.some((label) => label.endsWith(OTHER)));
+    const most = rows.reduce((most, row) => Math.max(most, row.peak), 0);
+    const number = (
+      id: string,
+      label: string,
+      help: string,
+      of: (row: number) => number,
+      text: (value: number) => string,
+    ): Column => ({ id, label, help, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
+    const end = view.model.parts.every((part) => part.profile.facts.has_ended) ? "At the end" : "Now";
+    const only = (row: number) => {
+      const focus = rows[row].labels.map((label) => `context:${label}`);
+      if (focus.length) this.app.set({ focus: [...new Set([...view.state.focus, ...focus])], zoom: "" });
+    };
+    const name = (row: number) => rows[row].name || "(none)";
+    return {
+      columns: [
+        {
+          id: "name",
+          label: key || "Context",
+          width: "minmax(200px, 1fr)",
+          sort: name,
+          cell: (row) => [
+            h("span", { class: rows[row].labels.length ? "mono strong" : "dim" }, name(row)),
+            isOther[row] ? h("span", { class: "dim" }, ` labels after the first ${LABELS_KEPT} of a process`) : null,
+          ],
+        },
+        {
+          ...number(
+            "peak",
+            "At the peak",
+            "bytes that were live when the heap was largest",
+            (row) => rows[row].peak,
+            units.size,
+          ),
+          width: "140px",
+          cell: (row) => bar(units.size(rows[row].peak), rows[row].peak, most),
+        },
+        number("exit", end, "bytes that were not freed", (row) => rows[row].exit, units.size),
+        number("allocated", "Allocated", "bytes asked for over all time", (row) => rows[row].allocated, units.size),
+        number("calls", "Calls", "number of allocations", (row) => rows[row].calls, units.count),
+        number(
+          "entered",
+          "Entered",
+          "times that a thread came in",
+          (row) => rows[row].entered,
+          (value) => (value ? units.count(value) : "–"),
+        ),
+      ],
+      rows: [...rows.keys()].filter((row) => rows[row].calls || rows[row].entered),
+      key: (row) => rows[row].labels.join("\0"),
+      search: (matches) => (row) => matches(name(row)),
+      select: (row) =>
+        h(
+          "div",
+          { class: "details" },
+          h("h2", { class: "mono name" }, rows[row].labels.join(" ") || "(none)"),
+          rows[row].labels.length
+            ? h(
+                "div",
+                { class: "actions" },
+                h("button", { type: "button", class: "quiet", onclick: () => only(row) }, "Only what it allocated"),
+              )
+            : h("p", { class: "dim" }, key ? `what has no label ${key}` : "what was allocated outside of all contexts"),
+          view.model.spread("peak")
+            ? h("p", { class: "dim" }, "Estimates from samples: cairn report --json has their intervals.")
+            : null,
+        ),
+      open: only,
+    };
+  }
+
   private listProcesses(): Listed {
     const { run } = this.app.model.page,
       rows = run!.rows,
@@ -671,6 +783,7 @@ export class TableScreen implements Screen {
   private list(view: View): Listed {
     const kind = this.kinds.some(([id]) => id === view.state.table) ? view.state.table : "stacks";
     if (kind === "threads") return this.listThreads(view);
+    if (kind === "contexts") return this.listContexts(view);
     if (kind === "processes") return this.listProcesses();
     return kind === "stacks" ? this.listStacks(view) : this.listGroups(view, kind);
   }
@@ -699,6 +812,7 @@ export class TableScreen implements Screen {
       listed = (this.listed = this.list(view));
     const rows = matches ? listed.rows.filter(listed.search(matches)) : listed.rows;
     this.makeTabs(state.table);
+    this.makeKeys(state.table === "contexts" && view.model.hasContexts);
     const found = matches
       ? `${units.plural(rows.length, "row")} of ${units.count(listed.rows.length)} with “${state.search}”`
       : units.plural(rows.length, "row");

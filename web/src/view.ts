@@ -2,7 +2,7 @@
 // What the state selects of the model: which stacks count, and their sums. Screens ask here; results
 // are kept until the part of the state changes that they depend on.
 
-import { MARK, type Measure, type Model, type Part } from "./model";
+import { keyOf, MARK, type Measure, type Model, type Part } from "./model";
 import type { State } from "./state";
 import {
   calleesOf,
@@ -28,6 +28,15 @@ export interface Groups {
   total: Float64Array[];
 }
 
+const MEASURED = ["peak", "exit", "allocated", "calls"] as const,
+  NOTHING = { peak: 0, exit: 0, allocated: 0, calls: 0 };
+
+export interface ContextRow extends Record<(typeof MEASURED)[number], number> {
+  name: string; // "": without such a label
+  labels: string[];
+  entered: number; // times that a thread came in
+}
+
 export const USUAL_MEASURES = ["peak", "exit", "allocated", "calls"];
 
 export class View {
@@ -43,8 +52,10 @@ export class View {
     previous: View | null,
   ) {
     const threads = state.focus.filter((one) => one.startsWith("thread:")).map((one) => Number(one.split(":")[1]));
-    this.measures = threads.length ? model.ofThreads(new Set(threads)) : model.measures;
-    const isSnapshot = state.measure === "snapshot" && model.hasHistory && !threads.length;
+    const labels = state.focus.filter((one) => one.startsWith("context:")).map((one) => one.slice("context:".length));
+    const isOfCells = threads.length + labels.length > 0;
+    this.measures = isOfCells ? model.ofCells(new Set(threads), labels) : model.measures;
+    const isSnapshot = state.measure === "snapshot" && model.hasHistory && !isOfCells;
     const isPair = isSnapshot && state.from > 0 && !model.isDiff;
     this.isDiff = model.isDiff || isPair;
     this.measure = isSnapshot ? model.snapshot(state.to) : this.by(state.measure);
@@ -59,7 +70,7 @@ export class View {
     return this.model.parts[this.profiles[0]]?.profile.facts.executable ?? "";
   }
 
-  /** How sure stacks are; what is known of threads is not sums of those. */
+  /** How sure stacks are; what is known of threads and contexts is not sums of those. */
   private spread(id: string): Float64Array[] | null {
     return this.measures === this.model.measures ? this.model.spread(id) : null;
   }
@@ -101,7 +112,7 @@ export class View {
   private narrow(mask: Uint8Array, focus: string): void {
     const kind = focus.slice(0, focus.indexOf(":")),
       key = focus.slice(focus.indexOf(":") + 1);
-    if (kind === "thread") return;
+    if (kind === "thread" || kind === "context") return;
     if (kind === "stack") {
       for (let i = 0; i < mask.length; i++) if (i !== Number(key)) mask[i] = 0;
       return;
@@ -448,6 +459,39 @@ export class View {
         if (!isPython || model.parts[index].isPython.includes(1))
           this.addGroups(model.parts[index], keys[index], groups, isPython);
     return groups;
+  }
+
+  /** The sets of labels, or the values of a key, with their sums over the stacks that count; most at the peak first. */
+  contexts(key: string): ContextRow[] {
+    return this.kept("contexts." + key, () => {
+      const rows = new Map<string, ContextRow>();
+      for (const index of this.profiles) this.addContexts(this.model.parts[index], key, rows);
+      return [...rows.values()].sort((a, b) => b.peak - a.peak);
+    });
+  }
+
+  private addContexts(part: Part, key: string, rows: Map<string, ContextRow>): void {
+    const { contexts, numbers } = part.profile,
+      isPart = this.state.focus.some((one) => !one.startsWith("thread:") && !one.startsWith("context:"));
+    const of = contexts.map(({ labels, entered }) => {
+      const own = key ? labels.filter((label) => keyOf(label) === key) : labels,
+        name = own.map((label) => (key ? label.slice(key.length + 1) : label)).join(" ");
+      const row = rows.get(own.join("\0")) ?? { name, labels: own, entered: 0, ...NOTHING };
+      if (own.length) row.entered += entered;
+      rows.set(own.join("\0"), row);
+      return row;
+    });
+    if (!isPart) {
+      contexts.forEach((set, i) => MEASURED.forEach((id) => (of[i][id] += Math.max(set[id], 0))));
+      return;
+    }
+    const stack = numbers.get("cell.stack"),
+      context = numbers.get("cell.context");
+    for (const id of MEASURED) {
+      const own = numbers.get("cell." + id);
+      for (let i = 0; stack && context && own && i < own.length; i++)
+        if (this.mask[part.firstStack + stack[i]]) of[context[i]][id] += own[i];
+    }
   }
 
   /** One walk over the tree of a part: a node's sum counts for a group where no caller is of it too. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look by look at a recording that changes in between: values, growth, rates, survivors of a mark,
-// new stacks and modules, and what is damaged or cut off while it is watched.
+// new stacks and modules, what each label holds, and what is damaged or cut off while it is
+// watched.
 #include "tool/model/live.h"
 
 #include <fcntl.h>
@@ -64,7 +65,7 @@ static void test_values_growth_and_rates(void **state) {
     save();
     assert_true(live_open(path, &live, &error));
     look(1);
-    assert_int_equal(live.stacks.count, 1);
+    assert_int_equal(live.whole.stacks.count, 1);
     assert_int_equal(live.profile.exit_bytes, 200);
     assert_int_equal(live_value(&live, LIVE_BYTES, 0), 200);
     assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 0);
@@ -76,7 +77,7 @@ static void test_values_growth_and_rates(void **state) {
     making_book(&making, second, 1, 50, 0, 0);
     save();
     look(3);
-    assert_int_equal(live.stacks.count, 2);
+    assert_int_equal(live.whole.stacks.count, 2);
     assert_int_equal(live_value(&live, LIVE_BYTES, 0), 1000);
     assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 800);
     assert_int_equal(live_value(&live, LIVE_GROWTH, 1), 50);
@@ -112,11 +113,11 @@ static void test_survivors_of_a_mark(void **state) {
     making_book(&making, making_foreign(&making, 1, young), 0, 0, 1, 10);
     save();
     look(2);
-    assert_int_equal(live.stacks.count, 1);
+    assert_int_equal(live.whole.stacks.count, 1);
     assert_int_equal(live_value(&live, LIVE_BYTES, 0), 310);
     assert_int_equal(live_value(&live, LIVE_GROWTH, 0), -90);
-    assert_int_equal(live.more.items[0].survivor_bytes, 10);
-    assert_int_equal(live.more.items[0].survivor_blocks, 1);
+    assert_int_equal(live.whole.more.items[0].survivor_bytes, 10);
+    assert_int_equal(live.whole.more.items[0].survivor_blocks, 1);
 }
 
 // Code of a library that came after the first look is found in it.
@@ -130,8 +131,8 @@ static void test_new_modules(void **state) {
     making_book(&making, add_stack(BASE + 1, LIBRARY + 9), 1, 20, 0, 0);
     save();
     look(2);
-    assert_int_equal(live.stacks.count, 2);
-    uint32_t node = live.stacks.items[1].node;
+    assert_int_equal(live.whole.stacks.count, 2);
+    uint32_t node = live.whole.stacks.items[1].node;
     const struct place *place =
         &live.profile.places.list.items[live.profile.tree.nodes.items[node].place];
     assert_string_equal(live.profile.modules.modules[place->module].path, "/lib/late.so");
@@ -149,12 +150,12 @@ static void test_as_a_whole_profile(void **state) {
     look(1);
     assert_true(recording_open(path, &recording, &error));
     assert_true(profile_build(&recording, &profile, &error));
-    assert_int_equal(live.stacks.count, profile.stack_count);
+    assert_int_equal(live.whole.stacks.count, profile.stack_count);
     for (size_t i = 0; i < profile.stack_count; i++) {
-        assert_int_equal(live.stacks.items[i].id, profile.stacks[i].id);
-        assert_int_equal(live.stacks.items[i].exit_bytes, profile.stacks[i].exit_bytes);
-        assert_int_equal(live.stacks.items[i].exit_blocks, profile.stacks[i].exit_blocks);
-        assert_int_equal(live.stacks.items[i].allocations, profile.stacks[i].allocations);
+        assert_int_equal(live.whole.stacks.items[i].id, profile.stacks[i].id);
+        assert_int_equal(live.whole.stacks.items[i].exit_bytes, profile.stacks[i].exit_bytes);
+        assert_int_equal(live.whole.stacks.items[i].exit_blocks, profile.stacks[i].exit_blocks);
+        assert_int_equal(live.whole.stacks.items[i].allocations, profile.stacks[i].allocations);
     }
     assert_int_equal(live.profile.exit_bytes, profile.exit_bytes);
     profile_free(&profile);
@@ -221,7 +222,7 @@ static void test_any_damage(void **state) {
         bool is_damaged = !is_ok || damage_is_any(&live.follow.recording.damage);
         damaged += is_damaged;
         whole += !is_damaged;
-        for (size_t i = 0; is_ok && i < live.stacks.count; i++)
+        for (size_t i = 0; is_ok && i < live.whole.stacks.count; i++)
             for (int measure = 0; measure < LIVE_MEASURES; measure++)
                 live_value(&live, (enum live_measure)measure, i);
     }
@@ -248,13 +249,81 @@ static void test_measures_have_names(void **state) {
     assert_false(live_measure_parse("peak", &measure));
 }
 
+static int64_t held_by(const char *labels) {
+    const struct live_rows *rows = live_shown(&live);
+    for (size_t i = 0; i < live.part.sets.count; i++) {
+        const struct live_set *set = &live.part.sets.items[i];
+        const char *first = live_set_next(set, NULL);
+        if (!strcmp(first ? first : "", labels)) return rows->stacks.items[i].exit_bytes;
+    }
+    return -1;
+}
+
+static void enter(uint32_t *cell, uint32_t stack, uint32_t scope) {
+    const uint32_t codes[] = {CAIRN_CODE_REGION | scope};
+    *cell = making_cell(&making, 0, stack, 2, codes, 1, 1);
+}
+
+// Labels within a region, one label in the place of another, and labels that come later.
+static void test_labels(void **state) {
+    (void)state;
+    uint32_t stack = add_stack(BASE + 0x100, BASE + 0x200), in_seven, in_eight, in_nine;
+    uint32_t seven = making_scope(&making, CAIRN_SCOPE_LABEL, 0, "tenant=7", 1);
+    uint32_t region = making_scope(&making, CAIRN_SCOPE_REGION, seven, "load", 1);
+    uint32_t eight = making_scope(&making, CAIRN_SCOPE_LABEL, region, "tenant=8", 1);
+    enter(&in_seven, stack, region);
+    enter(&in_eight, stack, eight);
+    making_book(&making, stack, 1, 1000, 0, 0);
+    making_book(&making, in_seven, 2, 200, 1, 100);
+    making_book(&making, in_eight, 1, 30, 0, 0);
+    save();
+    assert_true(live_open(path, &live, &error));
+    look(0);
+    const struct live_set key = live_set_of("tenant"), of_seven = live_set_of("tenant=7");
+    assert_true(live_show(&live, LIVE_BY_LABELS, &key, &error));
+    assert_int_equal(live.part.sets.count, 3);
+    assert_int_equal(held_by(""), 1000);
+    assert_int_equal(held_by("tenant=7"), 100);
+    assert_int_equal(held_by("tenant=8"), 30);
+    assert_int_equal(live.profile.exit_bytes, 1130);
+    assert_false(live.part.has_other);
+    uint32_t nine = making_scope(&making, CAIRN_SCOPE_LABEL, 0, "tenant=" CAIRN_LABEL_OTHER, 1);
+    enter(&in_nine, stack, nine);
+    making_book(&making, in_nine, 1, 5, 0, 0);
+    making_book(&making, in_seven, 1, 400, 0, 0);
+    save();
+    look(2);
+    assert_int_equal(held_by("tenant=" CAIRN_LABEL_OTHER), 5);
+    assert_int_equal(held_by("tenant=7"), 500);
+    assert_true(live.part.has_other);
+    for (size_t row = 0; row < live.part.sets.count; row++) {
+        int64_t growth = live_value(&live, LIVE_GROWTH, row),
+                rate = live_value(&live, LIVE_RATE, row);
+        const char *first = live_set_next(&live.part.sets.items[row], NULL);
+        bool is_seven = first && !strcmp(first, "tenant=7"), is_new = row == 3;
+        assert_int_equal(growth, is_seven ? 400 : is_new ? 5 : 0);
+        assert_int_equal(rate, is_seven ? 200 : is_new ? 2 : 0);  // in two seconds
+    }
+    assert_true(live_show(&live, LIVE_OF_LABELS, &of_seven, &error));
+    assert_int_equal(live_shown(&live)->stacks.items[0].exit_bytes, 500);
+    assert_int_equal(live_value(&live, LIVE_GROWTH, 0), 0);
+    assert_true(live_show(&live, LIVE_WHOLE, &(struct live_set){0}, &error));
+    assert_int_equal(live_shown(&live)->stacks.items[0].exit_bytes, 1535);
+    char *first, *second;
+    assert_true(live_part_next_key(&live.follow.recording, NULL, &first));
+    assert_string_equal(first, "tenant");
+    assert_true(live_part_next_key(&live.follow.recording, first, &second));
+    assert_null(second);
+    free(first);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_values_growth_and_rates), TEST(test_survivors_of_a_mark), TEST(test_new_modules),
         TEST(test_as_a_whole_profile),      TEST(test_damage_is_told),      TEST(test_what_is_none),
-        TEST(test_measures_have_names),     TEST(test_any_damage),
+        TEST(test_measures_have_names),     TEST(test_any_damage),          TEST(test_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

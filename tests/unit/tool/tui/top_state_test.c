@@ -93,7 +93,7 @@ static int teardown(void **state) {
 static void check_rows(const char *expected) {
     char text[256] = "";
     for (size_t i = 0; i < top.rows.count; i++) {
-        uint32_t node = live.stacks.items[top.rows.items[i].stack].node;
+        uint32_t node = live.whole.stacks.items[top.rows.items[i].stack].node;
         size_t count, used = strlen(text);
         const struct frame *frame =
             frames_of(NULL, live.profile.tree.nodes.items[node].place, &count);
@@ -143,11 +143,11 @@ static void test_a_stack_alone_stays(void **state) {
     top_move(&top, 2);
     top_enter(&top);
     assert_int_equal(top.page, TOP_STACK);
-    assert_int_equal(live.stacks.items[top.shown].allocated_bytes, 1000);
+    assert_int_equal(live.whole.stacks.items[top.shown].allocated_bytes, 1000);
     making_book(&making, load, 0, 0, 1, 1000);  // holds nothing any more
     look(2);
     check_rows("parse [table] ");
-    assert_int_equal(live.stacks.items[top.shown].allocated_bytes, 1000);
+    assert_int_equal(live.whole.stacks.items[top.shown].allocated_bytes, 1000);
 }
 
 static void test_search(void **state) {
