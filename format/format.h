@@ -618,7 +618,9 @@ struct cairn_header {
     uint16_t has_go_frames;    // stacks hold frames of goroutines, as native ones
     uint16_t js_version;       // of V8, major << 8 | minor; 0: no V8, or not asked
     uint16_t has_js_frames;    // stacks hold frames of JavaScript (CAIRN_CODE_PYTHON)
-    uint64_t reserved[1];
+    uint16_t has_no_frees;  // imported: nothing says what was freed, so neither what was live nor
+                            // the peak is known; their counters mean nothing
+    uint16_t unused[3];     // 0
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

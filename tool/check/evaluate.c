@@ -29,6 +29,7 @@ struct taken {
     struct estimate estimates[MEASURE_COUNT];  // of samples, how sure they are
     int64_t peak_error, suppressed;
     bool has_temporary;  // they were counted
+    bool has_no_frees;   // neither peak nor what is left is known
     bool has_bands;      // around its blocks
 };
 
@@ -64,6 +65,7 @@ static bool take_recording(const struct evaluation *evaluation, struct taken *ta
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
         taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0 &&
                                !opened.profile.sampling.is_on;
+        taken->has_no_frees = !profile_has_frees(&opened.profile);
         taken->has_bands = opened.profile.overruns.guard.band_bytes != 0;
         taken->values[MEASURE_OVERRUNS] = clamp(opened.profile.overruns.guard.overrun_blocks);
         taken->values[MEASURE_TEMPORARY] = clamp(opened.profile.totals.temporary);
@@ -202,6 +204,11 @@ static bool evaluate_limit(const struct evaluation *evaluation, const struct bud
     name_subject(worst, budget->pattern, count, &result);
     if (worst && measure == MEASURE_TEMPORARY && !worst->has_temporary) {
         snprintf(result.text, sizeof result.text, "its recording does not count them");
+        worst = NULL;
+    } else if (worst && worst->has_no_frees && measure != MEASURE_ALLOCATED &&
+               measure != MEASURE_CALLS) {
+        snprintf(result.text, sizeof result.text,
+                 "it was imported of a file that does not say what was freed");
         worst = NULL;
     } else if (worst && measure == MEASURE_OVERRUNS && !worst->has_bands) {
         snprintf(result.text, sizeof result.text,

@@ -501,17 +501,18 @@ const struct command commands[] = {
         .description =
             "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
             "Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
-            "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, bytehound, perf (what\n"
-            "perf script prints of probes on malloc and free) or bpftrace (the same of bpftrace);\n"
-            "see docs/explain/tracing.md. What such a file does not say is said here and in every\n"
-            "report.\n",
+            "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, bytehound, xray, perf\n"
+            "(what perf script prints of probes on malloc and free) or bpftrace (the same of\n"
+            "bpftrace); see docs/explain/tracing.md. What such a file does not say is said here and\n"
+            "in every report.\n",
         .run = cmd_import,
         .words_max = 1,
         .options = {
             {OPTION_FORMAT, "format", 'f', "FORMAT", "which format it is of"},
             {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording"},
             {OPTION_FORCE, "force", 0, NULL, "write over it if it exists"},
-            {OPTION_PROCESS, "process", 'p', "PID", "perfetto: of a trace of several processes"},
+            {OPTION_PROCESS, "process", 'p', "PID", "perfetto, xray: of several processes"},
+            {OPTION_PROGRAM, "program", 0, "FILE", "xray: what wrote the log, for its functions' names"},
             OPTION_ROWS_SYMBOL_FILES,
         },
     },

@@ -137,8 +137,10 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     const struct frame_names *names;
     struct frame_names own_names;
     struct exported exported = {0};
-    const struct view_options *options = &order->request.options;
-    bool is_ok = request_apply(&order->request, filter, opened, &names, &own_names, error) &&
+    struct request request = order->request;
+    const struct view_options *options = &request.options;
+    bool is_ok = request_settle(&request, &opened->profile, error) &&
+                 request_apply(&request, filter, opened, &names, &own_names, error) &&
                  keep_listed(options, &opened->profile, error);
     bool is_part = filter_is_any(filter) || is_limited(options);
     if (is_ok && is_part) make_part(opened);

@@ -26,6 +26,14 @@ static bool choose_format(const struct command_args *args, const struct import_f
     return error_set(error, "import: there is no format \"%s\", but %s", name, known);
 }
 
+// Only such logs have functions by the program's own numbers.
+static bool check_program(const struct imported *imported, const struct import_format *format,
+                          struct error *error) {
+    return !imported->program || format->read == import_xray ||
+           error_set(error, "--program is for logs of xray, and this is a file of %s",
+                     format->name);
+}
+
 static bool read_file(const char *path, const struct import_format **format,
                       struct imported *imported, struct error *error) {
     FILE *in = fopen(path, "rbe");
@@ -33,9 +41,10 @@ static bool read_file(const char *path, const struct import_format **format,
     struct stat status;
     struct import_names names = {.options = name_options_symbols()};
     if (!fstat(fileno(in), &status)) names.written_unix_s = (uint64_t)status.st_mtime;
-    bool is_ok = (import_read(in, format, imported, error) &&
-                  import_name_addresses(imported, &names, error)) ||
-                 error_wrap(error, "%s", path);
+    bool is_ok =
+        (import_read(in, format, imported, error) && check_program(imported, *format, error) &&
+         import_name_addresses(imported, &names, error)) ||
+        error_wrap(error, "%s", path);
     fclose(in);
     return is_ok;
 }
@@ -86,6 +95,7 @@ int cmd_import(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     bool is_ok = import_start(&imported, &error);
     imported.wanted_pid = (uint32_t)process;
+    imported.program = args_text(args, OPTION_PROGRAM, NULL);
     is_ok = is_ok && read_file(path, &format, &imported, &error) && format &&
             write_file(args, path, format->name, &imported, &error);
     import_free(&imported);

@@ -116,18 +116,20 @@ static bool read_log(const struct report *report, const struct subject *subject,
     return log_ages_read(subject->log, profile, log, error);
 }
 
-static bool report_recording(const struct report *report, const struct subject *subject,
+static bool report_recording(const struct report *asked, const struct subject *subject,
                              struct error *error) {
     struct opened opened;
-    const struct narrowing narrowing = {&report->request, report->filter};
+    struct report report = *asked;
+    const struct narrowing narrowing = {&report.request, report.filter};
     struct shape_log log = {0};
     if (!opened_open(subject->path, &opened, error)) return false;
     snprintf(opened.log, sizeof opened.log, "%s", subject->log);
-    bool is_ok = read_log(report, subject, &opened.profile, &log, error) &&
+    bool is_ok = request_settle(&report.request, &opened.profile, error) &&
+                 read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);
     if (is_ok)
-        is_ok = report->request.is_json ? print_json(report, &opened, error)
-                                        : print_text(report, &opened, subject->name, error);
+        is_ok = report.request.is_json ? print_json(&report, &opened, error)
+                                       : print_text(&report, &opened, subject->name, error);
     opened_close(&opened);
     log_ages_free(&log);
     return is_ok;

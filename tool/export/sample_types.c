@@ -27,7 +27,7 @@ static const struct sample_type of_interval[] = {
     ENDS("inuse_objects", "count", MEASURE_EXIT_BLOCKS),
     ENDS("inuse_space", "bytes", MEASURE_EXIT),
 };
-enum { EXACT_TYPES = 4, INUSE_SPACE = 3 };
+enum { EXACT_TYPES = 4, INUSE_SPACE = 3, CALL_TYPES = 2, ALLOC_SPACE = 1 };
 
 struct sample_types sample_types_of(const struct export *export) {
     struct sample_types types = {of_recording, sizeof of_recording / sizeof *of_recording,
@@ -36,6 +36,10 @@ struct sample_types sample_types_of(const struct export *export) {
         bool is_sampled = recording_is_sampled(export->profile->recording);
         types.types = of_interval;
         types.count = is_sampled ? sizeof of_interval / sizeof *of_interval : EXACT_TYPES;
+    }
+    if (!profile_has_frees(export->profile)) {
+        types.count = CALL_TYPES;
+        types.usual = ALLOC_SPACE;
     }
     for (size_t i = 0; export->is_by_chosen && i < types.count; i++)
         if (types.types[i].measure == export->by && !types.types[i].end) types.usual = i;

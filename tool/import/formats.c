@@ -179,6 +179,8 @@ const struct import_format import_formats[] = {
     {"memray", "memray's capture files", import_is_memray, import_memray},
     {"perfetto", "heap profiles of Perfetto's heapprofd", import_is_perfetto, import_perfetto},
     {"bytehound", "bytehound's data files", import_is_bytehound, import_bytehound},
+    {"xray", "LLVM XRay's logs, basic and FDR, of functions that log their argument",
+     import_is_xray, import_xray},
     {0},
 };
 

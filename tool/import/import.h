@@ -95,7 +95,9 @@ struct imported {
     struct cairn_waste waste;
     bool is_partial;  // the numbers are not those of every event
     uint32_t pid;
+    bool has_no_frees;    // what was live, the peak and what is left are not known of anything
     uint32_t wanted_pid;  // of several processes, as the user says; 0: there is to be one
+    const char *program;  // path of the one that wrote the file, as the user says; NULL: not said
     uint64_t start_unix_ns, duration_ns, peak_ns, rss_peak_bytes;
 };
 
@@ -200,5 +202,7 @@ bool import_is_perfetto(const char *head, size_t size);
 bool import_perfetto(FILE *in, struct imported *imported, struct error *error);
 bool import_is_memray(const char *head, size_t size);
 bool import_memray(FILE *in, struct imported *imported, struct error *error);
+bool import_is_xray(const char *head, size_t size);
+bool import_xray(FILE *in, struct imported *imported, struct error *error);
 
 #endif

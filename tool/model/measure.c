@@ -131,6 +131,8 @@ static struct measured in_watched(uint64_t calls, const struct watched_blocks *w
 bool measure_is_known(enum measure measure, const struct profile *profile) {
     if (measure == MEASURE_SHORT) return profile->totals.watched.blocks != 0;
     bool is_imported = profile->recording && profile->recording->header.imported;
+    bool is_of_calls = measure == MEASURE_ALLOCATED || measure == MEASURE_CALLS;
+    if (!profile_has_frees(profile)) return is_of_calls;
     return measure != MEASURE_TEMPORARY || profile->totals.temporary || !is_imported;
 }
 

@@ -67,7 +67,7 @@ int64_t measured_least(struct measured measured);
 bool measured_is_unreliable(struct measured measured);
 
 // False: nothing says how many blocks were temporary, as in most files of other profilers, or
-// short-lived.
+// short-lived, or what was ever freed.
 bool measure_is_known(enum measure measure, const struct profile *profile);
 
 struct measured measure_stack(enum measure measure, const struct stack *stack);

@@ -194,6 +194,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     struct damage *damage = &merge->recording.damage;
     uint64_t own_bytes = sum->own_bytes, cpu_ns = sum->cpu_ns, rss_bytes = sum->rss_peak_bytes;
     uint32_t is_partial = sum->is_partial;
+    uint16_t has_no_frees = sum->has_no_frees;
     if (!merge->process_count++) {
         *sum = *header;
         sum->imported = 0;
@@ -207,6 +208,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     sum->cpu_ns = cpu_ns + header->cpu_ns;
     sum->rss_peak_bytes = rss_bytes + header->rss_peak_bytes;
     sum->is_partial = is_partial | header->is_partial;
+    sum->has_no_frees = has_no_frees | header->has_no_frees;
     damage->missing_bytes += recording->damage.missing_bytes;
     damage->bad_sections += recording->damage.bad_sections;
     damage->bad_strings += recording->damage.bad_strings;

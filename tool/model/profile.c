@@ -226,6 +226,10 @@ bool profile_is_empty(const struct profile *profile) {
     return !profile->totals.allocations && !profile->inherited.blocks;
 }
 
+bool profile_has_frees(const struct profile *profile) {
+    return !profile->recording || !profile->recording->header.has_no_frees;
+}
+
 bool profile_is_sum(const struct profile *profile) {
     return profile->stack_count && !profile->stack_of_cell;
 }

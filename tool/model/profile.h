@@ -249,6 +249,9 @@ uint32_t *profile_stack_indexes(const struct profile *profile);
 // Nothing was allocated, nothing inherited.
 bool profile_is_empty(const struct profile *profile);
 
+// False: of an import that has no frees, so that neither peak nor what is left is known.
+bool profile_has_frees(const struct profile *profile);
+
 // Several recordings were added up: of single cells nothing is known.
 bool profile_is_sum(const struct profile *profile);
 

@@ -92,6 +92,9 @@ static bool add_opened(struct compared *compared, size_t index, struct opened *o
     // every name, whatever the list shows
     for (size_t i = 0; i < profile->stack_count; i++)
         names_want_stack(opened->names, profile->stacks[i].node, 0);
+    if (!profile_has_frees(profile) && !measure_is_known(compared->request->options.by, profile))
+        return error_set(error, "the imported file does not say what was freed: --by allocated or "
+                                "calls");
     if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
     note_totals(compared, index, opened);

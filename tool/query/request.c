@@ -126,6 +126,7 @@ static bool check_context(const struct command_args *args, const struct request 
 
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
     *request = (struct request){.is_json = args_has(args, OPTION_JSON),
+                                .is_by_chosen = args_has(args, OPTION_BY),
                                 .is_printed = args_has(args, OPTION_PRINT),
                                 .is_grouped = args_has(args, OPTION_GROUP),
                                 .source = args_text(args, OPTION_SOURCE, NULL)};
@@ -171,6 +172,27 @@ static bool show_mapped(struct profile *profile, struct error *error) {
     if (!profile->mapped.is_recorded)
         return error_set(error, "what the program mapped was not recorded: cairn run --mmap");
     return profile_show_mapped(profile) || error_set(error, "no memory for the list of stacks");
+}
+
+static bool needs_frees(const struct request *request) {
+    static const char *const names[] = {"leaks",     "timeline", "growth",
+                                        "temporary", "ages",     "findings"};
+    bool is_needed = request->leaks || request->filter.lifespan != LIFESPAN_ANY;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_needed |= request->view && !strcmp(request->view->name, names[i]);
+    return is_needed;
+}
+
+bool request_settle(struct request *request, const struct profile *profile, struct error *error) {
+    enum measure *by = &request->options.by;
+    if (profile_has_frees(profile)) return true;
+    bool is_known = measure_is_known(*by, profile);
+    if (needs_frees(request) || (!is_known && request->is_by_chosen))
+        return error_set(error, "the imported file does not say what was freed: there are no "
+                                "live, peak or leak figures, but --by allocated and --by calls");
+    if (is_known) return true;
+    *by = measure_about(*by)->is_bytes ? MEASURE_ALLOCATED : MEASURE_CALLS;
+    return true;
 }
 
 bool request_narrow(const void *context, struct profile *profile, struct error *error) {

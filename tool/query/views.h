@@ -61,6 +61,7 @@ struct request {
     const char *source;
     const char *context_key;  // contexts: of labels, this key's
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
+    bool is_by_chosen;    // the measure was asked for
     bool is_unreachable;  // leaks: what nothing led to at the end, alone
     bool is_json;
     bool is_grouped;  // threads of one name are one
@@ -77,6 +78,9 @@ struct narrowing {
     const struct request *request;
     struct filter *filter;
 };
+// Fits the request to what was opened: of an import without frees the usual measure is what was
+// allocated. False with an error if it asks for what such a recording does not have.
+bool request_settle(struct request *request, const struct profile *profile, struct error *error);
 bool request_narrow(const void *narrowing, struct profile *profile, struct error *error);
 
 // Applies the other filters to what was opened and narrowed, and finds the names that the view

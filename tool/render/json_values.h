@@ -10,7 +10,8 @@
 // sure those are if they were estimated.
 void json_values_put_code(struct json *json, const struct frame *frame);
 void json_values_put_frame(struct json *json, const struct frame *frame);
-void json_values_put_values(struct json *json, const struct stack *stack);
+// `has_frees` false: what needs them is null.
+void json_values_put_values(struct json *json, const struct stack *stack, bool has_frees);
 void json_values_put_estimate(struct json *json, const char *key, const struct estimate *estimate);
 void json_values_put_estimates(struct json *json, const struct estimate *estimates, bool has_at);
 

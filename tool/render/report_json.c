@@ -122,9 +122,22 @@ static void put_header(struct json *json, const struct cairn_header *header) {
                           header->has_exit != 0, header->exit_status, header->exit_signal});
 }
 
+// Of an import without frees.
+static void put_calls(struct json *json, const struct profile_totals *totals) {
+    PUT_FIGURES(json, "totals", total_keys, (int64_t)totals->allocations, UNKNOWN,
+                (int64_t)totals->allocated_bytes, UNKNOWN, (int64_t)totals->failed, UNKNOWN,
+                UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    PUT_FIGURES(json, "peak", peak_keys, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    PUT_FIGURES(json, "at_exit", exit_keys, UNKNOWN, UNKNOWN);
+}
+
 static void put_figures(struct json *json, const struct profile *profile) {
     const struct profile_totals *totals = &profile->totals;
     const struct inherited *inherited = &profile->inherited;
+    if (!profile_has_frees(profile)) {
+        put_calls(json, totals);
+        return;
+    }
     PUT_FIGURES(json, "totals", total_keys, (int64_t)totals->allocations, (int64_t)totals->frees,
                 (int64_t)totals->allocated_bytes, (int64_t)totals->freed_bytes,
                 (int64_t)totals->failed, (int64_t)totals->temporary,

@@ -137,11 +137,12 @@ static void print_others(const struct terminal *terminal, const struct profile *
     phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",
                 value, units_count(calls.value).text, interval_amount(calls, false, false).text,
                 units_noun(calls.value, "call", "calls"));
-    if (view->by != MEASURE_PEAK) {
+    bool has_frees = profile_has_frees(profile);
+    if (has_frees && view->by != MEASURE_PEAK) {
         value_text(stack, MEASURE_PEAK, is_plain, value, sizeof value);
         phrases_add(&phrases, "%s at the peak", value);
     }
-    if (view->by != MEASURE_EXIT) {
+    if (has_frees && view->by != MEASURE_EXIT) {
         value_text(stack, MEASURE_EXIT, is_plain, value, sizeof value);
         phrases_add(&phrases, "%s %s", value, profile_has_ended(profile) ? "at the end" : "now");
     }

@@ -117,6 +117,7 @@ static void print_totals(const struct terminal *terminal, const struct summary *
                        units_count((int64_t)totals->failed).text);
     fputc('\n', terminal->out);
     print_inherited(terminal, summary);
+    if (!profile_has_frees(profile)) return;
     print_key(terminal, end_key(profile));
     print_left(terminal, summary);
 }
@@ -263,8 +264,13 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     struct parts line = {.terminal = terminal};
     print_subject(terminal, summary, &line);
-    parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile), size_of(summary, peak.value).text,
-              interval_amount(peak, true, summary->view->is_plain_number).text);
+    if (profile_has_frees(profile))
+        parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile),
+                  size_of(summary, peak.value).text,
+                  interval_amount(peak, true, summary->view->is_plain_number).text);
+    else
+        parts_add(&line, STYLE_PLAIN, "allocated %s",
+                  size_of(summary, (int64_t)profile->totals.allocated_bytes).text);
     trust_add_short(&line, profile);
     if (of_run) parts_add(&line, STYLE_PLAIN, "%s", of_run);
     if (*at_text) parts_add(&line, STYLE_STRONG, "%s", at_text);
@@ -305,7 +311,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     } else if (profile->is_of_mappings) {
         mapped_print_facts(terminal, profile, summary->view);
     } else if (!profile_is_empty(profile)) {
-        print_peak(terminal, summary);
+        if (profile_has_frees(profile)) print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
         overruns_print_line(terminal, profile);

@@ -466,6 +466,9 @@ static bool put_heading(struct writer *writer) {
 
 bool web_put_profile(struct web *web, const struct web_profile *about, struct error *error) {
     struct writer writer = {.web = web, .about = about, .error = error};
+    if (!profile_has_frees(about->export->profile))
+        return error_set(error, "the page is of what was live, and the imported file does not say "
+                                "what was freed: cairn report, cairn export");
     if (!frame_table_build(&writer.frames, about->export, FRAMES_MARKED, error)) return false;
     bool is_ok = put_heading(&writer);
     if (is_ok) {
