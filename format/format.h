@@ -605,7 +605,8 @@ struct cairn_header {
     uint16_t has_java_frames;  // stacks hold frames of Java code (CAIRN_CODE_PYTHON)
     uint16_t go_version;       // 19 of Go 1.19; CAIRN_GO_UNKNOWN; 0: no Go, or not asked
     uint16_t has_go_frames;    // stacks hold frames of goroutines, as native ones
-    uint16_t unused[2];        // 0
+    uint16_t has_births;       // beside the live map lie the times of its blocks' births (--ages)
+    uint16_t unused;           // 0
     uint64_t reserved[1];
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
