@@ -193,6 +193,8 @@ const struct internal_rule internal_rules[] = {
     {"::spec_extend", CONTAINS, INTERNAL_LIBRARY, NULL},
     {" as alloc::vec::spec_", CONTAINS, INTERNAL_LIBRARY, NULL},
     {"alloc::vec::in_place_collect", PREFIX, INTERNAL_LIBRARY, NULL},
+    {" as core::ops::function::Fn", CONTAINS, INTERNAL_LIBRARY, NULL},
+    {"<alloc::boxed::Box<F", PREFIX, INTERNAL_LIBRARY, NULL},
     {"alloc::boxed::box_new", EXACT, INTERNAL_LIBRARY, NULL},
     {"alloc::fmt::format::", PREFIX, INTERNAL_LIBRARY, NULL},
     {"_capacity_in", SUFFIX, INTERNAL_LIBRARY, NULL},

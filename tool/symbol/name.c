@@ -158,12 +158,54 @@ char *name_full(const char *mangled) {
 }
 
 const char *name_last_closure(const char *readable) {
-    static const char *const words[] = {"{lambda", "{closure#", "{{closure}"};
+    static const char *const words[] = {"{lambda", "{closure#", "{{closure}", "{async "};
     const char *last = NULL;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         for (const char *at = readable; (at = strstr(at, words[i])); at++)
             if (!last || at > last) last = at;
     return last;
+}
+
+// Behind "::{{closure}}" or "::{closure#0}" at `text`; NULL: there is none.
+static const char *skip_rust_closure(const char *text) {
+    static const char *const words[] = {"::{{closure}}", "::{closure#"};
+    size_t length = strlen(words[0]);
+    if (!strncmp(text, words[0], length)) return text + length;
+    length = strlen(words[1]);
+    if (strncmp(text, words[1], length) != 0) return NULL;
+    length += strspn(text + length, "0123456789");
+    return text[length] == '}' ? text + length + 1 : NULL;
+}
+
+// What its closures lie in.
+static char *without_rust_closures(const char *readable) {
+    char *name = strdup(readable), *out = name;
+    for (const char *at = readable, *behind; name && *at;)
+        if ((behind = skip_rust_closure(at)))
+            at = behind;
+        else
+            *out++ = *at++;
+    if (out) *out = 0;
+    return name;
+}
+
+char *name_of_async(const char *readable, const char *word) {
+    static const struct {
+        const char *word, *text;
+    } kinds[] = {{"{async_fn#", NULL}, {"{async_block#", "block"}, {"{async_closure#", "closure"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i].word);
+        char *name = NULL, *around;
+        if (strncmp(word, kinds[i].word, length) != 0) continue;
+        if (!(around = without_rust_closures(readable))) return NULL;
+        int digits = (int)strspn(word + length, "0123456789");
+        int size = kinds[i].text ? asprintf(&name, "%s::{async %s#%.*s}", around, kinds[i].text,
+                                            digits, word + length)
+                                 : asprintf(&name, "async fn %s", around);
+        free(around);
+        return size < 0 ? NULL : name;
+    }
+    return NULL;
 }
 
 // One pass that copies the text onto itself; a part that does not nest properly is copied as it is.

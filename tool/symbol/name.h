@@ -22,6 +22,10 @@ char *name_full(const char *mangled);
 // A readable name has a lambda or closure in it ("main::{lambda#1}"); where the last one begins,
 // with the brace, or NULL.
 const char *name_last_closure(const char *readable);
+// Rust's async code is closures by its names, and "{async_fn#0}", "{async_block#0}" or
+// "{async_closure#0}" by its debug information (`word`): "async fn outer::load" for a function,
+// "outer::load::{async block#0}" for what is in one. NULL: the word is none of these. For free().
+char *name_of_async(const char *readable, const char *word);
 static inline bool name_has_closure(const char *readable) {
     return name_last_closure(readable) != NULL;
 }

@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/symbol/name.h"
@@ -82,6 +83,14 @@ static bool name_scope(struct walk *walk, Dwarf_Die *die, struct scope *scope) {
     scope->linkage = string_pool_intern(walk->use->names, name, strlen(name));
     const char *readable = scope->linkage ? string_pool_readable(walk->use->names, name) : NULL;
     if (!readable) return false;
+    const char *word = scope->is_full_name ? string_attribute(die, DW_AT_name) : NULL;
+    if (word && !strncmp(word, "{async_", strlen("{async_"))) {
+        char *async = name_of_async(readable, word);
+        if (async)
+            scope->linkage = readable = string_pool_intern(walk->use->names, async, strlen(async));
+        free(async);
+        if (!readable) return false;
+    }
     bool is_closure = name_has_closure(readable) || !strcmp(name, "operator()");
     return !is_closure || find_declared_line(walk, die, &scope->declared_line);
 }

@@ -87,6 +87,8 @@ static const struct {
     {"run_mod", "/usr/bin/python3.11", INTERNAL_START},
     {"run_mod", PROGRAM, INTERNAL_NONE},
     {"<app::Store as core::clone::Clone>::clone", PROGRAM, INTERNAL_NONE},
+    {"<app::Read as core::future::future::Future>::poll", PROGRAM, INTERNAL_NONE},
+    {"<fn() as core::ops::function::FnOnce<()>>::call_once", PROGRAM, INTERNAL_LIBRARY},
     {"<T as core::convert::Into<U>>::into", PROGRAM, INTERNAL_LIBRARY},
     {"std::rt::lang_start::{{closure}}", PROGRAM, INTERNAL_START},
     // Start of processes and threads

@@ -225,6 +225,32 @@ static void huge_and_hostile_names_end(void **state) {
     free(huge);
 }
 
+static void async_code_has_its_own_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *readable, *word, *name;
+    } rows[] = {
+        {"app::load::{{closure}}", "{async_fn#0}", "async fn app::load"},
+        {"<app::Session>::serve::{closure#0}", "{async_fn#0}", "async fn <app::Session>::serve"},
+        {"app::serve::{{closure}}::{{closure}}", "{async_block#2}", "app::serve::{async block#2}"},
+        {"app::serve::{closure#0}::{closure#12}", "{async_closure#0}<u8>",
+         "app::serve::{async closure#0}"},
+        {"app::load::{closure#", "{async_fn#", "async fn app::load::{closure#"},
+        {"", "{async_block#}", "::{async block#}"},
+        {"app::load::{{closure}}", "{closure#0}", NULL},
+        {"app::load::{{closure}}", "{async_gen#0}", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *name = name_of_async(rows[i].readable, rows[i].word);
+        if (rows[i].name)
+            assert_string_equal(name, rows[i].name);
+        else
+            assert_null(name);
+        free(name);
+    }
+    assert_string_equal(name_last_closure("app::boxed::{async block#0}"), "{async block#0}");
+}
+
 // Each name cut at each place and with each byte replaced must be survived (run with sanitizers).
 static void broken_names_are_survived(void **state) {
     (void)state;
@@ -250,6 +276,7 @@ int main(void) {
         cmocka_unit_test(deep_nesting_comes_back_unchanged),
         cmocka_unit_test(huge_and_hostile_names_end),
         cmocka_unit_test(broken_names_are_survived),
+        cmocka_unit_test(async_code_has_its_own_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
