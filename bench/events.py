@@ -160,4 +160,5 @@ def main():
             print("|", " | ".join(row), "|", file=out)
 
 
-main()
+if __name__ == "__main__":
+    main()
