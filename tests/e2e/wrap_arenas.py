@@ -175,6 +175,8 @@ def check_own():
             t.check_equal(f"{what}: {name}: made, destroyed, calls, bytes, left", figures(found.get(f"own/{name}", {}) or
                           {key: 0 for key in ("made", "destroyed", "allocations", "allocated_bytes", "at_exit_bytes")}),
                           [made, made - is_open, calls, size, left])
+    summary = t.run_cairn("report", recording).out.decode()
+    t.check("  pools  " in summary and summary.count("left: own/") == 3, f"the summary names them: {summary[:800]}")
     bad = pathlib.Path("bad.toml")
     for text, words in (("[a]\nalloc = \"f(size=1)\"\n", "needs alloc and free"), ("[a]\nalloc = \"f(size=9)\"\n", "1 to 6"),
                         ("alloc =\n", "bad.toml:1"), ("[a]\nclear = \"f(size=1)\"\n", "size is of"),
