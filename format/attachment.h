@@ -125,6 +125,11 @@ struct cairn_attachment {
     // Ways for [CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT] functions, and the real ones as many
     // words, which the tool fills in. 0: the library has no ways.
     uint64_t namespace_ways, namespace_real;
+    // Of allocators by name (format/wrap.h), once the library has such rows: a way to the hook of
+    // each function, CAIRN_WRAP_WAY_BYTES apart, and as many structures of `wrap_bytes` that begin
+    // with the address of the function without the hook. Where the executable has the function, the
+    // tool leads it to its way and writes there what it moved. 0: there are none.
+    uint64_t wrap_ways, wrap_functions, wrap_bytes;
 
     // Set by the library's constructor.
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool

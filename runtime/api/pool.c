@@ -69,9 +69,9 @@ static bool pool_grow(struct pool *pool) {
     return true;
 }
 
-static void count_alloc(struct pool *pool, uint64_t bytes) {
-    struct cairn_scope *scope = scope_at(pool->scope);
-    __atomic_fetch_add(&scope->allocations, 1, __ATOMIC_RELAXED);
+void pool_count_allocs(uint32_t number, uint64_t count, uint64_t bytes) {
+    struct cairn_scope *scope = scope_at(number);
+    __atomic_fetch_add(&scope->allocations, count, __ATOMIC_RELAXED);
     uint64_t all = __atomic_add_fetch(&scope->allocated_bytes, bytes, __ATOMIC_RELAXED);
     int64_t live_bytes = (int64_t)(all - __atomic_load_n(&scope->freed_bytes, __ATOMIC_RELAXED));
     int64_t peak = __atomic_load_n(&scope->peak_bytes, __ATOMIC_RELAXED);
@@ -79,13 +79,21 @@ static void count_alloc(struct pool *pool, uint64_t bytes) {
            !__atomic_compare_exchange_n(&scope->peak_bytes, &peak, live_bytes, false,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+}
+
+void pool_count_frees(uint32_t number, uint64_t count, uint64_t bytes) {
+    struct cairn_scope *scope = scope_at(number);
+    __atomic_fetch_add(&scope->frees, count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&scope->freed_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static void count_alloc(struct pool *pool, uint64_t bytes) {
+    pool_count_allocs(pool->scope, 1, bytes);
     pool->live_bytes += bytes;
 }
 
 static void count_frees(struct pool *pool, uint64_t count, uint64_t bytes) {
-    struct cairn_scope *scope = scope_at(pool->scope);
-    __atomic_fetch_add(&scope->frees, count, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&scope->freed_bytes, bytes, __ATOMIC_RELAXED);
+    pool_count_frees(pool->scope, count, bytes);
     pool->live_bytes -= bytes;
 }
 

@@ -13,8 +13,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pool;
+
+// What all pools of a name did (a number of a scope) goes up by so much.
+void pool_count_allocs(uint32_t scope, uint64_t count, uint64_t bytes);
+void pool_count_frees(uint32_t scope, uint64_t count, uint64_t bytes);
 
 // NULL without memory or room for the name.
 struct pool *pool_make(const char *name);

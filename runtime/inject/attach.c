@@ -92,6 +92,12 @@ void attach_set_entries(uintptr_t start) {
     __atomic_store_n(&cairn_attachment.entries_at, start, __ATOMIC_RELAXED);
 }
 
+void attach_set_wrapped(uintptr_t ways, uintptr_t functions, size_t bytes) {
+    cairn_attachment.wrap_ways = ways;
+    cairn_attachment.wrap_functions = functions;
+    cairn_attachment.wrap_bytes = bytes;
+}
+
 uintptr_t attach_address(void) {
     return (uintptr_t)&cairn_attachment;
 }

@@ -48,6 +48,9 @@ bool attach_has_entries(void);
 uint64_t attach_entry_hook(enum cairn_entry_kind kind);
 void attach_set_entries(uintptr_t start);
 
+// Hooks of allocators by name (wrap.h).
+void attach_set_wrapped(uintptr_t ways, uintptr_t functions, size_t bytes);
+
 // Of what the tool and the library tell each other.
 uintptr_t attach_address(void);
 

@@ -13,6 +13,7 @@
 
 #include "format/settings.h"
 #include "format/wrap.h"
+#include "runtime/api/arena.h"
 #include "runtime/api/pool.h"
 #include "runtime/inject/attach.h"
 #include "runtime/inject/got_patch.h"
@@ -26,7 +27,12 @@
 
 struct heap {
     char name[CAIRN_WRAP_NAME_BYTES];
-    struct pool *pool;  // NULL: not all its functions are there yet
+    bool is_led;  // all its functions are there
+    bool has_arenas;
+    struct pool *pool;         // of a heap without arenas
+    struct arenas *arenas;     // of one that has them
+    uint32_t scope;            // of kind CAIRN_SCOPE_POOL
+    const uintptr_t *present;  // the arena that functions mean which are not told; NULL: unknown
     uint32_t first, count;
 };
 
@@ -36,7 +42,8 @@ struct function {
     struct heap *heap;
     uint32_t scope;  // of kind CAIRN_SCOPE_WRAPPED
     char role;
-    uint8_t size, count, pointer, out;  // numbers of arguments, 0: none
+    uint8_t size, count, pointer, out, pool, parent, label;  // numbers of arguments, 0: none
+    bool is_led;  // by a jump where it begins, which the tool wrote (entry_patch.h)
     char name[CAIRN_WRAP_NAME_BYTES];
 };
 
@@ -53,21 +60,24 @@ enum { SAVED_PARTS = 0xe6, SAVED_BYTES = 2752 };
 extern HIDDEN uint32_t wrap_saved_parts;
 __attribute__((used)) uint32_t wrap_saved_parts;
 
-// As the hook lays them out. It calls the function with copies of eight words of stack arguments.
+// As the hook lays them out: what the registers held when it was called, and when the function came
+// back. It calls the function with copies of eight words of stack arguments.
 struct registers {
+    uintptr_t arena;  // of the block that is given back
     uintptr_t arguments[CAIRN_WRAP_ARGUMENTS];
-    uintptr_t vector_count, chain;
+    uintptr_t vector_count, chain, scratch;
     uintptr_t old_bytes;  // what a block had that is given back, and 1; 0: none is; or IS_INNER
     struct function *function;
+    uintptr_t actual;
+    uintptr_t after[9];
 };
 static const uintptr_t IS_INNER = UINTPTR_MAX;
 
 _Static_assert(offsetof(struct function, actual) == 0, "the hook calls it");
-_Static_assert(sizeof(struct registers) == 80, "the hook has room for it");
+_Static_assert(sizeof(struct registers) == 176, "the hook has room for it");
 _Static_assert(SAVED_BYTES == 2752 && sizeof(struct function) == 96, "as the hook has it");
 
 extern HIDDEN const uint8_t wrap_ways[];
-enum { WAY_BYTES = 16 };
 
 #define SAVE                                                                                       \
     "    xorl %eax, %eax\n"                                                                        \
@@ -77,6 +87,9 @@ enum { WAY_BYTES = 16 };
     "    movl wrap_saved_parts(%rip), %eax\n    xorl %edx, %edx\n    xsave (%rsp)\n"
 #define RESTORE "    movl wrap_saved_parts(%rip), %eax\n    xorl %edx, %edx\n    xrstor (%rsp)\n"
 
+// A way says which function it is of by a word on the stack, so that no register is lost. The hook
+// loses none either, of those that a caller may count on beyond what is usual: within one file
+// compilers know which registers a function leaves alone (GCC's -fipa-ra).
 __asm__(".text\n"
         ".balign 16\n"
         ".hidden wrap_ways\n"
@@ -87,9 +100,11 @@ __asm__(".text\n"
         "    .set wrap_at, 0\n"
         ".rept 64\n"
         "    .balign 16\n"
-        "    leaq wrap_functions + wrap_at(%rip), %r11\n"
+        "    .cfi_def_cfa_offset 8\n"
+        "    pushq $wrap_at\n"
+        "    .cfi_def_cfa_offset 16\n"
         "    jmp wrap_hook\n"
-        "    .set wrap_at, wrap_at + 96\n"
+        "    .set wrap_at, wrap_at + 1\n"
         ".endr\n"
         "    .cfi_endproc\n"
         ".size wrap_ways, .-wrap_ways\n"
@@ -97,36 +112,51 @@ __asm__(".text\n"
         ".type wrap_hook, @function\n"
         "wrap_hook:\n"
         "    .cfi_startproc\n"
-        "    pushq %rbp\n"
         "    .cfi_def_cfa_offset 16\n"
-        "    .cfi_offset %rbp, -16\n"
+        "    pushq %rbp\n"
+        "    .cfi_def_cfa_offset 24\n"
+        "    .cfi_offset %rbp, -24\n"
         "    movq %rsp, %rbp\n"
         "    .cfi_def_cfa_register %rbp\n"
-        "    subq $80, %rsp\n"
-        "    movq %rdi, -80(%rbp)\n    movq %rsi, -72(%rbp)\n    movq %rdx, -64(%rbp)\n"
-        "    movq %rcx, -56(%rbp)\n    movq %r8, -48(%rbp)\n    movq %r9, -40(%rbp)\n"
-        "    movq %rax, -32(%rbp)\n    movq %r10, -24(%rbp)\n    movq %r11, -8(%rbp)\n"
+        "    subq $176, %rsp\n"
+        "    movq %rdi, -168(%rbp)\n    movq %rsi, -160(%rbp)\n    movq %rdx, -152(%rbp)\n"
+        "    movq %rcx, -144(%rbp)\n    movq %r8, -136(%rbp)\n    movq %r9, -128(%rbp)\n"
+        "    movq %rax, -120(%rbp)\n    movq %r10, -112(%rbp)\n    movq %r11, -104(%rbp)\n"
+        "    imulq $96, 8(%rbp), %r11\n"
+        "    leaq wrap_functions(%rip), %rax\n"
+        "    addq %rax, %r11\n"
+        "    movq %r11, -88(%rbp)\n"
+        "    movq (%r11), %rax\n"
+        "    movq %rax, -80(%rbp)\n"
         "    subq $2752, %rsp\n"
-        "    andq $-64, %rsp\n" SAVE "    leaq -80(%rbp), %rdi\n"
+        "    andq $-64, %rsp\n" SAVE "    leaq -176(%rbp), %rdi\n"
         "    call wrap_before\n" RESTORE "    subq $64, %rsp\n"
-        "    movq 16(%rbp), %r11\n    movq %r11, (%rsp)\n"
-        "    movq 24(%rbp), %r11\n    movq %r11, 8(%rsp)\n"
-        "    movq 32(%rbp), %r11\n    movq %r11, 16(%rsp)\n"
-        "    movq 40(%rbp), %r11\n    movq %r11, 24(%rsp)\n"
-        "    movq 48(%rbp), %r11\n    movq %r11, 32(%rsp)\n"
-        "    movq 56(%rbp), %r11\n    movq %r11, 40(%rsp)\n"
-        "    movq 64(%rbp), %r11\n    movq %r11, 48(%rsp)\n"
-        "    movq 72(%rbp), %r11\n    movq %r11, 56(%rsp)\n"
-        "    movq -80(%rbp), %rdi\n    movq -72(%rbp), %rsi\n    movq -64(%rbp), %rdx\n"
-        "    movq -56(%rbp), %rcx\n    movq -48(%rbp), %r8\n    movq -40(%rbp), %r9\n"
-        "    movq -32(%rbp), %rax\n    movq -24(%rbp), %r10\n    movq -8(%rbp), %r11\n"
-        "    call *(%r11)\n"
+        "    movq 24(%rbp), %r11\n    movq %r11, (%rsp)\n"
+        "    movq 32(%rbp), %r11\n    movq %r11, 8(%rsp)\n"
+        "    movq 40(%rbp), %r11\n    movq %r11, 16(%rsp)\n"
+        "    movq 48(%rbp), %r11\n    movq %r11, 24(%rsp)\n"
+        "    movq 56(%rbp), %r11\n    movq %r11, 32(%rsp)\n"
+        "    movq 64(%rbp), %r11\n    movq %r11, 40(%rsp)\n"
+        "    movq 72(%rbp), %r11\n    movq %r11, 48(%rsp)\n"
+        "    movq 80(%rbp), %r11\n    movq %r11, 56(%rsp)\n"
+        "    movq -168(%rbp), %rdi\n    movq -160(%rbp), %rsi\n    movq -152(%rbp), %rdx\n"
+        "    movq -144(%rbp), %rcx\n    movq -136(%rbp), %r8\n    movq -128(%rbp), %r9\n"
+        "    movq -120(%rbp), %rax\n    movq -112(%rbp), %r10\n    movq -104(%rbp), %r11\n"
+        "    call *-80(%rbp)\n"
         "    addq $64, %rsp\n"
-        "    movq %rax, -32(%rbp)\n    movq %rdx, -24(%rbp)\n" SAVE "    leaq -80(%rbp), %rdi\n"
-        "    movq -32(%rbp), %rsi\n"
-        "    call wrap_after\n" RESTORE "    movq -32(%rbp), %rax\n    movq -24(%rbp), %rdx\n"
+        "    movq %rdi, -72(%rbp)\n    movq %rsi, -64(%rbp)\n    movq %rdx, -56(%rbp)\n"
+        "    movq %rcx, -48(%rbp)\n    movq %r8, -40(%rbp)\n    movq %r9, -32(%rbp)\n"
+        "    movq %rax, -24(%rbp)\n    movq %r10, -16(%rbp)\n    movq %r11, -8(%rbp)\n" SAVE
+        "    leaq -176(%rbp), %rdi\n"
+        "    movq -24(%rbp), %rsi\n"
+        "    call wrap_after\n" RESTORE
+        "    movq -72(%rbp), %rdi\n    movq -64(%rbp), %rsi\n    movq -56(%rbp), %rdx\n"
+        "    movq -48(%rbp), %rcx\n    movq -40(%rbp), %r8\n    movq -32(%rbp), %r9\n"
+        "    movq -24(%rbp), %rax\n    movq -16(%rbp), %r10\n    movq -8(%rbp), %r11\n"
         "    leave\n"
-        "    .cfi_def_cfa %rsp, 8\n"
+        "    .cfi_def_cfa %rsp, 16\n"
+        "    leaq 8(%rsp), %rsp\n"
+        "    .cfi_def_cfa_offset 8\n"
         "    ret\n"
         "    .cfi_endproc\n"
         ".size wrap_hook, .-wrap_hook\n");
@@ -156,6 +186,57 @@ static bool is_recorded(void) {
     return process_state() == PROCESS_RECORDING;
 }
 
+static bool read_memory(uintptr_t address, void *bytes, size_t size) {
+    struct iovec here = {bytes, size}, there = {(void *)address, size};
+    return !sys_is_confined() && sys_call(SYS_process_vm_readv, sys_pid(), (long)&here, 1,
+                                          (long)&there, 1, 0) == (long)size;
+}
+
+// The name that an argument points to, as a name of pools within its heap; 0: it cannot be read.
+static uint32_t scope_of_label(const struct heap *heap, uintptr_t address) {
+    enum { LABEL_BYTES = 48 };
+    char label[LABEL_BYTES];
+    size_t to_page_end = sys_page_bytes() - address % sys_page_bytes();
+    size_t size = to_page_end < sizeof label - 1 ? to_page_end : sizeof label - 1;
+    if (!address || !read_memory(address, label, size)) return 0;
+    label[size] = 0;
+    if (size < sizeof label - 1 && strnlen(label, size) == size &&
+        read_memory(address + size, label + size, sizeof label - 1 - size))
+        label[sizeof label - 1] = 0;
+    return scope_of_name(CAIRN_SCOPE_POOL, heap->scope, label);
+}
+
+static uintptr_t arena_meant(const struct registers *registers) {
+    const struct function *function = registers->function;
+    if (function->pool) return argument(registers, function->pool);
+    return function->heap->present ? *function->heap->present : 0;
+}
+
+// What happens to an arena happens even within another function of its heap: a parent that goes
+// ends its children.
+static bool is_of_arena(const struct registers *registers) {
+    const struct function *function = registers->function;
+    const struct heap *heap = function->heap;
+    uintptr_t arena = arena_meant(registers);
+    if (!heap->has_arenas || !memchr("xdlp", function->role, 4)) return false;
+    if (!is_recorded()) return true;
+    if (function->role == 'l')
+        arena_name(heap->arenas, arena, scope_of_label(heap, argument(registers, function->label)));
+    else if (function->role == 'p')
+        arena_move(heap->arenas, arena, argument(registers, function->parent));
+    else
+        arena_clear(heap->arenas, arena, function->role == 'd');
+    return true;
+}
+
+static bool take_block(struct registers *registers, size_t *bytes) {
+    const struct function *function = registers->function;
+    const void *block = (const void *)argument(registers, function->pointer);
+    if (function->heap->has_arenas)
+        return arena_take(function->heap->arenas, block, bytes, &registers->arena);
+    return pool_take(function->heap->pool, block, bytes);
+}
+
 // What is given back is so before the function can give it to another thread.
 __attribute__((used)) HIDDEN void wrap_before(struct registers *registers);
 __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
@@ -163,22 +244,21 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     bool frees = function->role == 'f' || function->role == 'r';
     size_t bytes = 0;
     registers->old_bytes = IS_INNER;
-    if (!is_outermost(registers)) return;
-    const void *block = (const void *)argument(registers, function->pointer);
-    if (frees && is_recorded() && pool_take(function->heap->pool, block, &bytes))
-        registers->old_bytes = bytes + 1;
-    else
-        registers->old_bytes = 0;
+    // led by the tool before the rows were read, or of a heap that lacks a function
+    if (!function->heap || !function->heap->is_led) return;
+    int saved_errno = errno;
+    place_of(registers);  // a forked child begins its own recording first
+    bool is_outer = !is_of_arena(registers) && is_outermost(registers);
+    if (is_outer)
+        registers->old_bytes =
+            frees && is_recorded() && take_block(registers, &bytes) ? bytes + 1 : 0;
+    errno = saved_errno;
 }
 
 // A result that lies where an argument says; 0: nothing can be read there.
 static uintptr_t read_out(uintptr_t address) {
     uintptr_t word = 0;
-    struct iovec here = {&word, sizeof word}, there = {(void *)address, sizeof word};
-    if (sys_is_confined() || sys_call(SYS_process_vm_readv, sys_pid(), (long)&here, 1, (long)&there,
-                                      1, 0) != sizeof word)
-        return 0;
-    return word;
+    return read_memory(address, &word, sizeof word) ? word : 0;
 }
 
 static size_t size_of(const struct registers *registers) {
@@ -188,16 +268,44 @@ static size_t size_of(const struct registers *registers) {
     return __builtin_mul_overflow(size, argument(registers, function->count), &bytes) ? 0 : bytes;
 }
 
+// A block that is reallocated stays in its arena.
+static void enter_block(const struct registers *registers, uintptr_t block, size_t bytes) {
+    const struct heap *heap = registers->function->heap;
+    if (!heap->has_arenas)
+        pool_add(heap->pool, (const void *)block, bytes);
+    else if (registers->function->role == 'r')
+        arena_add(heap->arenas, registers->arena, (const void *)block, bytes);
+    else
+        arena_add(heap->arenas, arena_meant(registers), (const void *)block, bytes);
+}
+
+// Its free was none. Of an arena that counts as another allocation.
+static void put_back(const struct registers *registers, uintptr_t block, size_t bytes) {
+    const struct heap *heap = registers->function->heap;
+    if (heap->has_arenas)
+        arena_add(heap->arenas, registers->arena, (const void *)block, bytes);
+    else
+        pool_put_back(heap->pool, (const void *)block, bytes);
+}
+
+static void open_arena(const struct registers *registers, uintptr_t arena) {
+    const struct function *function = registers->function;
+    uintptr_t label = argument(registers, function->label);
+    arena_open(function->heap->arenas, arena, argument(registers, function->parent),
+               label ? scope_of_label(function->heap, label) : 0);
+}
+
 static void count_result(const struct registers *registers, uintptr_t result) {
     const struct function *function = registers->function;
-    struct pool *pool = function->heap->pool;
-    uintptr_t old = argument(registers, function->pointer);
     // A status of 0 says that the result is there.
     if (function->out) result = (uint32_t)result ? 0 : read_out(argument(registers, function->out));
     bool has_failed = !result && size_of(registers);
-    if (result) pool_add(pool, (const void *)result, size_of(registers));
+    if (result && function->role == 'm')
+        open_arena(registers, result);
+    else if (result)
+        enter_block(registers, result, size_of(registers));
     if (function->role == 'r' && has_failed && registers->old_bytes)
-        pool_put_back(pool, (const void *)old, registers->old_bytes - 1);
+        put_back(registers, argument(registers, function->pointer), registers->old_bytes - 1);
 }
 
 __attribute__((used)) HIDDEN void wrap_after(struct registers *registers, uintptr_t result);
@@ -233,14 +341,18 @@ static bool take_number(const char **at, uint8_t *number) {
 static bool take_function(const char **at, struct heap *heap) {
     if (function_count == CAIRN_WRAP_FUNCTIONS || (*at)[0] != '|' || !(*at)[1]) return false;
     struct function *function = &wrap_functions[function_count];
-    *function = (struct function){.heap = heap, .role = (*at)[1]};
+    uintptr_t actual = function->actual;
+    *function = (struct function){.actual = actual, .role = (*at)[1], .is_led = actual != 0};
     if (!memchr(CAIRN_WRAP_ROLES, function->role, strlen(CAIRN_WRAP_ROLES)) || (*at)[2] != ',')
         return false;
     *at += 3;
     if (!take_name(at, function->name) || !take_number(at, &function->size) ||
         !take_number(at, &function->count) || !take_number(at, &function->pointer) ||
-        !take_number(at, &function->out))
+        !take_number(at, &function->out) || !take_number(at, &function->pool) ||
+        !take_number(at, &function->parent) || !take_number(at, &function->label))
         return false;
+    function->heap = heap;
+    heap->has_arenas |= function->pool || memchr("mxdlpv", function->role, 6);
     function_count++;
     heap->count++;
     return true;
@@ -269,24 +381,58 @@ static bool find_parts(void) {
 
 // ---- leading ------------------------------------------------------------------------------------
 
+struct place {
+    uintptr_t address;
+    bool is_there;
+};
+
+// Whether it is data of the executable, which stays where it is.
+static int look_at_program(struct dl_phdr_info *info, size_t size, void *context) {
+    struct place *place = context;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t offset = place->address - info->dlpi_addr - segment->p_vaddr;
+        place->is_there |= segment->p_type == PT_LOAD && segment->p_flags & PF_W &&
+                           segment->p_memsz >= sizeof(uintptr_t) &&
+                           offset <= segment->p_memsz - sizeof(uintptr_t);
+    }
+    return 1;  // it comes first
+}
+
 // A heap is led once all its functions are there: with one left out, blocks would never end.
 static void find_heap(struct heap *heap) {
     struct function *functions = &wrap_functions[heap->first];
     bool has_all = true;
     for (uint32_t i = 0; i < heap->count; i++) {
         if (!functions[i].actual) functions[i].actual = (uintptr_t)linker_find(functions[i].name);
+        struct place place = {.address = functions[i].actual};
+        if (functions[i].role == 'v' && place.address) {
+            dl_iterate_phdr(look_at_program, &place);
+            heap->present = place.is_there ? (const uintptr_t *)place.address : NULL;
+            functions[i].is_led = place.is_there;
+            if (!place.is_there) functions[i].actual = 0;
+        }
         has_all = has_all && functions[i].actual;
     }
-    if (has_all) heap->pool = pool_make(heap->name);
+    heap->scope = has_all ? scope_of_name(CAIRN_SCOPE_POOL, 0, heap->name) : 0;
+    if (!heap->scope) return;
+    if (heap->has_arenas)
+        heap->arenas = arenas_make(heap->scope);
+    else
+        heap->pool = pool_make(heap->name);
+    __atomic_store_n(&heap->is_led, heap->arenas || heap->pool, __ATOMIC_RELEASE);
 }
 
 static bool find_wrapped(void *context, const char *name, uintptr_t *real, uintptr_t *way) {
     (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
         struct function *function = &wrap_functions[i];
-        if (!function->heap->pool || strcmp(function->name, name) != 0) continue;
+        if (!function->heap->is_led || function->is_led || function->role == 'v' ||
+            strcmp(function->name, name) != 0)
+            continue;
         *real = function->actual;
-        *way = (uintptr_t)wrap_ways + i * WAY_BYTES;
+        *way = (uintptr_t)wrap_ways + i * CAIRN_WRAP_WAY_BYTES;
         return true;
     }
     return false;
@@ -302,7 +448,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
     (void)size, (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
         struct function *function = &wrap_functions[i];
-        if (!function->heap->pool || !function->scope) continue;
+        if (!function->heap->is_led || !function->scope || function->is_led ||
+            function->role == 'v')
+            continue;
         uint32_t led = got_patch_module(info, find_one, function);
         scope_at(function->scope)->allocations += led;
     }
@@ -313,14 +461,21 @@ void wrap_look(void) {
     if (likely(!heap_count) || sys_is_confined() || !is_recorded()) return;
     int saved_errno = errno;
     for (uint32_t i = 0; i < heap_count; i++)
-        if (!heaps[i].pool) find_heap(&heaps[i]);
+        if (!heaps[i].is_led) find_heap(&heaps[i]);
     for (uint32_t i = 0; i < function_count; i++)
-        if (wrap_functions[i].scope) scope_at(wrap_functions[i].scope)->allocations = 0;
+        if (wrap_functions[i].scope)
+            scope_at(wrap_functions[i].scope)->allocations = wrap_functions[i].is_led;
     dl_iterate_phdr(look_at_module, NULL);
     for (uint32_t i = 0; i < function_count; i++)
         if (wrap_functions[i].scope)
             scope_at(wrap_functions[i].scope)->entries = wrap_functions[i].actual != 0;
     errno = saved_errno;
+}
+
+void wrap_offer(void) {
+    const char *at = environment_get(CAIRN_VARIABLE(WRAP));
+    if (at && *at && !attach_is_by_tool() && find_parts())
+        attach_set_wrapped((uintptr_t)wrap_ways, (uintptr_t)wrap_functions, sizeof *wrap_functions);
 }
 
 void wrap_open(void) {

@@ -12,9 +12,14 @@
 #define RUNTIME_INJECT_WRAP_H
 
 #if defined(CAIRN_STATIC) || !defined(__x86_64__)
+static inline void wrap_offer(void) {}
 static inline void wrap_open(void) {}
 static inline void wrap_look(void) {}
 #else
+// Tells the tool where the hooks are, before it is spoken to: it leads functions of the executable
+// to them, by a jump where they begin.
+void wrap_offer(void);
+
 // Reads what is wanted, once the recording is open.
 void wrap_open(void);
 

@@ -224,6 +224,7 @@ static bool process_open(void) {
     configure();
     object_init();
     sink.attachment = attach_address();
+    wrap_offer();
     if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted())) return false;
     if (sink.is_file) entry_patch_entries();
     if (!open_live_map()) return false;

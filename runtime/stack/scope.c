@@ -97,7 +97,9 @@ void scopes_inherit(void) {
         struct cairn_scope *scope = scope_at(id);
         int64_t live_bytes = (int64_t)(scope->allocated_bytes - scope->freed_bytes);
         uint64_t live_blocks = scope->allocations - scope->frees;
-        scope->entries = scope->ended = scope->frees = scope->freed_bytes = 0;
+        bool is_pool = scope->kind == CAIRN_SCOPE_POOL;  // those that are open are so here, too
+        scope->entries = is_pool ? scope->entries - scope->ended : 0;
+        scope->ended = scope->frees = scope->freed_bytes = 0;
         scope->rise_bytes = 0;
         scope->allocations = live_blocks;
         scope->allocated_bytes = (uint64_t)live_bytes;

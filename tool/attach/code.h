@@ -51,6 +51,10 @@ bool code_calls_others(const struct code_function *function);
 // in the register of a sixth argument.
 void code_thunk(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook);
 
+// The same without the address: every register comes there as the caller left it. The hook finds
+// out what was moved by where it is entered.
+void code_way(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook);
+
 // A jump from `from` to `to`; false: too far.
 bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to);
 

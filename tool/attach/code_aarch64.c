@@ -208,6 +208,14 @@ void code_thunk(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook) {
     memcpy(thunk + CAIRN_LEAD_HOOK_AT, &hook, sizeof hook);
 }
 
+void code_way(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook) {
+    const uint32_t way[] = {load_of(SCRATCH_REGISTER, CAIRN_LEAD_HOOK_AT / INSTRUCTION_BYTES),
+                            BRANCH_TO_SCRATCH, BREAKPOINT, BREAKPOINT};
+    _Static_assert(sizeof way == CAIRN_LEAD_HOOK_AT, "layout");
+    memcpy(thunk, way, sizeof way);
+    memcpy(thunk + CAIRN_LEAD_HOOK_AT, &hook, sizeof hook);
+}
+
 bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to) {
     struct code_moved moved = {.count = 0};
     if (!put_branch(&moved, from, to)) return false;

@@ -199,6 +199,13 @@ void code_thunk(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook) {
     memcpy(thunk + CAIRN_LEAD_HOOK_AT, &hook, sizeof hook);
 }
 
+void code_way(uint8_t thunk[CODE_THUNK_BYTES], uint64_t hook) {
+    static const uint8_t way[] = {0xff, 0x25, CAIRN_LEAD_HOOK_AT - 6, 0, 0, 0};
+    memset(thunk, BREAKPOINT, CODE_THUNK_BYTES);
+    memcpy(thunk, way, sizeof way);
+    memcpy(thunk + CAIRN_LEAD_HOOK_AT, &hook, sizeof hook);
+}
+
 bool code_jump(uint8_t jump[CODE_JUMP_BYTES], uint64_t from, uint64_t to) {
     struct code_moved moved = {.count = 0};
     if (!put_jump(&moved, from, to)) return false;

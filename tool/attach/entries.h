@@ -13,12 +13,14 @@
 #include "tool/base/array.h"
 #include "tool/proc/remote.h"
 
-enum { ENTRY_NAME_BYTES = 48 };
+enum { ENTRY_NAME_BYTES = 64 };
 
 struct entry {
     char name[ENTRY_NAME_BYTES];
     uint64_t address, size;
     enum cairn_entry_kind kind;
+    uint64_t way;     // to a hook of this function's own, which replaces that of its kind; or 0
+    unsigned number;  // with `way`: of the wish
 };
 
 // Code of the allocator elsewhere than between its entries.
@@ -40,6 +42,22 @@ struct entries {
 // not all of it can be led elsewhere.
 bool entries_find(struct entries *entries, const struct remote *remote, struct error *error);
 void entries_free(struct entries *entries);
+
+// A function of the executable that the user names (cairn run --wrap), and the way to its hook.
+struct entry_wish {
+    char name[ENTRY_NAME_BYTES];
+    uint64_t way;
+    bool is_variable;  // its address is wanted and nothing else
+    uint64_t address;  // of a variable that was found; 0
+};
+
+// Adds those that the executable has; others may be in libraries. False, with a clause: one of them
+// cannot be led elsewhere.
+bool entries_add_wishes(struct entries *entries, const struct remote *remote,
+                        struct entry_wish *wishes, size_t count, struct error *error);
+// The same of a file, for the question whether it can be done.
+bool entries_check_wishes(const char *path, struct entry_wish *wishes, size_t count,
+                          struct error *error);
 
 // The same of a file, as if it lay at 0. `visit` gets each entry once all are known to be possible,
 // with its code; false, with a clause: it has failed.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/wrap.h"
 #include "tool/attach/code.h"
 #include "tool/attach/entries.h"
 #include "tool/attach/patch.h"
@@ -68,6 +69,25 @@ static bool is_free(const struct patch *patch, const struct threads *threads) {
     return true;
 }
 
+// Where the hook of each wished function finds the function itself.
+static bool tell_moved(const struct entries *entries, const struct patch *patch,
+                       const struct remote *remote, const struct cairn_attachment *known) {
+    for (size_t i = 0; i < entries->items.count; i++) {
+        const struct entry *entry = &entries->items.items[i];
+        uint64_t moved = patch_moved_at(patch, entries, i);
+        uint64_t at = known->wrap_functions + entry->number * known->wrap_bytes;
+        if (entry->way && !remote_write(remote, at, &moved, sizeof moved)) return false;
+    }
+    return true;
+}
+
+// An allocator in the executable, not wished functions alone.
+static bool tell_entries(const struct entries *entries, const struct patch *patch,
+                         const struct remote *remote, uint64_t attachment) {
+    uint64_t at = attachment + offsetof(struct cairn_attachment, entries_at);
+    return !entries->allocator || remote_write(remote, at, &patch->start, sizeof patch->start);
+}
+
 // All its threads are stopped.
 static bool take_stopped(const struct entries *entries, const struct remote *remote,
                          uint64_t attachment, const struct cairn_attachment *known,
@@ -81,9 +101,8 @@ static bool take_stopped(const struct entries *entries, const struct remote *rem
     if (is_taken && !is_free(&patch, threads))
         is_taken = error_set(error, "a thread of it is at work there already");
     if (is_taken &&
-        !(remote_write(remote, attachment + offsetof(struct cairn_attachment, entries_at),
-                       &patch.start, sizeof patch.start) &&
-          patch_take(&patch, remote)))
+        !(tell_moved(entries, &patch, remote, known) &&
+          tell_entries(entries, &patch, remote, attachment) && patch_take(&patch, remote)))
         is_taken = error_set(error, "its memory cannot be written");
     if (!is_taken && patch.start) patch_drop(&patch, &caller, &unused);
     if (!caller_end(&caller, &unused) && is_taken) is_taken = error_set(error, "%s", unused.text);
@@ -92,11 +111,9 @@ static bool take_stopped(const struct entries *entries, const struct remote *rem
 }
 
 static bool take(const struct entries *entries, const struct remote *remote, uint64_t attachment,
-                 struct error *error) {
-    struct cairn_attachment known;
+                 const struct cairn_attachment *known, struct error *error) {
     struct threads threads = {.pid = remote->pid};
     bool is_taken = false;
-    if (!read_attachment(remote, attachment, &known, error)) return false;
     error_set(error, "it does not wait for cairn");
     for (unsigned tries = 0; tries < TRIES; tries++) {
         uint64_t call_at;
@@ -104,7 +121,7 @@ static bool take(const struct entries *entries, const struct remote *remote, uin
         const struct stopped_thread *thread = find_waiting(&threads, remote, &call_at);
         if (thread)
             is_taken =
-                take_stopped(entries, remote, attachment, &known, thread, call_at, &threads, error);
+                take_stopped(entries, remote, attachment, known, thread, call_at, &threads, error);
         threads_go(&threads, 0);
         if (thread) break;
         usleep(PAUSE_US);
@@ -113,13 +130,51 @@ static bool take(const struct entries *entries, const struct remote *remote, uin
     return is_taken;
 }
 
-static bool look(const struct remote *remote, uint64_t attachment, bool is_anyway, bool *has_any,
-                 struct error *error) {
+// The functions of rows, in their order.
+static size_t read_wishes(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS]) {
+    const char variable = 'v';
+    size_t count = 0;
+    for (const char *at = rows; at && (at = strchr(at, '|')) && count < CAIRN_WRAP_FUNCTIONS;) {
+        struct entry_wish *wish = &wishes[count++];
+        *wish = (struct entry_wish){.way = 1, .is_variable = at[1] == variable};
+        at += strlen("|a,");
+        snprintf(wish->name, sizeof wish->name, "%.*s", (int)strcspn(at, ","), at);
+    }
+    return count;
+}
+
+static bool add_wishes(struct entries *entries, const struct remote *remote, const char *rows,
+                       const struct cairn_attachment *known, struct error *error) {
+    struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];
+    size_t count = known->wrap_ways ? read_wishes(rows, wishes) : 0;
+    for (size_t i = 0; i < count; i++) wishes[i].way = known->wrap_ways + i * CAIRN_WRAP_WAY_BYTES;
+    if (count && !entries_add_wishes(entries, remote, wishes, count, error)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (wishes[i].address)
+            remote_write(remote, known->wrap_functions + i * known->wrap_bytes, &wishes[i].address,
+                         sizeof wishes[i].address);
+    return true;
+}
+
+bool entry_patch_check_wrapped(const char *path, const char *wrap_rows, struct error *error) {
+    struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];
+    size_t count = read_wishes(wrap_rows, wishes);
+    return !count || entries_check_wishes(path, wishes, count, error);
+}
+
+static bool look(const struct remote *remote, uint64_t attachment,
+                 const struct entry_patcher *begin, bool *has_any, struct error *error) {
     struct entries entries;
+    struct cairn_attachment known = {.wrap_ways = 0};
     bool is_ok = entries_find(&entries, remote, error);
-    *has_any = !is_ok || entries.items.count;
+    *has_any = true;
+    is_ok = is_ok && (!(begin->wrap_rows || entries.items.count) ||
+                      read_attachment(remote, attachment, &known, error));
+    is_ok = is_ok && add_wishes(&entries, remote, begin->wrap_rows, &known, error);
+    if (is_ok) *has_any = entries.items.count;
     if (is_ok && *has_any)
-        is_ok = examine_processor(is_anyway, error) && take(&entries, remote, attachment, error);
+        is_ok = examine_processor(begin->is_anyway, error) &&
+                take(&entries, remote, attachment, &known, error);
     entries_free(&entries);
     return is_ok;
 }
@@ -142,7 +197,7 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
     process_path(path, pid, "exe");
     if (!attachment || stat(path, &status) != 0 || is_remembered(begin, &status)) return;
     if (!remote_open(&remote, pid, &error)) return;  // what it has is not known
-    if (!look(&remote, attachment, begin->is_anyway, &has_any, &error))
+    if (!look(&remote, attachment, begin, &has_any, &error))
         note_refused(begin, pid, &error);
     else if (!has_any)
         remember(begin, &status);

@@ -25,6 +25,8 @@ struct entry_patch_file {
 
 struct entry_patcher {
     bool is_anyway;  // also where it was never tried (examine_processor)
+    const char
+        *wrap_rows;  // functions of the executable to be led besides (format/wrap.h); or NULL
     struct entry_patch_file files[ENTRY_PATCH_REMEMBERED];
     unsigned file_count;  // all that were remembered; the last ones are there
     unsigned refused_count;
@@ -34,6 +36,10 @@ struct entry_patcher {
 
 // `attachment`: the address of the process' struct cairn_attachment, as it says itself.
 void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attachment);
+
+// Whether those functions of the rows that an executable has can be led. False, with a clause that
+// begins with the name of the one that cannot.
+bool entry_patch_check_wrapped(const char *path, const char *wrap_rows, struct error *error);
 
 // The value of CAIRN_ENTRIES for an executable (struct cairn_lead), which the caller frees; NULL:
 // it has no such allocator. False, with a clause: it has one that cannot be led there.

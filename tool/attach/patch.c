@@ -48,7 +48,10 @@ static bool make_part(struct patch *patch, const struct entry *entry, uint64_t p
     if (!bytes) return error_set(error, "%s cannot be read", entry->name);
     *patched = (struct patched){.address = entry->address};
     memcpy(patched->before, bytes, sizeof patched->before);
-    code_thunk(part, hook);
+    if (entry->way)
+        code_way(part, entry->way);
+    else
+        code_thunk(part, hook);
     bool is_made = bytes[0] != BREAKPOINT
                        ? code_move(&function, place + CODE_THUNK_BYTES, &moved, error)
                        : error_set(error, "a debugger or tracer has a breakpoint there");
@@ -126,6 +129,10 @@ static bool make_parts(struct patch *patch, const struct entries *entries,
     }
     return write_head(patch, remote) ||
            error_set(error, "its memory cannot be written: %s", strerror(errno));
+}
+
+uint64_t patch_moved_at(const struct patch *patch, const struct entries *entries, size_t index) {
+    return patch->start + head_bytes(entries->items.count) + index * PART_BYTES + CODE_THUNK_BYTES;
 }
 
 bool patch_prepare(struct patch *patch, const struct entries *entries,

@@ -34,6 +34,9 @@ bool patch_prepare(struct patch *patch, const struct entries *entries,
                    const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,
                    struct error *error);
 
+// Where the first instructions of an entry were moved to.
+uint64_t patch_moved_at(const struct patch *patch, const struct entries *entries, size_t index);
+
 // That of another tool, which is gone: `start` is where its mapping should be. None without it.
 void patch_recover(struct patch *patch, uint64_t start, const struct remote *remote);
 

@@ -123,7 +123,9 @@ static void run_say_refused(const struct run_command *run) {
     const struct entry_patcher *begin = &run->begin;
     char text[MESSAGE_BYTES];
     if (!begin->refused_count) return;
-    snprintf(text, sizeof text, "%s's own allocator is not recorded: %s", begin->refused,
+    snprintf(text, sizeof text, "%s's own %s not recorded: %s", begin->refused,
+             begin->wrap_rows ? "functions (--wrap, or an allocator of its own) are"
+                              : "allocator is",
              begin->problem.text);
     run_say(run, text);
 }
@@ -286,6 +288,7 @@ static bool run_read_options(struct run_command *run, struct error *error) {
     run->launch.is_for_python = run->recording.is_for_python;
     if (!wrap_rows_read(run->args, &run->wrap_rows, error)) return false;
     run->launch.wrap_rows = run->wrap_rows;
+    run->begin.wrap_rows = run->wrap_rows;
     run->begin.is_anyway = args_has(run->args, OPTION_IGNORE_CHECKS);
     return true;
 }
@@ -296,6 +299,8 @@ static bool run_prepare(struct run_command *run, int *status, struct error *erro
     if (!program_find(run->args->words[0], &run->program, status, error)) return false;
     *status = STATUS_RUN_FAILED;
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
+    if (run->wrap_rows && !entry_patch_check_wrapped(run->program.image, run->wrap_rows, error))
+        return error_wrap(error, "run: --wrap");
     if (run->program.refuses_preload) return true;  // --ignore-checks
     if (run->program.records_itself) return true;
     return library_find(run->launch.library, run->program.brings_operator_new, error);

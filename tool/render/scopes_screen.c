@@ -257,6 +257,42 @@ bool pools_print(const struct terminal *terminal, const struct profile *profile,
     return true;
 }
 
+enum { SUMMARY_INDENT = 2, SUMMARY_KEY_COLUMNS = 13, SUMMARY_POOLS = 3 };
+
+static void print_summary_key(const struct terminal *terminal, const char *key) {
+    terminal_indent(terminal, SUMMARY_INDENT);
+    terminal_print(terminal, STYLE_DIM, "%-*s", SUMMARY_KEY_COLUMNS, key);
+}
+
+bool pools_print_lines(const struct terminal *terminal, const struct profile *profile,
+                       const struct view_options *view) {
+    struct table table;
+    struct error unused;
+    struct view_options by_peak = *view;
+    by_peak.by = MEASURE_PEAK;
+    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, &by_peak, &unused)) return false;
+    for (size_t i = 0; i < table.count && i < SUMMARY_POOLS; i++) {
+        const struct stack *values = &table.rows[i].values;
+        print_summary_key(terminal, i ? "" : "pools");
+        size_t used = (size_t)fprintf(
+            terminal->out, "%s at most, %s %s: ", size_text(&table, values->peak_bytes).text,
+            size_text(&table, values->exit_bytes).text,
+            profile_has_ended(profile) ? "left" : "now");
+        char name[FRAME_TEXT_BYTES];
+        size_t columns = terminal->columns, taken = SUMMARY_INDENT + SUMMARY_KEY_COLUMNS + used;
+        text_escape(name, sizeof name, table.rows[i].scope->path);
+        text_cut(name, columns > taken + 8 ? columns - taken : 8);
+        terminal_print(terminal, STYLE_NAME, "%s\n", name);
+    }
+    if (table.count > SUMMARY_POOLS) {
+        print_summary_key(terminal, "");
+        fprintf(terminal->out, "%s more: --view pools\n",
+                units_count((int64_t)table.count - SUMMARY_POOLS).text);
+    }
+    close_table(&table);
+    return true;
+}
+
 static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     const struct stack *values = &row->values;
     const struct cairn_scope *entry = &row->scope->entry;

@@ -15,6 +15,11 @@ bool regions_print(const struct terminal *terminal, const struct profile *profil
 bool pools_print(const struct terminal *terminal, const struct profile *profile,
                  const struct view_options *view, struct error *error);
 
+// Lines of the summary: the pools that had the highest peaks of their own; nothing where there are
+// none. False without memory.
+bool pools_print_lines(const struct terminal *terminal, const struct profile *profile,
+                       const struct view_options *view);
+
 // A line for each function of `cairn run --wrap` whose calls are not seen. False without memory.
 bool wrapped_print_missing(const struct terminal *terminal, struct recording *recording);
 

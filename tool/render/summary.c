@@ -10,6 +10,7 @@
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/reachability.h"
+#include "tool/render/scopes_screen.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
 
@@ -314,6 +315,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         if (profile_has_frees(profile)) print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
+        pools_print_lines(terminal, profile, summary->view);
         overruns_print_line(terminal, profile);
         reachability_print_fact(terminal, profile);
     } else {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arenas: allocators that give all blocks of an arena back at once (APR's pools, PostgreSQL's
+// memory contexts), as rows of --wrap name them. Each arena is known by its address, may have a
+// parent with which it goes, and a name, under which its blocks are counted (struct cairn_scope).
+//
+// A block that is given back alone is looked up; that of an arena which was cleared since is not:
+// its entry says which life of the arena it is of, and goes when the table grows. One lock for all
+// of a heap, as in pool.h.
+#ifndef RUNTIME_API_ARENA_H
+#define RUNTIME_API_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arenas;
+
+// Blocks of arenas without a name are counted as `scope`'s. NULL without memory.
+struct arenas *arenas_make(uint32_t scope);
+
+// A new arena; `scope` 0: it has no name. One that was not seen when it was made is known from its
+// first block on.
+void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint32_t scope);
+// Its name, where that is given later: what it holds goes there.
+void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope);
+void arena_move(struct arenas *arenas, uintptr_t handle, uintptr_t parent);
+// All its blocks are given back, and those within it are gone. `is_over`: it itself is, too.
+void arena_clear(struct arenas *arenas, uintptr_t handle, bool is_over);
+
+void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_t bytes);
+// False: no arena has such a block. `bytes` and `handle` get what it was.
+bool arena_take(struct arenas *arenas, const void *block, size_t *bytes, uintptr_t *handle);
+
+#endif
