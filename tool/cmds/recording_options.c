@@ -110,7 +110,7 @@ static bool read_python(const struct command_args *args, bool is_sampled,
 // What --frames may name, and the variable that asks the library for it.
 static const struct frames_row {
     const char *name, *variable;
-    bool is_everywhere; // not on x86-64 only
+    bool is_everywhere;  // not on x86-64 only
 } frames_rows[] = {{"java", CAIRN_VARIABLE(JAVA), false},
                    {"go", CAIRN_VARIABLE(GO), false},
                    {"js", CAIRN_VARIABLE(JS), false},
