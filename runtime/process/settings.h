@@ -53,7 +53,8 @@ bool settings_may_sample(void);
 
 // Stacks may have frames of Python, Java, Go or JavaScript code, or of awaiting coroutines.
 static inline bool settings_has_code_frames(void) {
-    return settings.has_python || settings.has_java || settings.has_go || settings.has_js || settings.has_async;
+    return settings.has_python || settings.has_java || settings.has_go || settings.has_js ||
+           settings.has_async;
 }
 
 // Frees do more than count.

@@ -159,7 +159,8 @@ static void configure(void) {
     if (most) sys_set_budget(most - most / part_for_samples);
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
-    if (settings.has_no_stacks) settings.has_java = settings.has_go = settings.has_js = settings.has_async = false;
+    if (settings.has_no_stacks)
+        settings.has_java = settings.has_go = settings.has_js = settings.has_async = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = event_mode_by_settings();
