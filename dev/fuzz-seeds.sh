@@ -112,6 +112,11 @@ END
     compile split gcc -g -gsplit-dwarf one.c
     compile clang clang -g one.c
     compile plain gcc one.c
+    # the tables of Go
+    for form in FORM=0xf0 FORM=0xf1 FORM=0xf1,--defsym,TEXTLESS=1; do
+        gcc -static -nostdlib -no-pie -Wl,-Ttext-segment=0x1000 -Wl,-e,0 -Wl,--build-id=none -Wl,-z,noseparate-code \
+            -Wa,--defsym,"$form" -o "$seeds/go$((number = ${number:-0} + 1))" "$top/tests/programs/go_table.s" || :
+    done
     # the small symbol table that distributions pack into a stripped file
     if command -v xz >/dev/null && [ -f "$seeds/plain" ]; then
         objcopy --only-keep-debug "$seeds/plain" small && xz small

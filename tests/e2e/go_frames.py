@@ -2,28 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=go: the Go frames of memory that C allocates are those that runtime.Callers tells at the same time,
 at 100,000 calls of every kind, also where C calls Go back, on its own threads too, in a stripped program, and in one at
-any address. Without the option a line of the report says so. A program without Go is none the wiser."""
+any address. With this machine's Go, and with those of other Debians, in chroots that are in $CHROOTS/SUITE-go, or that
+CAIRN_LONG=1 makes there (build/chroots). Without the option a line of the report says so. The statements that a program
+over SQLite forgets are those of its function that makes them."""
 
 import collections
 import os
 import pathlib
 import re
+import shutil
 
 import cairn_test as t
+import chroots
 
 CALLS = 50000  # walk() allocates about twice each
-place = t.fresh_path("go")
+OTHERS = ("trixie", "sid")
+WAYS = {"plain": [], "anywhere": ["-buildmode=pie"], "unoptimized": ["-gcflags=-N -l"], "stripped": ["-ldflags=-s -w"]}
+place = pathlib.Path(t.fresh_path("go")).absolute()
 os.makedirs(place)
-told, source = f"{place}/told", f"{t.SOURCE}/tests/programs/calls.go"
+told, source = place / "told", t.SOURCE / "tests/programs/calls.go"
 
 
 def is_plumbing(function):
     return function.startswith(("runtime.", "_cgo", "main._Cfunc_", "crosscall2"))
 
 
-def told_stacks():
+def told_stacks(path):
     stacks = collections.Counter()
-    for line in pathlib.Path(told).read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         count, *frames = line.split(" ")
         stacks[tuple(frame for frame in frames if not is_plumbing(frame))] += int(count)
     return stacks
@@ -47,17 +53,8 @@ def stacks_of(found, has_names_of_c):
     return stacks
 
 
-def build(name, *options):
-    made = t.run(["go", "build", *options, "-o", f"{place}/{name}", source], env=environment)
-    t.check_equal(f"{name} is built", made.status, 0)
-    return f"{place}/{name}"
-
-
-def compare(name, *options):
-    program = build(name, *options)
-    result, recording = t.record([program, told, str(CALLS)], options=["--frames=go"])
-    t.check_equal(f"{name}: status", (result.status, result.out), (0, b""))
-    wanted, found = told_stacks(), stacks_of(t.report(recording), name != "stripped")
+def compare(name, told_path, recording, has_names_of_c, *options):
+    wanted, found = told_stacks(told_path), stacks_of(t.report(recording, *options), has_names_of_c)
     t.check(sum(wanted.values()) >= 2 * CALLS, f"{name}: {sum(wanted.values())} calls were told")
     lost, more = wanted - found, found - wanted
     t.check_equal(f"{name}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
@@ -65,22 +62,65 @@ def compare(name, *options):
         print(name, "told" if stack in lost else "recorded", stack)
 
 
+def settings(where):
+    return {"GOCACHE": f"{where}/cache", "GO111MODULE": "off", "GOFLAGS": "", "HOME": str(where)}
+
+
+def try_here(name):
+    made = t.run(["go", "build", *WAYS[name], "-o", f"{place}/{name}", str(source)], env={**os.environ, **settings(place)})
+    t.check_equal(f"{name} is built", made.status, 0)
+    result, recording = t.record([f"{place}/{name}", str(told), str(CALLS)], options=["--frames=go"])
+    t.check_equal(f"{name}: status", (result.status, result.out), (0, b""))
+    compare(name, told, recording, name != "stripped")
+
+
+def try_inside(suite, root, name):
+    here, inside = root / "tmp/cairn-go", "/tmp/cairn-go"
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    for file in (t.RUNTIME, source):
+        shutil.copy(file, here)
+    made = t.run(chroots.inside(root, [*(f"{key}={value}" for key, value in settings(inside).items()), "go", "build", *WAYS[name],
+                                       "-o", f"{inside}/{name}", f"{inside}/{source.name}"]))
+    t.check_equal(f"{suite}: {name} is built", (made.status, made.err), (0, b""))
+    result = t.run(chroots.inside(root, ["CAIRN_GO=1", f"CAIRN_OUTPUT={inside}/out.cairn", f"LD_PRELOAD={inside}/libcairn.so",
+                                         f"{inside}/{name}", f"{inside}/told", str(CALLS)]))
+    outputs = sorted(here.glob("out*.cairn"))
+    if t.check_equal(f"{suite}: {name}", (result.status, result.err, len(outputs)), (0, b"", 1)):
+        compare(f"{suite}: {name}", here / "told", str(outputs[0]), name != "stripped", "--sysroot", str(root))
+
+
 def without(program):
-    _, recording = t.record([program, told, "100"])
+    _, recording = t.record([program, str(told), "100"])
     text = t.run_cairn("report", recording).out.decode()
     t.check("Go: its own frames are missing, --frames=go records them" in text, text)
-    _, recording = t.record([program, told, "100"], options=["--frames=go"])
+    _, recording = t.record([program, str(told), "100"], options=["--frames=go"])
     text = t.run_cairn("report", "--view", "stacks", "--by", "calls", recording).out.decode()
     t.check("Go: its own frames" not in text and "main.walk" in text and "runtime.cgocall" not in text, text[:2000])
     t.check("stacks have its frames" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
 
 
+def forgotten_statements():
+    made = t.run(["go", "build", "-o", f"{place}/notes", f"{t.SOURCE}/tests/programs/notes.go"],
+                 env={**os.environ, **settings(place)})
+    if made.status:
+        return t.skip_part("SQLite is not installed (libsqlite3-dev)")
+    result, recording = t.record([f"{place}/notes"], options=["--frames=go"])
+    t.check_equal("notes", (result.status, result.out), (0, b"8756\n"))
+    left = [stack for stack in t.report(recording)["stacks"] if stack["at_exit_blocks"] == 200]
+    names = [[frame["function"] for frame in stack["frames"]] for stack in left]
+    t.check(left and all("sqlite3_prepare_v2" in one and "main.(*Store).Search" in one and "main.main" in one for one in names),
+            f"the statements of Search are left: {names[:1]}")
+
+
 if t.run(["sh", "-c", "go version && gcc --version"]).status != 0:
     t.cannot_run_here("Go is not installed (golang-go)")
-environment = {**os.environ, "GOCACHE": f"{place}/cache", "GO111MODULE": "off", "GOFLAGS": "", "HOME": place}
-compare("plain")
-compare("anywhere", "-buildmode=pie")
-compare("unoptimized", "-gcflags=-N -l")
-compare("stripped", "-ldflags=-s -w")
+for name in WAYS:
+    try_here(name)
 without(f"{place}/plain")
+forgotten_statements()
+for suite in OTHERS:
+    root = chroots.find(suite, "go", ["golang-go", "gcc", "libc6-dev"])
+    for name in WAYS if root else []:
+        try_inside(suite, root, name)
 t.finish()
