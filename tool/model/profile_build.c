@@ -206,9 +206,9 @@ static bool merge_cell(struct builder *builder, struct found_cell found) {
     struct profile *profile = builder->profile;
     struct cell_values values;
     struct record record = {0};
+    if (!profile_cell(profile, found.cell, &values)) return true;
     struct stack *stack = stack_of(builder, found.node);
     if (!stack) return false;
-    profile_cell(profile, found.cell, &values);
     decoder_record(&builder->decoder, found.cell, &record);
     note_inherited(profile, found.cell, &record, &values);
     stack_add(stack, &values);
