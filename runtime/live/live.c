@@ -340,8 +340,9 @@ uint64_t live_untouched_bytes(void) {
     const uint32_t page_words = sys_page_bytes() / sizeof(uintptr_t);
     const uint32_t pages = LIVE_MID_COUNT / page_words;
     unsigned char is_touched[PAGES_MOST];
+    const uint32_t tops = top_count();
     uint64_t untouched = 0;
-    for (uint32_t top = 0; top < top_count(); top++) {
+    for (uint32_t top = 0; top < tops; top++) {
         if (live.tops[top] == &empty_mid) continue;
         if (!sys_find_touched(live.tops[top], pages, is_touched)) return 0;
         for (uint32_t page = 0; page < pages; page++)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -309,21 +310,37 @@ static const struct real absent = {
 #undef HOOK_LATE
 };
 
+// Their names, and where their places are in struct real: no addresses, which the dynamic linker
+// would have to relocate.
+#define HOOK(result, name, parameters) #name "\0"
+#define HOOK_LATE(result, name, parameters)
+static const char names[] =
+#include "runtime/hook/hooks.def"
+    ;
+#undef HOOK
+#define HOOK(result, name, parameters) offsetof(struct real, name),
+static const uint16_t places[] = {
+#include "runtime/hook/hooks.def"
+};
+#undef HOOK
+#undef HOOK_LATE
+
+static void find_each(void **found) {
+    for (const char *name = names; *name; name += strlen(name) + 1) *found++ = real_find(name);
+}
+
 void real_resolve(void) {
+    enum { COUNT = sizeof places / sizeof *places };
     struct real found = absent;
+    void *next[COUNT] = {NULL};
     gate_make_ready();
     if (real_is_resolved()) return;
     if (__atomic_exchange_n(&is_resolving, true, __ATOMIC_ACQUIRE)) return;
     int saved_errno = errno;
-#define HOOK(result, name, parameters)                                                             \
-    {                                                                                              \
-        void *next = real_find(#name);                                                             \
-        if (next) memcpy(&found.name, &next, sizeof next);                                         \
-    }
-#define HOOK_LATE(result, name, parameters)
-#include "runtime/hook/hooks.def"
-#undef HOOK
-#undef HOOK_LATE
+    if (!real_finder) linker_find_all_next(names, next);
+    if (unlikely(!next[0])) find_each(next);
+    for (size_t i = 0; i < COUNT; i++)
+        if (next[i]) memcpy((char *)&found + places[i], &next[i], sizeof next[i]);
     if (!found.memalign) found.memalign = found.aligned_alloc;
     real = found;
     errno = saved_errno;

@@ -49,11 +49,19 @@ void snapshots_open(struct region snapshots, struct cairn_header *shared, uint64
                                 .step_permille = STEP_PERMILLE};
 }
 
+// Room for the next one, and for those that others take meanwhile: each of them makes as much.
+static bool make_room(const struct cairn_snapshot_table *table) {
+    const uint64_t ahead = 16;
+    if (!region.base) return false;
+    uint64_t count = cairn_snapshot_count(table) + ahead;
+    if (count > CAIRN_SNAPSHOT_LIMIT) count = CAIRN_SNAPSHOT_LIMIT;
+    return region_claim(&region, count * sizeof *table->snapshots);
+}
+
 static enum cairn_snapshot_result take_as(uint32_t taker, struct cairn_snapshot *snapshot) {
     struct cairn_snapshot_table table = {header, (struct cairn_snapshot *)region.base,
                                          region.used_bytes};
-    if (!region.base || !region_claim(&region, CAIRN_SNAPSHOT_LIMIT * sizeof *snapshot))
-        return CAIRN_SNAPSHOT_FULL;
+    if (!make_room(&table)) return CAIRN_SNAPSHOT_FULL;
     snapshot->time_ns = sink_now_ns();
     snapshot->allocated_bytes = __atomic_load_n(&header->totals.allocated_bytes, __ATOMIC_RELAXED);
     snapshot->allocations = __atomic_load_n(&header->totals.allocations, __ATOMIC_RELAXED);

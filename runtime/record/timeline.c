@@ -37,14 +37,32 @@ static bool is_locked(void) {
     return unlikely(owner) && owner != (uint32_t)sys_tid();
 }
 
-// Doubles the interval. One thread does it, others drop their notes meanwhile.
+// Makes the points up to `index` exist.
+static bool timeline_extend(uint64_t index) {
+    uint64_t end = (index + 1) * sizeof(struct cairn_point);
+    uint64_t used = __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED);
+    if (used >= end) return true;
+    if (!region_claim(&region, end)) return false;
+    while (used < end && !__atomic_compare_exchange_n(region.used_bytes, &used, end, false,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+static uint64_t point_count(void) {
+    return __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED) / sizeof(struct cairn_point);
+}
+
+// Doubles the interval. One thread does it, others drop their notes meanwhile. Of points that do
+// not exist so far there is nothing to do; a last one without a neighbour gets an empty one.
 static COLD void timeline_thin(void) {
     uint32_t owner = 0, tid = (uint32_t)sys_tid();
     if (!__atomic_compare_exchange_n(&totals->point_lock, &owner, tid, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED) &&
         owner != tid)
         return;
-    uint64_t count = *region.used_bytes / sizeof(struct cairn_point);
+    if (point_count() % 2) timeline_extend(point_count());
+    uint64_t count = point_count();
     for (uint64_t i = 0; i < count / 2; i++)
         point_merge(point_at(i), point_at(2 * i), point_at(2 * i + 1));
     for (uint64_t i = count / 2; i < count; i++) *point_at(i) = (struct cairn_point){0};
@@ -64,18 +82,6 @@ static void point_raise(int64_t *place, int64_t value) {
     while (value > there && !__atomic_compare_exchange_n(place, &there, value, false,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
-}
-
-// Makes the points up to `index` exist.
-static bool timeline_extend(uint64_t index) {
-    uint64_t end = (index + 1) * sizeof(struct cairn_point);
-    uint64_t used = __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED);
-    if (used >= end) return true;
-    if (!region_claim(&region, end)) return false;
-    while (used < end && !__atomic_compare_exchange_n(region.used_bytes, &used, end, false,
-                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-    return true;
 }
 
 // Notes in a row that the point does without.
@@ -98,7 +104,6 @@ bool timeline_is_due(const struct point_seen *seen, uint64_t now_ns) {
 void timeline_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns) {
     if (!region.base || is_locked()) return;
     while (now_ns / totals->point_ns >= CAIRN_POINT_LIMIT) {
-        timeline_extend(CAIRN_POINT_LIMIT - 1);
         timeline_thin();
         if (is_locked()) return;
     }

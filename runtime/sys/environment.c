@@ -45,8 +45,9 @@ bool environment_is_ready(void) {
 const char *environment_get(const char *name) {
     size_t length = strlen(name);
     if (given) return given_get(name, length);
+    // most differ in their first letter
     for (char **entry = variables_now(); entry && *entry; entry++)
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+        if (**entry == *name && strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
             return *entry + length + 1;
     return NULL;
 }

@@ -36,7 +36,8 @@ static bool is_definition(const struct linker_symbols *symbols, uint32_t index, 
     const uint16_t hidden = 0x8000;
     const Elf64_Sym *symbol = &symbols->symbols[index];
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    return symbol->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_OBJECT) &&
+    bool is_known_type = type == STT_FUNC || type == STT_OBJECT || type == STT_GNU_IFUNC;
+    return symbol->st_shndx != SHN_UNDEF && is_known_type &&
            !(symbols->versions && (symbols->versions[index] & hidden)) &&
            !strcmp(symbols->texts + symbol->st_name, name);
 }
@@ -48,15 +49,26 @@ static uint32_t hash_of(const char *name) {
     return hash;
 }
 
+struct gnu_hash {
+    uint32_t bucket_count, first, filter_words, shift, filter[];
+};
+
+// Two bits of the filter are set for every name that the module has: most modules have not.
+static bool may_define(const struct gnu_hash *head, uint32_t hash) {
+    enum { WORD_BITS = 64, HALF_BITS = 32 };
+    uint32_t word = hash / WORD_BITS & (head->filter_words - 1), second = hash >> head->shift;
+    uint64_t bits = head->filter[2 * word] | (uint64_t)head->filter[2 * word + 1] << HALF_BITS;
+    return bits >> hash % WORD_BITS & bits >> second % WORD_BITS & 1;
+}
+
 // The symbol's number; 0: the module does not define it.
 static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const char *name) {
-    const struct {
-        uint32_t bucket_count, first, bloom_words, shift, bloom[];
-    } *head = (const void *)symbols->gnu_hash;
-    const uint32_t *buckets = head->bloom + 2 * head->bloom_words;
+    const struct gnu_hash *head = (const void *)symbols->gnu_hash;
+    const uint32_t *buckets = head->filter + 2 * head->filter_words;
     const uint32_t *chains = buckets + head->bucket_count;
     uint32_t hash = hash_of(name);
-    uint32_t index = head->bucket_count ? buckets[hash % head->bucket_count] : 0;
+    if (!head->bucket_count || (head->filter_words && !may_define(head, hash))) return 0;
+    uint32_t index = buckets[hash % head->bucket_count];
     for (; index >= head->first && index; index++) {
         uint32_t word = chains[index - head->first];
         if ((word | 1) == (hash | 1) && is_definition(symbols, index, name)) return index;
@@ -77,9 +89,14 @@ static const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const 
     return found ? &symbols->symbols[found] : NULL;
 }
 
+// What it leads to is chosen by a function of the module.
+static bool is_chosen(const Elf64_Sym *symbol) {
+    return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
+}
+
 uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
     const Elf64_Sym *symbol = find_symbol(symbols, name);
-    return symbol ? symbols->bias + symbol->st_value : 0;
+    return symbol && !is_chosen(symbol) ? symbols->bias + symbol->st_value : 0;
 }
 
 // ---- all modules --------------------------------------------------------------------------------
@@ -101,22 +118,27 @@ static bool is_ours(const struct dl_phdr_info *module) {
     return false;
 }
 
-static int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
-    struct search *search = context;
+static struct linker_symbols symbols_of(const struct dl_phdr_info *module) {
     struct linker_symbols symbols = {.bias = module->dlpi_addr};
-    (void)size;
-    if (search->is_after_us) {
-        search->is_after_us = !is_ours(module);
-        return 0;
-    }
     for (unsigned i = 0; i < module->dlpi_phnum; i++) {
         const Elf64_Phdr *segment = &module->dlpi_phdr[i];
         if (segment->p_type != PT_DYNAMIC) continue;
         const Elf64_Dyn *entry = (const Elf64_Dyn *)(module->dlpi_addr + segment->p_vaddr);
         for (; entry->d_tag != DT_NULL; entry++) linker_symbols_note(&symbols, entry);
     }
+    return symbols;
+}
+
+static int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
+    struct search *search = context;
+    (void)size;
+    if (search->is_after_us) {
+        search->is_after_us = !is_ours(module);
+        return 0;
+    }
+    struct linker_symbols symbols = symbols_of(module);
     const Elf64_Sym *symbol = find_symbol(&symbols, search->name);
-    if (!symbol) return 0;
+    if (!symbol || is_chosen(symbol)) return 0;
     search->found = symbols.bias + symbol->st_value;
     search->size = symbol->st_size;
     return 1;
@@ -138,6 +160,35 @@ void *linker_find(const char *name) {
 
 void *linker_find_next(const char *name) {
     return likely(dlsym) ? dlsym(RTLD_NEXT, name) : search_modules(name, true);
+}
+
+struct names_search {
+    const char *names;
+    void **found;
+    bool is_after_us;
+};
+
+static int look_for_names(struct dl_phdr_info *module, size_t size, void *context) {
+    struct names_search *search = context;
+    (void)size;
+    if (search->is_after_us) {
+        search->is_after_us = !is_ours(module);
+        return 0;
+    }
+    struct linker_symbols symbols = symbols_of(module);
+    void **found = search->found;
+    for (const char *name = search->names; *name; name += strlen(name) + 1, found++) {
+        const Elf64_Sym *symbol = *found ? NULL : find_symbol(&symbols, name);
+        if (!symbol) continue;
+        *found =
+            is_chosen(symbol) ? linker_find_next(name) : (void *)(symbols.bias + symbol->st_value);
+    }
+    return 0;
+}
+
+void linker_find_all_next(const char *names, void **found) {
+    struct names_search search = {names, found, true};
+    dl_iterate_phdr(look_for_names, &search);
 }
 
 bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end) {

@@ -8,14 +8,16 @@ static bool region_fill(struct region *region) {
     return false;
 }
 
-// A quarter: most processes of a build never need more.
-static uint64_t first_chunk_bytes(const struct region *region) {
-    return sys_page_up(region->chunk_bytes / 4);
+// A page at first, then as much as there is: most processes of a build never need more than that
+// page of a dozen sections.
+static uint64_t next_chunk_bytes(const struct region *region, uint64_t claimed_bytes) {
+    uint64_t least = sys_page_bytes(), bytes = claimed_bytes < least ? least : claimed_bytes;
+    return bytes < region->chunk_bytes ? bytes : region->chunk_bytes;
 }
 
 static COLD bool region_claim_slow(struct region *region, uint64_t end_bytes) {
     uint64_t from = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE);
-    uint64_t chunk = from ? region->chunk_bytes : first_chunk_bytes(region);
+    uint64_t chunk = next_chunk_bytes(region, from);
     uint64_t to = (end_bytes + chunk - 1) / chunk * chunk;
     if (to > region->capacity_bytes) to = region->capacity_bytes;
     if (to < end_bytes || !sys_claim(region->base + from, to - from)) return region_fill(region);

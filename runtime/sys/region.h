@@ -14,7 +14,7 @@
 struct region {
     uint8_t *base;
     uint64_t capacity_bytes;  // (atomic)
-    uint64_t chunk_bytes;     // claimed at a time, a multiple of the page size
+    uint64_t chunk_bytes;     // most that is claimed ahead, a multiple of the page size
     uint64_t *used_bytes;     // (atomic) in the recording's section table
     uint64_t *space_bytes;    // there too: how much of it is mapped
     uint64_t claimed_bytes;   // (atomic)

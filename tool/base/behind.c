@@ -5,12 +5,12 @@
 #include <string.h>
 
 // A stream up to ALONE_BYTES is too short for a thread to save time.
-enum { BLOCK_BYTES = 1 << 18, ALONE_BYTES = 1 << 20 };
+enum { ALONE_BYTES = 1 << 20, ALIGN_BYTES = 64 };
 
 bool behind_start(struct behind *behind, void (*work)(void *context, const void *, size_t),
                   void *context) {
     *behind = (struct behind){.work = work, .context = context};
-    for (int i = 0; i < 2; i++) behind->blocks[i] = malloc(BLOCK_BYTES);
+    for (int i = 0; i < 2; i++) behind->blocks[i] = aligned_alloc(ALIGN_BYTES, BEHIND_BLOCK_BYTES);
     pthread_mutex_init(&behind->lock, NULL);
     pthread_cond_init(&behind->changed, NULL);
     if (behind->blocks[0] && behind->blocks[1]) return true;
@@ -60,12 +60,12 @@ void behind_put(struct behind *behind, const void *bytes, size_t size) {
     const unsigned char *from = bytes;
     behind->total_bytes += size;
     while (size) {
-        size_t room = BLOCK_BYTES - behind->size, part = size < room ? size : room;
+        size_t room = BEHIND_BLOCK_BYTES - behind->size, part = size < room ? size : room;
         memcpy(behind->blocks[behind->filled] + behind->size, from, part);
         behind->size += part;
         from += part;
         size -= part;
-        if (behind->size == BLOCK_BYTES) hand_over(behind);
+        if (behind->size == BEHIND_BLOCK_BYTES) hand_over(behind);
     }
 }
 

@@ -97,6 +97,8 @@ static size_t columns_of(uint32_t code) {
 
 size_t text_columns(const char *text) {
     size_t columns = 0;
+    // of ASCII, which most texts are and all begin with, each byte has a column
+    while (*text && (unsigned char)*text < FIRST_BEYOND_ASCII) text++, columns++;
     for (size_t left = strlen(text); left;) {
         uint32_t code;
         size_t length = decode(text, left, &code);

@@ -103,7 +103,8 @@ static bool print_sites(FILE *out, const struct opened *opened, enum measure mea
         return true;
     }
     int64_t whole = measure_total(measure, &opened->profile).value;
-    bool is_ok = site_list_build(&list, &opened->profile, &names, measure, false, error);
+    bool is_ok =
+        site_list_build(&list, &opened->profile, &names, measure, GUILTY_COUNT, false, error);
     for (size_t i = 0; i < list.sites.count && i < GUILTY_COUNT && is_ok; i++)
         print_site(out, &list.sites.items[i], measure, whole);
     if (is_ok && list.sites.count && list.sites.items[0].frame_count)

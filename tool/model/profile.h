@@ -79,10 +79,11 @@ struct stack_more {
 // Of hundreds of thousands of stacks, each is walked over many times: what is not known of them
 // takes no room here.
 struct stack {
-    uint64_t id;      // of its frames; the same in every run and thread
-    uint32_t node;    // innermost frame in the tree; TREE_ROOT: the stack was not recorded
-    uint32_t cut;     // 0, or enum cairn_cut
-    uint32_t number;  // as it was built, whatever a filter took away (snapshots.h, shape.h)
+    uint64_t id;        // of its frames; the same in every run and thread
+    uint32_t node;      // innermost frame in the tree; TREE_ROOT: the stack was not recorded
+    uint32_t cut;       // 0, or enum cairn_cut
+    uint32_t number;    // as it was built, whatever a filter took away (snapshots.h, shape.h)
+    bool is_estimated;  // some number is an estimate
     uint64_t allocations, frees;
     uint64_t temporary;  // blocks that their thread freed before its next allocation
     struct watched_blocks watched;
@@ -92,7 +93,6 @@ struct stack {
     int64_t peak_bytes, peak_blocks;
     int64_t exit_bytes, exit_blocks;  // at the end of the recording, or now if it still runs
     int64_t at_bytes, at_blocks;  // at the snapshot that was asked for (query/snapshot_options.h)
-    bool is_estimated;            // some number is an estimate
     struct stack_more *more;      // of whoever made the stack; NULL: all of it is zero
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/behind.h"
 #include "tool/model/decode.h"
 #include "tool/model/threads.h"
 
@@ -19,6 +20,7 @@ struct builder {
     struct slot_bytes *slots;       // what their threads' blocks add up to
     size_t slot_limit;
     int64_t exit_bytes;  // over all cells, as known before any of them is merged
+    bool has_failed;     // there was no memory to merge a cell
 };
 
 // So far the counts are numbers of samples.
@@ -66,18 +68,24 @@ static uint64_t waste_of(const struct recording *recording, size_t id,
     return is_own ? aligned.waste_bytes : 0;
 }
 
+static bool read_used_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
+                           struct cairn_cell_cold *cold) {
+    return recording_cell(recording, id, cell, cold) &&
+           (cell->calls || cell->frees || cell->freed_bytes || cold->calls_high ||
+            cold->frees_high);
+}
+
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
     struct cairn_cell cell;
     struct cairn_cell_cold cold;
     struct cairn_cell_use use;
-    if (!recording_cell(profile->recording, id, &cell, &cold)) return false;
+    if (!read_used_cell(profile->recording, id, &cell, &cold)) return false;
     *values =
         (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
                              .frees = cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT,
                              .allocated_bytes = cell.allocated_bytes,
                              .freed_bytes = cell.freed_bytes,
                              .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
-    if (!values->calls && !values->frees && !values->freed_bytes) return false;  // not used yet
     values->exit_blocks = (int64_t)(values->calls - values->frees);
     recording_cell_use(profile->recording, id, &use);
     values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
@@ -188,29 +196,65 @@ static bool note_freer(struct builder *builder, uint32_t id, const struct record
     return at != NULL;
 }
 
-static bool merge_cells(struct builder *builder) {
+// A cell whose stack was found, on its way to where its values are added up.
+struct found_cell {
+    uint32_t cell, node;
+};
+_Static_assert(BEHIND_BLOCK_BYTES % sizeof(struct found_cell) == 0, "no cell is cut in two");
+
+static bool merge_cell(struct builder *builder, struct found_cell found) {
     struct profile *profile = builder->profile;
-    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
-    if (count > UINT32_MAX) count = UINT32_MAX;
-    profile->stack_of_cell = calloc(count + 1, sizeof *profile->stack_of_cell);
-    if (!profile->stack_of_cell) return false;
-    profile->cell_count = count;
-    for (uint32_t id = CAIRN_CELL_OTHER; id < count; id++) {
-        struct cell_values values;
-        if (!profile_cell(profile, id, &values)) continue;
-        uint32_t node = TREE_ROOT;
-        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &node)) return false;
-        struct stack *stack = stack_of(builder, node);
-        if (!stack) return false;
+    struct cell_values values;
+    struct record record = {0};
+    if (!profile_cell(profile, found.cell, &values)) return true;
+    struct stack *stack = stack_of(builder, found.node);
+    if (!stack) return false;
+    decoder_record(&builder->decoder, found.cell, &record);
+    note_inherited(profile, found.cell, &record, &values);
+    stack_add(stack, &values);
+    profile->stack_of_cell[found.cell] = (uint32_t)(stack - builder->stacks.items) + 1;
+    book_slot(builder, found.cell, &record, &values);
+    return true;
+}
+
+static void merge_found(void *context, const void *bytes, size_t size) {
+    struct builder *builder = context;
+    const struct found_cell *found = bytes, *end = found + size / sizeof *found;
+    for (; found != end && !builder->has_failed; found++)
+        builder->has_failed = !merge_cell(builder, *found);
+}
+
+// Cells are decoded in their order, as most build upon the one before.
+static bool find_cells(struct builder *builder, struct behind *merging) {
+    struct profile *profile = builder->profile;
+    for (uint32_t id = CAIRN_CELL_OTHER; id < profile->cell_count; id++) {
+        struct found_cell found = {id, TREE_ROOT};
+        struct cairn_cell cell;
+        struct cairn_cell_cold cold;
         struct record record = {0};
+        if (!read_used_cell(profile->recording, id, &cell, &cold)) continue;
+        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &found.node))
+            return false;
+        behind_put(merging, &found, sizeof found);
         decoder_record(&builder->decoder, id, &record);
-        note_inherited(profile, id, &record, &values);
-        stack_add(stack, &values);
-        profile->stack_of_cell[id] = (uint32_t)(stack - builder->stacks.items) + 1;
-        book_slot(builder, id, &record, &values);
         if (!note_freer(builder, id, &record)) return false;
     }
     return true;
+}
+
+// One thread follows records into the tree, and needs no counters; another adds those up, and needs
+// of the tree the numbers of its nodes.
+static bool merge_cells(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    struct behind merging;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    profile->stack_of_cell = calloc(count + 1, sizeof *profile->stack_of_cell);
+    if (!profile->stack_of_cell || !behind_start(&merging, merge_found, builder)) return false;
+    profile->cell_count = count;
+    bool is_ok = find_cells(builder, &merging);
+    behind_end(&merging);
+    return is_ok && !builder->has_failed;
 }
 
 static bool has_cuts(const struct places *places) {

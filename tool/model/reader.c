@@ -223,12 +223,21 @@ bool recording_open(const char *path, struct recording *recording, struct error 
     return error_wrap(error, "%s", path);
 }
 
+static void drop_section(struct recording_section *section) {
+    if (section->mapping) munmap(section->mapping, section->mapping_size);
+    *section = (struct recording_section){0};
+}
+
 void recording_close(struct recording *recording) {
-    for (int kind = 0; kind < RECORDING_SECTION_KINDS; kind++) {
-        struct recording_section *section = &recording->sections[kind];
-        if (section->mapping) munmap(section->mapping, section->mapping_size);
-        *section = (struct recording_section){0};
-    }
+    for (int kind = 0; kind < RECORDING_SECTION_KINDS; kind++)
+        drop_section(&recording->sections[kind]);
+}
+
+void recording_drop_cells(struct recording *recording) {
+    static const int kinds[] = {CAIRN_SECTION_CELLS, CAIRN_SECTION_CELLS_COLD,
+                                CAIRN_SECTION_CELLS_USE, CAIRN_SECTION_RECORDS};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        drop_section(&recording->sections[kinds[i]]);
 }
 
 uint64_t recording_last_ns(const struct recording *recording) {

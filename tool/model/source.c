@@ -15,6 +15,7 @@
 #include "format/packed.h"
 #include "tool/base/confine.h"
 #include "tool/base/file_bytes.h"
+#include "tool/model/turn.h"
 
 enum { BLOCK_BYTES = 512 };  // unit of st_blocks
 
@@ -200,18 +201,6 @@ static bool is_turned(size_t size, size_t entry_bytes) {
     return entry_bytes >= CAIRN_PACKED_TURNED && size % entry_bytes == 0;
 }
 
-static void turn(const uint8_t *bytes, size_t size, size_t entry_bytes, uint8_t *out) {
-    size_t count = size / entry_bytes;
-    for (size_t byte = 0; byte < entry_bytes; byte++)
-        for (size_t i = 0; i < count; i++) *out++ = bytes[i * entry_bytes + byte];
-}
-
-static void turn_back(const uint8_t *bytes, size_t size, size_t entry_bytes, uint8_t *out) {
-    size_t count = size / entry_bytes;
-    for (size_t byte = 0; byte < entry_bytes; byte++)
-        for (size_t i = 0; i < count; i++) out[i * entry_bytes + byte] = *bytes++;
-}
-
 // Returns the bytes it takes behind the block's head.
 static size_t compress(const struct packing *packing) {
     const uint8_t *from = packing->bytes;
@@ -219,7 +208,7 @@ static size_t compress(const struct packing *packing) {
     size_t size = packing->size;
     if (is_zero(from, size)) return 0;
     if (is_turned(size, packing->entry_bytes)) {
-        turn(from, size, packing->entry_bytes, packing->turned);
+        turn_to_columns(from, size / packing->entry_bytes, packing->entry_bytes, packing->turned);
         from = packing->turned;
     }
     size_t stored = ZSTD_compressCCtx(packing->context, out, size - 1, from, size, LEVEL);
@@ -305,7 +294,8 @@ static bool unpack_block(const struct unpacking *unpacking) {
     uint8_t *to = is_to_turn ? unpacking->turned : unpacking->out;
     if (ZSTD_decompressDCtx(unpacking->context, to, size, unpacking->stored, stored) != size)
         return false;
-    if (is_to_turn) turn_back(to, size, unpacking->entry_bytes, unpacking->out);
+    if (is_to_turn)
+        turn_to_entries(to, size / unpacking->entry_bytes, unpacking->entry_bytes, unpacking->out);
     return true;
 }
 

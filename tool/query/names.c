@@ -153,28 +153,18 @@ static void make_room_for_nodes(struct names *names) {
         names->wanted_node_count = count;
 }
 
-// Most stacks have most of their callers in common.
-static void want_callers(struct names *names, uint32_t node) {
-    const struct tree_node *nodes = names->profile->tree.nodes.items;
-    make_room_for_nodes(names);
-    while (node != TREE_ROOT) {
-        bool is_noted = node < names->wanted_node_count;
-        if (is_noted && names->wanted_nodes[node]) return;
-        if (is_noted) names->wanted_nodes[node] = true;
-        names->places[nodes[node].place].is_wanted = true;
-        node = nodes[node].parent;
-    }
-}
-
+// Most stacks have most of their callers in common: from each node is noted how many places
+// outwards are wanted already.
 void names_want_stack(struct names *names, uint32_t node, size_t limit) {
     const struct tree_node *nodes = names->profile->tree.nodes.items;
-    if (!limit) {
-        want_callers(names, node);
-        return;
-    }
-    for (size_t i = 0; node != TREE_ROOT && i < limit; i++) {
+    size_t left = limit ? limit : WANTED_ALL;
+    make_room_for_nodes(names);
+    for (; node != TREE_ROOT && left; node = nodes[node].parent) {
+        bool is_noted = node < names->wanted_node_count && (!limit || left < WANTED_ALL);
+        if (is_noted && names->wanted_nodes[node] >= left) return;
+        if (is_noted) names->wanted_nodes[node] = (uint8_t)left;
         names->places[nodes[node].place].is_wanted = true;
-        node = nodes[node].parent;
+        if (limit) left--;
     }
 }
 

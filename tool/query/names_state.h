@@ -22,7 +22,7 @@ struct place_names {
     bool is_start;   // it is at the outer end of a stack, in a library that starts processes
 };
 
-enum { MODULES_TEXT_BYTES = 160, MODULES_NAMED = 3 };
+enum { MODULES_TEXT_BYTES = 160, MODULES_NAMED = 3, WANTED_ALL = UINT8_MAX };
 
 // What was found to be internal frames, by function and module; the same pointers are the same
 // texts.
@@ -37,7 +37,7 @@ struct names {
     const struct profile *profile;
     size_t place_count, module_count;  // that there is room for
     size_t known_nodes;                // of the tree: whether they are starts is known
-    uint8_t *wanted_nodes;             // their places, and those of their callers, are wanted
+    uint8_t *wanted_nodes;             // so many places from it outwards are; or WANTED_ALL
     size_t wanted_node_count;          // that there is room for
     struct symbol_table *table;
     struct place_names *places;     // by place

@@ -37,6 +37,7 @@ static bool print_tree(FILE *out, const struct view_subject *subject, struct err
     struct terminal terminal = terminal_of(out);
     const struct request *request = subject->request;
     const struct profile *profile = &subject->opened->profile;
+    recording_drop_cells(&subject->opened->recording);  // a tree goes by stacks, and is large
     if (!request->is_printed && !terminal.is_terminal)
         return tree_print_lines(out, profile, subject->names, &request->options, error);
     if (!request->is_printed && browser_is_possible()) {

@@ -315,12 +315,12 @@ bool finding_find_alike(struct findings *findings, const struct profile *profile
                         struct error *error) {
     struct shape shape;
     struct finding best = {0};
-    bool is_glibc = profile->recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
-    if (profile->sampling.is_on) return true;
-    if (!shape_build(&shape, profile, error)) return false;
-    for (size_t i = 0; i < profile->stack_count; i++) {
+    bool has_shape = false,
+         is_glibc = profile->recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
+    for (size_t i = 0; i < profile->stack_count && !profile->sampling.is_on; i++) {
         const struct stack *stack = &profile->stacks[i];
         if (!may_be_alike(profile, stack) || stack->peak_blocks <= (int64_t)best.count) continue;
+        if (!has_shape && !(has_shape = shape_build(&shape, profile, error))) return false;
         uint64_t size = only_size(&shape, stack);
         if (!size) continue;
         uint64_t room = stack->slack_bytes / stack->allocations + (is_glibc ? HEADER_BYTES : 0);
@@ -330,7 +330,7 @@ bool finding_find_alike(struct findings *findings, const struct profile *profile
                                 .bytes = size,
                                 .saved_bytes = room * (uint64_t)stack->peak_blocks};
     }
-    shape_free(&shape);
+    if (has_shape) shape_free(&shape);
     if (!best.stack) return true;
     uint64_t calls = best.stack->allocations;
     saves_calls(&best, calls - calls / ALIKE_POOL, profile);

@@ -251,7 +251,7 @@ static bool find_sites(const struct free_stacks *stacks, const struct profile *p
         is_ok = site_list_add(sites, profile, stacks->names, own[i].node, measured, &frames);
     }
     frame_list_free(&frames);
-    site_list_sort(sites);
+    site_list_sort(sites, sites->sites.count);
     return is_ok;
 }
 

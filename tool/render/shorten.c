@@ -19,13 +19,14 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
+static const char operator_keyword[] = "operator";
+
 // Behind the symbol of "operator<<" and its like, if `at` is the keyword; else `at`.
 static const char *skip_operator(const char *name, const char *at) {
-    static const char keyword[] = "operator";
     static const char *const symbols[] = {"()", "[]", "<=>", "<<=", ">>=", "->*", "->",
                                           "<<", ">>", "<=",  ">=",  "<",   ">",   NULL};
-    size_t length = sizeof keyword - 1;
-    if (strncmp(at, keyword, length) != 0 || (at > name && is_word(at[-1]))) return at;
+    size_t length = sizeof operator_keyword - 1;
+    if (strncmp(at, operator_keyword, length) != 0 || (at > name && is_word(at[-1]))) return at;
     const char *symbol = at + length;
     for (size_t i = 0; symbols[i]; i++)
         if (!strncmp(symbol, symbols[i], strlen(symbols[i]))) return symbol + strlen(symbols[i]);
@@ -62,6 +63,7 @@ static size_t find_brackets(const char *name, struct bracket *found) {
     size_t count = 0, level = 0;
     const char *behind_operator = NULL;
     for (const char *at = name; *at; at++) {
+        if (is_word(*at) && *at != *operator_keyword) continue;
         const char *behind = skip_operator(name, at);
         if (behind != at) {
             behind_operator = behind;
@@ -283,6 +285,7 @@ static void cut_parts(char *name, size_t columns) {
 }
 
 void shorten_function(char *name, size_t columns) {
+    if (text_columns(name) <= columns) return;
     for (int depth = deepest_list(name); depth > 0 && text_columns(name) > columns; depth--)
         elide_lists(name, depth);
     if (text_columns(name) <= columns) return;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/site.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
+#include "tool/base/behind.h"
 
 // The first frame of the program's own, and the library's function that it called, if one lies
 // between it and the allocator. Without an own frame, the first that is shown.
@@ -82,30 +81,70 @@ static bool is_undecided(const struct frame_list *frames, const struct site *sit
     return false;
 }
 
-// A few places tell the frames of nearly every site; the others are looked at if they do not.
-static bool find_frames(struct frame_list *frames, const struct profile *profile,
-                        const struct frame_names *names, uint32_t node, struct site *site) {
-    enum { PLACES_FEW = 8 };
-    if (!frame_list_fill(frames, profile, names, node, PLACES_FEW)) return false;
-    choose_frames(frames, site);
-    bool is_whole = profile->tree.nodes.items[node].depth <= PLACES_FEW;
-    if (is_whole || (site->frame_count == SITE_FRAMES && !is_undecided(frames, site))) return true;
-    site->frame_count = 0;
-    if (!frame_list_fill(frames, profile, names, node, SITE_PLACES_MAX)) return false;
-    choose_frames(frames, site);
+// By place: whether it has a frame of the program's own. False without memory, and where frames are
+// shown or not by what lies further out.
+static bool find_own_places(const struct profile *profile, const struct frame_names *names,
+                            bool *have_own) {
+    const struct places *places = &profile->places;
+    for (size_t place = 0; place < places->list.count; place++) {
+        size_t count = 0;
+        const struct frame *frames = places->list.items[place].cut
+                                         ? NULL
+                                         : names->of_place(names->context, (uint32_t)place, &count);
+        for (size_t i = 0; i < count; i++) {
+            if (frames[i].is_interpreter) return false;
+            have_own[place] |= frames[i].is_own;
+        }
+    }
     return true;
 }
 
-// The site of a stack, in which the stack is counted; NULL without memory.
-static struct site *add_to_site(struct site_list *list, const struct profile *profile,
-                                const struct frame_names *names, struct site *wanted,
-                                struct measured measured, struct frame_list *frames) {
-    if (!find_frames(frames, profile, names, wanted->node, wanted)) return NULL;
+// By node: how many places further out the first own frame lies, SITE_PLACES_MAX: that far there is
+// none. For free(); NULL: it is not known. Parents come before their children.
+static uint8_t *find_own_distances(const struct profile *profile, const struct frame_names *names) {
+    const struct tree_node *nodes = profile->tree.nodes.items;
+    size_t count = profile->tree.nodes.count;
+    bool *have_own = calloc(profile->places.list.count + 1, sizeof *have_own);
+    bool is_known = have_own && find_own_places(profile, names, have_own);
+    uint8_t *distances = is_known ? malloc(count) : NULL;
+    if (distances) distances[TREE_ROOT] = SITE_PLACES_MAX;
+    for (size_t i = 1; distances && i < count; i++) {
+        uint8_t further = distances[nodes[i].parent];
+        if (further < SITE_PLACES_MAX) further++;
+        distances[i] = have_own[nodes[i].place] ? 0 : further;
+    }
+    free(have_own);
+    return distances;
+}
+
+// A few places tell the frames of nearly every site, all the more if it is known where the first
+// own frame lies; more are looked at if they do not.
+static bool find_frames(struct frame_list *frames, const struct profile *profile,
+                        const struct frame_names *names, uint32_t node, const uint8_t *distances,
+                        struct site *site) {
+    uint32_t few = 8, depth = profile->tree.nodes.items[node].depth;
+    bool is_known = distances && !frames->are_all_shown;
+    if (is_known) few = distances[node] % SITE_PLACES_MAX + SITE_FRAMES;
+    const uint32_t places[] = {few < SITE_PLACES_MAX ? few : SITE_PLACES_MAX, SITE_PLACES_MAX};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        site->frame_count = 0;
+        if (!frame_list_fill(frames, profile, names, node, places[i])) return false;
+        choose_frames(frames, site);
+        bool is_decided =
+            site->frame_count == SITE_FRAMES && (is_known || !is_undecided(frames, site));
+        if (is_decided || depth <= places[i]) break;
+    }
+    return true;
+}
+
+// The site like `wanted`, in which a stack is counted; NULL without memory.
+static struct site *count_in(struct site_list *list, const struct site *wanted,
+                             struct measured measured, size_t hidden_count) {
     struct site *site = find_or_add(list, wanted);
     if (!site) return NULL;
     measured_add(&site->measured, measured);
     site->stack_count++;
-    list->hidden_count += frames->first_hidden;
+    list->hidden_count += hidden_count;
     return site;
 }
 
@@ -113,7 +152,8 @@ bool site_list_add(struct site_list *list, const struct profile *profile,
                    const struct frame_names *names, uint32_t node, struct measured measured,
                    struct frame_list *frames) {
     struct site wanted = {.node = node};
-    return add_to_site(list, profile, names, &wanted, measured, frames) != NULL;
+    return find_frames(frames, profile, names, node, NULL, &wanted) &&
+           count_in(list, &wanted, measured, frames->first_hidden);
 }
 
 // What a site shows is that of the first of its stacks in a ranking, whatever order they come in.
@@ -129,19 +169,68 @@ static void note_first(struct site *site, const struct site *wanted) {
     site->first_id = wanted->first_id;
 }
 
-static bool add_stack(struct site_list *list, const struct profile *profile,
-                      const struct frame_names *names, const struct stack *stack,
-                      struct measured measured, struct frame_list *frames) {
-    struct site wanted = {
-        .node = stack->node, .first_value = measured.value, .first_id = stack->id};
-    struct site *site = add_to_site(list, profile, names, &wanted, measured, frames);
+// The frames of a stack were found; in which site it counts is another thread's work.
+struct found_frames {
+    _Alignas(64) const struct stack *stack;
+    const struct frame *frames[SITE_FRAMES];
+    const struct frame *callee;
+    uint32_t frame_count;
+    size_t hidden_count;
+};
+_Static_assert(BEHIND_BLOCK_BYTES % sizeof(struct found_frames) == 0, "none is cut in two");
+
+struct counting {
+    struct site_list *list;
+    enum measure measure;
+    bool has_failed;
+};
+
+static bool count_stack(const struct counting *counting, const struct found_frames *found) {
+    struct measured measured = measure_stack(counting->measure, found->stack);
+    struct site wanted = {.node = found->stack->node,
+                          .callee = found->callee,
+                          .frame_count = found->frame_count,
+                          .first_value = measured.value,
+                          .first_id = found->stack->id};
+    memcpy(wanted.frames, found->frames, sizeof wanted.frames);
+    struct site *site = count_in(counting->list, &wanted, measured, found->hidden_count);
     if (site) note_first(site, &wanted);
     return site != NULL;
 }
 
-void site_list_sort(struct site_list *list) {
-    if (list->sites.count > 1)
-        qsort(list->sites.items, list->sites.count, sizeof *list->sites.items, compare);
+static void count_stacks(void *context, const void *bytes, size_t size) {
+    struct counting *counting = context;
+    const struct found_frames *found = bytes, *end = found + size / sizeof *found;
+    for (; found != end && !counting->has_failed; found++)
+        counting->has_failed = !count_stack(counting, found);
+}
+
+// What the frames of all stacks are looked for by.
+struct looking {
+    const struct profile *profile;
+    const struct frame_names *names;
+    uint8_t *distances;  // find_own_distances
+    struct frame_list frames;
+    struct behind counting;
+};
+
+static bool find_stack(struct looking *looking, const struct stack *stack) {
+    struct site site = {.node = stack->node};
+    struct frame_list *frames = &looking->frames;
+    if (!find_frames(frames, looking->profile, looking->names, stack->node, looking->distances,
+                     &site))
+        return false;
+    struct found_frames found = {.stack = stack,
+                                 .callee = site.callee,
+                                 .frame_count = site.frame_count,
+                                 .hidden_count = frames->first_hidden};
+    memcpy(found.frames, site.frames, sizeof found.frames);
+    behind_put(&looking->counting, &found, sizeof found);
+    return true;
+}
+
+void site_list_sort(struct site_list *list, size_t count) {
+    if (count > 1) qsort(list->sites.items, count, sizeof *list->sites.items, compare);
 }
 
 // Equal sites come in the order of their first stacks. Their numbers are compared.
@@ -183,10 +272,43 @@ static void arrange(struct site *sites, uint32_t *order, size_t count) {
     }
 }
 
-// Highest first. There may be hundreds of thousands, so they are sorted by their keys' digits.
-static bool sort_built(struct site_list *list) {
+enum { PART_BITS = 8, BUCKETS = 64 << PART_BITS };
+
+// Values of the same length in bits whose first bits are the same have one bucket, larger ones a
+// later one.
+static unsigned bucket_of(int64_t value) {
+    uint64_t bits = value > 0 ? (uint64_t)value << 1 | 1 : 1;
+    unsigned length = 63 - (unsigned)__builtin_clzll(bits);
+    uint64_t part =
+        length > PART_BITS ? bits >> (length - PART_BITS) : bits << (PART_BITS - length);
+    return length << PART_BITS | (unsigned)(part & ((1u << PART_BITS) - 1));
+}
+
+// Puts the `most` highest before all others, and with them those that are as high; how many. All
+// without memory.
+static size_t bring_forward(struct site_list *list, size_t most) {
     struct site *sites = list->sites.items;
-    size_t count = list->sites.count;
+    size_t count = list->sites.count, chosen = 0, first = 0;
+    unsigned least = BUCKETS;
+    uint32_t *counts = most < count ? calloc(BUCKETS, sizeof *counts) : NULL;
+    if (!counts) return count;
+    for (size_t i = 0; i < count; i++) counts[bucket_of(sites[i].measured.value)]++;
+    while (chosen < most) chosen += counts[--least];
+    free(counts);
+    for (size_t i = 0; i < count && first < chosen; i++) {
+        if (bucket_of(sites[i].measured.value) < least) continue;
+        struct site moved = sites[i];
+        sites[i] = sites[first];
+        sites[first++] = moved;
+    }
+    return chosen;
+}
+
+// Highest first, as far as they are asked for. There may be hundreds of thousands, so they are
+// sorted by their keys' digits.
+static bool sort_built(struct site_list *list, size_t most) {
+    size_t count = most ? bring_forward(list, most) : list->sites.count;
+    struct site *sites = list->sites.items;
     struct measure_key *keys = calloc(2 * count + 2, sizeof *keys), *sorted = NULL;
     uint32_t *order = calloc(count + 1, sizeof *order);
     bool is_ok = keys && order;
@@ -204,178 +326,45 @@ static bool sort_built(struct site_list *list) {
 
 // Stacks as they lie in memory, beside those that they share frames with. Sums of estimates depend
 // on the order of their parts in the last digit: samples come in the order of a ranking.
-bool site_list_build(struct site_list *list, const struct profile *profile,
-                     const struct frame_names *names, enum measure measure, bool are_all_shown,
-                     struct error *error) {
-    *list = (struct site_list){0};
-    struct frame_list frames = {.are_all_shown = are_all_shown};
+static bool find_stacks(struct looking *looking, enum measure measure) {
+    const struct profile *profile = looking->profile;
     size_t count = profile->stack_count;
     bool is_sampled = profile->sampling.is_on;
     uint32_t *ranking = is_sampled ? measure_rank(measure, profile, &count) : NULL;
     bool is_ok = ranking || !is_sampled;
     for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking ? ranking[i] : i];
-        struct measured measured = measure_stack(measure, stack);
-        if (measured.value > 0) is_ok = add_stack(list, profile, names, stack, measured, &frames);
+        if (measure_stack(measure, stack).value > 0) is_ok = find_stack(looking, stack);
     }
-    is_ok = is_ok && sort_built(list);
     free(ranking);
-    frame_list_free(&frames);
+    return is_ok;
+}
+
+enum { STACKS_MANY = 1024 };  // to look at all places for
+
+bool site_list_build(struct site_list *list, const struct profile *profile,
+                     const struct frame_names *names, enum measure measure, size_t most,
+                     bool are_all_shown, struct error *error) {
+    *list = (struct site_list){0};
+    struct counting counting = {.list = list, .measure = measure};
+    struct looking looking = {
+        .profile = profile, .names = names, .frames = {.are_all_shown = are_all_shown}};
+    bool is_ok = behind_start(&looking.counting, count_stacks, &counting);
+    if (is_ok) {
+        if (profile->stack_count >= STACKS_MANY)
+            looking.distances = find_own_distances(profile, names);
+        is_ok = find_stacks(&looking, measure);
+        behind_end(&looking.counting);
+    }
+    free(looking.distances);
+    frame_list_free(&looking.frames);
+    // sums of estimates of what is left over depend on their order, too
+    if (profile->sampling.is_on) most = 0;
+    is_ok = is_ok && !counting.has_failed && sort_built(list, most);
     return is_ok || error_set(error, "no memory for the list of call sites");
 }
 
 void site_list_free(struct site_list *list) {
     array_free(&list->sites);
     index_table_free(&list->table);
-}
-
-enum { LABEL_COLUMNS = 48, OTHERS_BYTES = 2048, JOINED_MAX = 2000 };
-static const char from[] = "\xe2\x86\x90 ", calls[] = "\xe2\x86\x92 ";  // arrows
-
-// What a line says, shortened to its room.
-struct site_text {
-    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES], others[OTHERS_BYTES];
-};
-
-// An address without a name, of the same module as the frame before it.
-static bool is_same_module(const struct site *site, unsigned i) {
-    const struct frame *frame = site->frames[i], *before = site->frames[i - 1];
-    return !frame->function && frame->module && before->module && *frame->module &&
-           !strcmp(frame->module, before->module);
-}
-
-static void add_other(char *out, const char *arrow, const char *label) {
-    size_t used = strlen(out);
-    snprintf(out + used, OTHERS_BYTES - used, "%s%s%s", used ? " " : "", arrow, label);
-}
-
-// "→ callee ← caller ← caller" with so many callers, each name in at most `columns`.
-static void put_others(const struct site *site, unsigned callers, size_t columns, char *out) {
-    char label[FRAME_TEXT_BYTES];
-    *out = 0;
-    if (site->callee) {
-        frame_label(site->callee, label, sizeof label, columns);
-        add_other(out, calls, label);
-    }
-    for (unsigned i = 1; i < site->frame_count && i <= callers; i++) {
-        if (is_same_module(site, i))
-            snprintf(label, sizeof label, "+0x%" PRIx64, site->frames[i]->offset);
-        else
-            frame_label(site->frames[i], label, sizeof label, columns);
-        add_other(out, from, label);
-    }
-}
-
-// As many callers, and as much of their names, as fit: rather one name less than half of each.
-static void fit_others(const struct site *site, size_t room, char *out) {
-    static const size_t widths[] = {LABEL_COLUMNS, LABEL_COLUMNS * 2 / 3, LABEL_COLUMNS / 2};
-    unsigned most = site->frame_count ? site->frame_count - 1 : 0;
-    if (site->callee && most > 1) most = 1;
-    unsigned least = !site->callee && most ? 1 : 0;
-    for (unsigned callers = most;; callers--) {
-        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-            put_others(site, callers, widths[i], out);
-            if (text_columns(out) <= room) return;
-        }
-        if (callers <= least) break;
-    }
-    put_others(site, least, room > 2 ? room - 2 : 1, out);
-}
-
-static void text_of(const struct terminal *terminal, const struct site *site, size_t room,
-                    struct site_text *text) {
-    *text->label = *text->location = *text->others = 0;
-    if (!site->frame_count) return;
-    frame_location(site->frames[0], text->location, sizeof text->location);
-    if (terminal->is_terminal) text_cut(text->location, room / 2);
-    size_t location_columns = *text->location ? text_columns(text->location) + 2 : 0;
-    // on a wide screen a short name leaves room for its callers
-    size_t label_room = room > location_columns + 1 ? room - location_columns : 1;
-    if (label_room > LABEL_COLUMNS) label_room = LABEL_COLUMNS;
-    frame_label(site->frames[0], text->label, sizeof text->label, label_room);
-    fit_others(site, room, text->others);
-}
-
-void site_print(const struct terminal *terminal, const struct site *site, size_t figures_columns) {
-    struct site_text text;
-    size_t room = terminal->columns - figures_columns;
-    if (!site->frame_count) {
-        terminal_print(terminal, STYLE_DIM, "%s\n", STACK_NOT_RECORDED);
-        return;
-    }
-    text_of(terminal, site, room, &text);
-    size_t used = text_columns(text.label);
-    terminal_print(terminal, STYLE_NAME, "%s", text.label);
-    if (*text.location) {
-        terminal_print(terminal, STYLE_DIM, "  %s", text.location);
-        used += 2 + text_columns(text.location);
-    }
-    if (*text.others && used + 2 + text_columns(text.others) > room) {
-        fputc('\n', terminal->out);
-        terminal_indent(terminal, figures_columns);
-        terminal_print(terminal, STYLE_DIM, "%s", text.others);
-    } else if (*text.others) {
-        terminal_print(terminal, STYLE_DIM, "  %s", text.others);
-    }
-    fputc('\n', terminal->out);
-}
-
-// The line of a site for free(); sites without a stack look alike.
-static char *line_of(const struct terminal *terminal, const struct site *site, size_t room) {
-    struct site_text text;
-    text_of(terminal, site, room, &text);
-    char *line = NULL;
-    if (asprintf(&line, "%s  %s  %s", text.label, text.location, text.others) < 0) return NULL;
-    return line;
-}
-
-// The site before it that reads like line `index`; NULL: it is new, and noted. False without
-// memory.
-static bool find_line(struct site_list *list, struct index_table *table, char **lines, size_t index,
-                      struct site **known) {
-    uint64_t hash = index_table_seed();
-    for (const char *at = lines[index]; *at; at++) hash = hash_mix(hash, (unsigned char)*at);
-    struct index_probe probe = index_probe_start(table, hash);
-    for (uint32_t other; index_probe_next(table, &probe, &other);) {
-        if (strcmp(lines[other], lines[index]) != 0) continue;
-        *known = &list->sites.items[other];
-        return true;
-    }
-    return index_table_insert(table, hash, (uint32_t)index);
-}
-
-static bool join(struct site_list *list, struct index_table *table, char **lines,
-                 const struct terminal *terminal, size_t room, size_t joined) {
-    size_t kept = 0;
-    for (size_t i = 0; i < list->sites.count; i++) {
-        struct site site = list->sites.items[i], *known = NULL;
-        if (i < joined) {
-            lines[kept] = line_of(terminal, &site, room);
-            if (!lines[kept] || !find_line(list, table, lines, kept, &known)) return false;
-        }
-        if (!known) {
-            list->sites.items[kept++] = site;
-            continue;
-        }
-        measured_add(&known->measured, site.measured);
-        known->stack_count += site.stack_count;
-        free(lines[kept]);
-        lines[kept] = NULL;
-    }
-    list->sites.count = kept;
-    return true;
-}
-
-bool site_lines_join(struct site_list *list, const struct terminal *terminal,
-                     size_t figures_columns) {
-    size_t count = list->sites.count < JOINED_MAX ? list->sites.count : JOINED_MAX;
-    struct index_table table = {0};
-    char **lines = calloc(count + 1, sizeof *lines);
-    bool is_ok =
-        lines && join(list, &table, lines, terminal, terminal->columns - figures_columns, count);
-    for (size_t i = 0; lines && i < count; i++) free(lines[i]);
-    free(lines);
-    index_table_free(&table);
-    if (is_ok) site_list_sort(list);
-    return is_ok;
 }

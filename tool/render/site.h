@@ -14,10 +14,10 @@
 #define SITE_PLACES_MAX 24
 
 struct site {
-    uint32_t node;  // of one of its stacks
+    uint32_t node;         // of one of its stacks
+    unsigned frame_count;  // 0: the stack was not recorded
     const struct frame *frames[SITE_FRAMES];
     const struct frame *callee;  // the library's function that the first one called; NULL: none
-    unsigned frame_count;        // 0: the stack was not recorded
     struct measured measured;
     size_t stack_count;
     int64_t first_value;  // of the stack that `node` is of, the first of them in a ranking
@@ -30,10 +30,11 @@ struct site_list {
     size_t hidden_count;  // internal frames inside of the first shown ones, over all stacks
 };
 
-// Sites of all stacks with a value above zero, highest first. False without memory.
+// Sites of all stacks with a value above zero; the `most` highest first and in order (0: all), the
+// others as they come. False without memory.
 bool site_list_build(struct site_list *list, const struct profile *profile,
-                     const struct frame_names *names, enum measure measure, bool are_all_shown,
-                     struct error *error);
+                     const struct frame_names *names, enum measure measure, size_t most,
+                     bool are_all_shown, struct error *error);
 void site_list_free(struct site_list *list);
 
 // The same from stacks that the caller has, by their nodes: starts empty, ends with the sort.
@@ -41,7 +42,7 @@ void site_list_free(struct site_list *list);
 bool site_list_add(struct site_list *list, const struct profile *profile,
                    const struct frame_names *names, uint32_t node, struct measured measured,
                    struct frame_list *frames);
-void site_list_sort(struct site_list *list);
+void site_list_sort(struct site_list *list, size_t count);  // the first so many
 
 // A site as the rest of a line that began with figures: "function  file.c:12  → what it called
 // ← caller", or with two callers.
@@ -50,7 +51,9 @@ void site_list_sort(struct site_list *list);
 // their own.
 void site_print(const struct terminal *terminal, const struct site *site, size_t figures_columns);
 
-// Sites whose lines would read the same are one. False without memory.
+// Of so many sites, the highest, those whose lines would read the same become one: these are to be
+// in order. False without memory.
+#define SITES_JOINED 2000u
 bool site_lines_join(struct site_list *list, const struct terminal *terminal,
                      size_t figures_columns);
 

@@ -198,11 +198,18 @@ static void print_unknown(const struct terminal *terminal, const struct profile 
                 : "too few blocks were allocated, or they were sampled");
 }
 
-// Of the ranked stacks: as many as are asked for and worth a line.
+static size_t count_with_value(const struct profile *profile, enum measure measure) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        count += measure_stack(measure, &profile->stacks[i]).value > 0;
+    return count;
+}
+
+// Of the ranked stacks: those that are worth a line.
 static size_t count_shown(const struct profile *profile, const struct view_options *view,
                           const uint32_t *ranking, size_t count) {
     int64_t least = view_threshold(view, measure_total(view->by, profile).value);
-    size_t shown = view->top && view->top < count ? view->top : count;
+    size_t shown = count;
     if (view->threshold <= 0 && view->min_bytes <= 0) return shown;
     while (shown && measure_stack(view->by, &profile->stacks[ranking[shown - 1]]).value < least)
         shown--;
@@ -218,10 +225,10 @@ bool stacks_print_noted(const struct terminal *terminal, const struct profile *p
     }
     size_t count, hidden_count = 0;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    uint32_t *ranking = measure_rank(view->by, profile, &count);
+    uint32_t *ranking = measure_rank_most(view->by, profile, view->top, &count);
     bool is_ok = ranking != NULL;
     size_t shown = is_ok ? count_shown(profile, view, ranking, count) : 0;
-    if (is_ok) print_heading(terminal, profile, view, shown, count);
+    if (is_ok) print_heading(terminal, profile, view, shown, count_with_value(profile, view->by));
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[ranking[i]];
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);

@@ -182,7 +182,9 @@ bool summary_print_list(const struct terminal *terminal, const struct summary *s
                         struct error *error) {
     struct site_list list;
     enum measure by = summary->view->by;
-    bool is_ok = site_list_build(&list, summary->profile, summary->names, by,
+    size_t most = summary->view->top;
+    if (most && most < SITES_JOINED) most = SITES_JOINED;
+    bool is_ok = site_list_build(&list, summary->profile, summary->names, by, most,
                                  summary->view->has_all_frames, error);
     if (is_ok && !site_lines_join(&list, terminal, figures_columns(summary)))
         is_ok = error_set(error, "no memory for the list of call sites");

@@ -289,15 +289,19 @@ static bool is_module(const char *path, const char *module) {
     return module[length - 1] == '-' || strchr("._-", file[length]);
 }
 
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(end), whole = strlen(text);
+    return whole >= length && !strcmp(text + whole - length, end);
+}
+
 static bool name_matches(const struct internal_rule *rule, const char *function) {
-    size_t length = strlen(rule->pattern), whole = strlen(function);
     switch (rule->match) {
     case EXACT:
         return !strcmp(function, rule->pattern);
     case PREFIX:
-        return !strncmp(function, rule->pattern, length);
+        return !strncmp(function, rule->pattern, strlen(rule->pattern));
     case SUFFIX:
-        return whole >= length && !strcmp(function + whole - length, rule->pattern);
+        return ends_with(function, rule->pattern);
     case CONTAINS:
         return strstr(function, rule->pattern) != NULL;
     }

@@ -78,11 +78,16 @@ static void test_whole_pages_are_claimed_and_given_back(void **state) {
         struct region region = region_make(capacity, chunk);
         region.space_bytes = &space;
         assert_non_null(region_take(&region, 8));
-        assert_int_equal(region.claimed_bytes, page > chunk / 4 ? page : chunk / 4);
-        assert_non_null(region_take(&region, chunk));
-        assert_int_equal(region.claimed_bytes, 2 * chunk);
+        assert_int_equal(region.claimed_bytes, page);
+        assert_non_null(region_take(&region, page));
+        assert_int_equal(region.claimed_bytes, 2 * page);
+        assert_non_null(region_take(&region, 3 * page));
+        assert_int_equal(region.claimed_bytes, page < chunk / 2 ? 6 * page : 5 * page);
+        while (region.claimed_bytes < 2 * chunk) assert_non_null(region_take(&region, page));
+        uint64_t claimed = region.claimed_bytes;
+        assert_int_equal(claimed % page, 0);
         region_shrink(&region, 100);
-        assert_int_equal(space, 2 * chunk + page);
+        assert_int_equal(space, claimed + page);
         munmap(region.base, space);
     }
     sys_page_known = 0;
