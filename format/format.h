@@ -620,7 +620,8 @@ struct cairn_header {
     uint16_t has_js_frames;    // stacks hold frames of JavaScript (CAIRN_CODE_PYTHON)
     uint16_t has_no_frees;  // imported: nothing says what was freed, so neither what was live nor
                             // the peak is known; their counters mean nothing
-    uint16_t unused[3];     // 0
+    uint16_t has_births;    // beside the live map lie the times of its blocks' births (--ages)
+    uint16_t unused[2];     // 0
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;

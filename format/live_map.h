@@ -7,6 +7,8 @@
 //           wide slots twice as many, the second half for blocks at odd multiples of 8
 //   mid     a word each 4 MiB: 0, or where its slots would begin if they began at address 0
 //   slots   narrow (4 bytes) or wide (8 bytes), as cairn_header.slot_bytes says
+//   births  behind the slots, 8 bytes for each, if cairn_header.has_births: the upper half is when
+//           the block of that slot was allocated, in milliseconds of CLOCK_MONOTONIC
 #ifndef CAIRN_LIVE_MAP_H
 #define CAIRN_LIVE_MAP_H
 

@@ -75,6 +75,7 @@ static void connect_rooms(void) {
     cells.fast_limit = settings_has_slow_frees() ? 0 : cells.id_limit;
     header->has_free_stacks = settings.has_free_stacks;
     stacks.freed_count = 0;
+    header->has_births = settings.has_ages && !settings.is_sampled;
     ages_open(header, !sink.is_file);
     if (sink.is_file) event_age_slowly();
     uses.ages = sink_region(CAIRN_SECTION_AGES);

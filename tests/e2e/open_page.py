@@ -109,8 +109,15 @@ with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIP
     t.check_equal("open --owners of none", t.run_cairn("open", "-o", "none.html", "--owners").status, 2)
     process.stdin.close()
     process.wait()
+with t.Process([t.CAIRN, "run", "-q", "--ages", "-o", "owned.cairn", *t.program("owners")], stdin=subprocess.PIPE,
+               stdout=subprocess.PIPE, env=t.environment()) as process:
+    t.check_equal("owners of an age begin", process.stdout.readline(), b"ready\n")
+    pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "owners"))
+    t.check_equal("open --owners of an age", t.run_cairn("open", "-o", "owners_aged.html", "--owners", str(pid)).status, 0)
+    process.stdin.close()
+    process.wait()
 found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads)["threads"]}
-pages = {"owners": os.path.abspath("owners.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "aged": make_page("aged", aged), "run": make_page("run", run),
+pages = {"owners": os.path.abspath("owners.html"), "owners_aged": os.path.abspath("owners_aged.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "aged": make_page("aged", aged), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),

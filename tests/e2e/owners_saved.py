@@ -6,13 +6,16 @@ view; two moments or builds are compared; walked through on a terminal; refusals
 import contextlib
 import json
 import os
+import signal
 import subprocess
+import time
 
 import cairn_test as t
 from tmux_screen import Screen
 
 ITEMS, MORE, TEXT, ITEM_BYTES, TEXT_BYTES = 400, 500, 1000, 24, 1000
 TABLE_BYTES = 136
+AGED_S, BEHIND_S = 5, 2.5
 OWN = t.program("owners")
 
 
@@ -85,9 +88,48 @@ def check_recorded():
     t.check(result.status == 1 and b"who keeps blocks" in result.err, f"of two kinds: {result}")
 
 
+def grown(pid, process, before):
+    """Two groups of sessions, the second AGED_S seconds later; when each was made, at the earliest and at the latest."""
+    made = [(before, time.monotonic())]
+    t.wait_until(lambda: time.monotonic() > made[0][1] + AGED_S)
+    before = time.monotonic()
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    t.check_equal("grown", process.stdout.readline(), b"ready\n")
+    return [*made, (before, time.monotonic())]
+
+
+def bits(seconds):
+    return int(seconds * 1000).bit_length()
+
+
+def check_ages():
+    """With --ages it says how old blocks are. The clock that they are born by may be behind."""
+    begin = time.monotonic()
+    command = [t.CAIRN, "run", "-q", "--ages", "-o", t.fresh_path("aged") + ".cairn", *t.program("grower", 1, 1, 0)]
+    with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        t.check_equal("aged begins", process.stdout.readline(), b"ready\n")
+        pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "grower"))
+        made = grown(pid, process, begin)
+        before = time.monotonic()
+        t.check_equal("save aged", save(str(pid), "aged.cairn").status, 0)
+        after = time.monotonic()
+        os.kill(int(pid), signal.SIGKILL)
+        process.wait()
+    groups = [stack for stack in t.report("aged.cairn", "--view", "ages")["stacks"] if way(stack)[0] == "all_sessions"]
+    t.check_equal("two groups", [stack["at_exit_blocks"] for stack in groups], [1041, 1041])
+    for (first, last), stack in zip(made, sorted(groups, key=lambda stack: -len(stack["ages"]["ms"]))):
+        ages = {power for power, count in enumerate(stack["ages"]["ms"]) if count}
+        t.check_equal("with ages", sum(stack["ages"]["ms"]), stack["at_exit_blocks"])
+        t.check(ages <= set(range(bits(before - last), bits(after - first + BEHIND_S) + 1)),
+                f"ages {ages} of what was made {before - last} to {after - first} s before")
+    screen = t.run_cairn("report", "--view", "ages", "aged.cairn").out.decode()
+    t.check("age: " in screen and "lifetime" not in screen and "lived" not in screen, f"ages: {screen}")
+
+
 def check_walked(pid):
     screen = Screen(f"{t.CAIRN} report {pid} --view owners", 100, 30)
-    screen.wait_for(r"sessions \(root\)", "walked through")
+    screen.wait_for(r"sessions \(in owners\)", "walked through")
     screen.press("/ c h a r Enter", r"item .*\n.* char\[\]", "search unfolds the way")
     screen.press("q", r"status 0", "leave")
     screen.close()
@@ -123,4 +165,5 @@ with waiting() as own:
     check_contents(own)
 check_compared()
 check_recorded()
+check_ages()
 t.finish()

@@ -681,6 +681,11 @@ async function owners() {
   const share = texts / Object.values(found).reduce((sum, one) => sum + one.spots, 0);
   check(share > 0.6, `owners: texts are most of it and cover ${share}`);
   check((await text(page, ".legend")).includes("char[]"), "owners: the legend");
+  await page.selectOption("#colour", "module");
+  await settled(page);
+  check(/^owners\n/.test(await text(page, ".legend")), `owners by module: ${await text(page, ".legend")}`);
+  await page.selectOption("#colour", "function");
+  await settled(page);
   await page.mouse.click(found.item.x, found.item.y);
   check((await hash(page)).includes("zoom="), "owners: a click zooms");
   check((await text(page, ".side")).includes("item"), "owners: a click selects");
@@ -727,9 +732,26 @@ async function aged() {
   await page.context().close();
 }
 
+/** Who keeps what, by how old that is. */
+async function owners_aged() {
+  const page = await open("owners_aged", "#colour=age");
+  await settled(page);
+  const legend = await text(page, ".legend");
+  check(/up to 1\.0 ms.*16 ms.*74 h 33 min and more.*not known/s.test(legend), `owners' ages: ${legend}`);
+  check(!legend.includes("freed"), `owners' ages: ${legend}`);
+  await page.locator(".map canvas").focus();
+  await page.keyboard.press("ArrowDown");
+  check(/about \S+ \S+ old/.test(await text(page, "#live")), `owners' ages, by keys: ${await text(page, "#live")}`);
+  await page.goto("file://" + plan.pages.owners);
+  await settled(page);
+  equal("owners without ages", await page.locator("#colour option[value=age]").count(), 0);
+  await page.context().close();
+}
+
 const parts = {
   owners,
   aged,
+  owners_aged,
   overview,
   flame,
   table,

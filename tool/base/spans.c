@@ -39,6 +39,11 @@ static size_t find(const struct spans *spans, uint64_t address) {
     return low;
 }
 
+bool spans_have(const struct spans *spans, uint64_t address) {
+    size_t next = find(spans, address);
+    return next < spans->items.count && spans->items.items[next].start <= address;
+}
+
 bool spans_gap(const struct spans *spans, uint64_t *at, uint64_t end, struct span *gap) {
     const struct span *items = spans->items.items;
     size_t next = find(spans, *at);

@@ -22,6 +22,9 @@ bool spans_add(struct spans *spans, uint64_t start, uint64_t end);
 void spans_settle(struct spans *spans);
 void spans_free(struct spans *spans);
 
+// Of settled ones.
+bool spans_have(const struct spans *spans, uint64_t address);
+
 // The next stretch of [*at, end) that is in none of the settled spans; moves *at behind it. False:
 // there is none.
 bool spans_gap(const struct spans *spans, uint64_t *at, uint64_t end, struct span *gap);

@@ -80,19 +80,27 @@ static const char *text_at(struct owner_listing *listing, uint64_t address, uint
     return string_pool_intern(listing->texts, quoted, (size_t)written);
 }
 
+static uint32_t age_bits_at(struct owner_listing *listing, uint64_t address) {
+    uint64_t age_ms;
+    if (!core_births_age(&listing->births, address, &age_ms)) return OWNER_NO_AGE;
+    return age_ms ? 64 - (uint32_t)__builtin_clzll(age_ms) : 0;
+}
+
 // Of the row that comes next.
 static bool note_block(struct owner_listing *listing, uint32_t place) {
     if (!listing->has_blocks || core_owners_root(&listing->owners, place)) return true;
     uint32_t number = core_owners_block(&listing->owners, place);
     uint64_t size = core_owners_size(&listing->owners, place);
-    const char *type = core_type_name(listing->subject, address_of(listing, number), size);
+    uint64_t address = address_of(listing, number);
+    const char *type = core_type_name(listing->subject, address, size);
     struct owner_block *block = array_push(&listing->blocks);
     if (block)
-        *block = (struct owner_block){
-            .row = (uint32_t)listing->rows.count,
-            .type = type,
-            .text = listing->has_texts ? text_at(listing, address_of(listing, number), size) : NULL,
-            .size = size};
+        *block = (struct owner_block){.row = (uint32_t)listing->rows.count,
+                                      .type = type,
+                                      .text = listing->has_texts ? text_at(listing, address, size)
+                                                                 : NULL,
+                                      .size = size,
+                                      .age_bits = age_bits_at(listing, address)};
     return block;
 }
 
@@ -232,6 +240,7 @@ bool owner_listing_make(struct core_subject *subject, const struct view_options 
                                       .has_texts = detail >= OWNER_TEXTS,
                                       .texts = string_pool_open()};
     if (!listing->texts) return error_set(error, "out of memory");
+    if (subject->is_recorded) listing->births = core_births_of(subject->core, &subject->header);
     if (!core_need_map(subject, error) || !core_need_types(subject, error) ||
         !core_owners_find(&subject->reach, subject->types, &listing->owners, error)) {
         string_pool_close(listing->texts);

@@ -5,6 +5,7 @@
 #define TOOL_CMDS_CORE_OWNER_ROWS_H
 
 #include "tool/cmds/core_kin.h"
+#include "tool/heap/births.h"
 #include "tool/heap/owners.h"
 #include "tool/query/views.h"
 #include "tool/symbol/string_pool.h"
@@ -24,7 +25,9 @@ struct owner_block {
     const char *type;  // as core_type_name has it; NULL: not known
     const char *text;  // what it holds, if that is text; NULL: not asked for, or none
     uint64_t size;
+    uint32_t age_bits;  // of its age in milliseconds (--ages); OWNER_NO_AGE: not known
 };
+#define OWNER_NO_AGE UINT32_MAX
 
 struct owner_listing {
     struct core_subject *subject;
@@ -37,6 +40,7 @@ struct owner_listing {
     ARRAY(struct owner_row) rows;
     ARRAY(struct owner_block) blocks;
     struct string_pool *texts;
+    struct core_births births;
 };
 
 enum owner_detail {

@@ -24,6 +24,20 @@ static void print_figures(const struct owner_listing *listing, const struct term
     terminal_indent(terminal, 2 * (size_t)row->depth);
 }
 
+// Of a root in a library: "  libfoo.so.1"; the program's own need none.
+static void write_module(const struct owner_listing *listing, const struct owner_row *row,
+                         char *text, size_t size) {
+    const struct core_image *core = listing->subject->core;
+    const struct owner_root *root = core_owners_root(&listing->owners, (uint32_t)row->kin.value);
+    char module[LABEL_BYTES / 2];
+    // what is mapped first is the program
+    if (!root->module || !strcmp(root->module, core->files.items[0].path)) return;
+    text_escape(module, sizeof module, text_base_name(root->module));
+    size_t length = strlen(root->name), own = strlen(module);
+    bool is_said = length >= own && !strcmp(root->name + length - own, module);  // "data of ..."
+    if (!is_said) snprintf(text, size, "  %s", module);
+}
+
 static bool print_row(const struct owner_listing *listing, const struct terminal *terminal,
                       const struct owner_row *row) {
     char label[LABEL_BYTES], more[LABEL_BYTES] = "";
@@ -34,7 +48,9 @@ static bool print_row(const struct owner_listing *listing, const struct terminal
         return true;
     }
     if (!owner_listing_label(listing, &row->kin, label)) return false;
-    if (row->kin.kind != KIND_ROOT)
+    if (row->kin.kind == KIND_ROOT)
+        write_module(listing, row, more, sizeof more);
+    else
         snprintf(more, sizeof more, "  %s, %s",
                  units_counted((int64_t)row->count, "block", "blocks").text,
                  units_size((int64_t)row->own).text);
@@ -69,6 +85,12 @@ static bool print_screen(const struct owner_listing *listing, struct error *erro
     return is_ok || error_set(error, "out of memory");
 }
 
+// The path of the file that a variable is in; NULL: it is none.
+static const char *module_of(const struct owner_listing *listing, const struct owner_row *row) {
+    bool is_root = !row->left_out && row->kin.kind == KIND_ROOT;
+    return is_root ? core_owners_root(&listing->owners, (uint32_t)row->kin.value)->module : NULL;
+}
+
 static bool print_json(const struct owner_listing *listing, struct error *error) {
     const struct core_owners *owners = &listing->owners;
     char label[LABEL_BYTES];
@@ -93,6 +115,7 @@ static bool print_json(const struct owner_listing *listing, struct error *error)
         json_put_uint(&json, "depth", row->depth);
         json_put_string(&json, "kind", row->left_out ? "others" : core_kin_word(row->kin.kind));
         json_put_string(&json, "name", row->left_out ? NULL : label);
+        json_put_string(&json, "module", module_of(listing, row));
         json_put_uint(&json, "retained_bytes", row->retained);
         json_put_uint(&json, "retained_blocks", row->blocks);
         json_put_uint(&json, "own_bytes", row->own);

@@ -34,31 +34,46 @@ struct saving {
 
 // --- places
 
-static bool name_stack(const struct saving *saving, const struct core_kin *kin) {
+// The frame that a stack is named by; NULL: none is known. False without memory.
+static bool find_frame(const struct saving *saving, const struct core_kin *kin,
+                       const struct frame **frame) {
     const struct core_subject *subject = saving->listing->subject;
     const struct frame_names names = names_frames(subject->opened.names);
     struct frame_list frames = {0};
-    char function[KIN_LABEL_BYTES];
     uint32_t node = subject->opened.profile.stacks[kin->value].node;
     if (!frame_list_fill(&frames, &subject->opened.profile, &names, node, 0)) return false;
-    const struct frame *frame = frame_list_first_own(&frames);
-    snprintf(function, sizeof function, STACK_NOT_RECORDED);
-    if (frame) frame_label(frame, function, sizeof function, sizeof function);
-    bool is_ok = import_frame(saving->imported, function, frame ? frame->file : NULL,
-                              frame ? frame->line : 0);
+    *frame = frame_list_first_own(&frames);
     frame_list_free(&frames);
-    return is_ok;
+    return true;
 }
 
-static bool name_place(const struct saving *saving, const struct core_kin *kin) {
+static bool name_place(const struct saving *saving, const struct core_kin *kin,
+                       const struct frame *frame) {
     char label[KIN_LABEL_BYTES];
-    if (kin->kind == KIND_STACK) return name_stack(saving, kin);
-    return owner_listing_label(saving->listing, kin, label) &&
-           import_frame(saving->imported, label, NULL, 0);
+    if (frame)
+        frame_label(frame, label, sizeof label, sizeof label);
+    else if (!owner_listing_label(saving->listing, kin, label))
+        return false;
+    return import_frame(saving->imported, label, frame ? frame->file : NULL,
+                        frame ? frame->line : 0);
+}
+
+// What it is, or the file that a variable or a call is in: "(in libfoo.so)", which is no module
+// whose functions have rules.
+static uint32_t module_of(const struct saving *saving, const struct core_kin *kin,
+                          const struct frame *frame) {
+    static const char *const kinds[] = {"(root)", "(stack)", "(type)", "(size)", "(text)"};
+    char text[KIN_LABEL_BYTES];
+    const char *path = frame ? frame->module : NULL;
+    if (kin->kind == KIND_ROOT)
+        path = core_owners_root(&saving->listing->owners, (uint32_t)kin->value)->module;
+    if (!path || !*path) return import_module(saving->imported, kinds[kin->kind]);
+    snprintf(text, sizeof text, "(in %s)", text_base_name(path));
+    return import_module(saving->imported, text);
 }
 
 static uint32_t place_of(struct saving *saving, const struct core_kin *kin) {
-    static const char *const modules[] = {"(root)", "(stack)", "(type)", "(size)", "(text)"};
+    const struct frame *frame = NULL;
     uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
     struct index_probe probe = index_probe_start(&saving->index, hash);
     for (uint32_t i; index_probe_next(&saving->index, &probe, &i);)
@@ -68,18 +83,33 @@ static uint32_t place_of(struct saving *saving, const struct core_kin *kin) {
     if (!placed || !index_table_insert(&saving->index, hash, (uint32_t)(saving->kins.count - 1)))
         return IMPORT_NONE;
     placed->kin = *kin;
-    placed->place =
-        import_place(saving->imported, import_module(saving->imported, modules[kin->kind]));
-    bool is_ok = placed->place != IMPORT_NONE && name_place(saving, kin);
+    placed->place = IMPORT_NONE;
+    if (kin->kind == KIND_STACK && !find_frame(saving, kin, &frame)) return IMPORT_NONE;
+    placed->place = import_place(saving->imported, module_of(saving, kin, frame));
+    bool is_ok = placed->place != IMPORT_NONE && name_place(saving, kin, frame);
     return is_ok ? placed->place : IMPORT_NONE;
 }
 
 // --- rows
 
-// Bytes at the end of a way, of what is only here (innermost first; IMPORT_NONE: not known).
+// What lies at the end of a way.
+struct kept {
+    uint64_t bytes, blocks;
+    uint64_t ages[CAIRN_AGE_BUCKETS];  // blocks, by bits of their age
+};
+
+static bool add_ages(struct saving *saving, uint32_t node, const struct kept *kept) {
+    bool is_ok = true;
+    for (uint32_t bits = 0; bits < CAIRN_AGE_BUCKETS && is_ok; bits++)
+        is_ok = !kept->ages[bits] || import_age(saving->imported, node, bits, kept->ages[bits]);
+    return is_ok;
+}
+
+// Of what is only here (innermost first; IMPORT_NONE: not known).
 static bool add_stack(struct saving *saving, unsigned depth, const uint32_t inner[INNER_PLACES],
-                      uint64_t bytes, uint64_t blocks) {
-    uint32_t places[DEPTH_MOST + INNER_PLACES];
+                      const struct kept *kept) {
+    uint32_t places[DEPTH_MOST + INNER_PLACES], node;
+    const uint64_t bytes = kept->bytes, blocks = kept->blocks;
     size_t count = 0;
     const struct import_values values = {.calls = (int64_t)blocks,
                                          .allocated_bytes = (int64_t)bytes,
@@ -91,7 +121,15 @@ static bool add_stack(struct saving *saving, unsigned depth, const uint32_t inne
     for (size_t i = 0; i < INNER_PLACES; i++)
         if (inner[i] != IMPORT_NONE) places[count++] = inner[i];
     for (unsigned i = depth + 1; i-- > 0;) places[count++] = saving->way[i];
-    return import_stack(saving->imported, places, count, &values);
+    return import_stack_of(saving->imported, places, count, &values, &node) &&
+           add_ages(saving, node, kept);
+}
+
+static void keep(struct kept *kept, const struct owner_block *block) {
+    kept->blocks++;
+    kept->bytes += block->size;
+    if (block->age_bits == OWNER_NO_AGE) return;
+    kept->ages[block->age_bits < CAIRN_AGE_BUCKETS ? block->age_bits : CAIRN_AGE_BUCKETS - 1]++;
 }
 
 // The place of a type or text; IMPORT_NONE without one, and with is_ok false without memory.
@@ -110,18 +148,18 @@ static bool add_blocks(struct saving *saving, uint32_t index, const struct owner
     bool is_ok = true;
     while (*next < listing->blocks.count && listing->blocks.items[*next].row == index && is_ok) {
         const struct owner_block first = listing->blocks.items[*next];
-        uint64_t bytes = 0, blocks = 0;
-        for (; *next < listing->blocks.count; ++*next, blocks++) {
+        struct kept kept = {0};
+        for (; *next < listing->blocks.count; ++*next) {
             const struct owner_block *block = &listing->blocks.items[*next];
             if (block->row != index || block->type != first.type || block->text != first.text)
                 break;
-            bytes += block->size;
+            keep(&kept, block);
         }
         bool has_type = first.type && row->kin.kind != KIND_TYPE;
         const uint32_t inner[INNER_PLACES] = {
             place_if(saving, KIND_TEXT, first.text, &is_ok),
             place_if(saving, KIND_TYPE, has_type ? first.type : NULL, &is_ok)};
-        is_ok = is_ok && add_stack(saving, row->depth, inner, bytes, blocks);
+        is_ok = is_ok && add_stack(saving, row->depth, inner, &kept);
     }
     return is_ok;
 }
@@ -131,16 +169,17 @@ static bool add_rest(struct saving *saving, size_t index) {
     const struct owner_listing *listing = saving->listing;
     const struct owner_row *row = &listing->rows.items[index];
     bool is_root = row->kin.kind == KIND_ROOT;
-    uint64_t bytes = row->retained - row->own, blocks = row->blocks - (is_root ? 0 : row->count);
+    struct kept kept = {.bytes = row->retained - row->own,
+                        .blocks = row->blocks - (is_root ? 0 : row->count)};
     for (size_t i = index + 1; i < listing->rows.count; i++) {
         const struct owner_row *below = &listing->rows.items[i];
         if (below->depth <= row->depth) break;
         if (below->depth > row->depth + 1) continue;
-        bytes -= below->retained;
-        blocks -= below->blocks;
+        kept.bytes -= below->retained;
+        kept.blocks -= below->blocks;
     }
     const uint32_t nothing[INNER_PLACES] = {IMPORT_NONE, IMPORT_NONE};
-    return add_stack(saving, row->depth, nothing, bytes, blocks);
+    return add_stack(saving, row->depth, nothing, &kept);
 }
 
 static bool add_rows(struct saving *saving) {

@@ -44,6 +44,7 @@ struct core_image {
     uint32_t pid;            // 0: not known
     uint32_t machine;        // ELF e_machine
     uint64_t page_bytes;     // of its kernel's pages; 0: not known
+    uint64_t taken_ns;       // of a running process, by clock_now_ns; 0: not known
 };
 
 // The size of its pages. Where it is not known, the least there is: others are multiples of it.

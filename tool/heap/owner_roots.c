@@ -9,24 +9,15 @@
 #include "tool/base/text.h"
 #include "tool/heap/frames.h"
 #include "tool/heap/roots.h"
-#include "tool/heap/thread_locals.h"
 #include "tool/model/index_table.h"
 
 enum { NAME_BYTES = OWNER_NAME_BYTES / 2 };
-// Of struct pthread in glibc, which lies at the thread's pointer, and which only ever grows.
-enum { THREAD_AREA_BYTES = 4096 };
 
 // What lies from `start` on, up to the next one's, is this function's.
 struct stack_frame {
     const struct core_thread *thread;
     uint64_t start;
     uint32_t root;
-};
-
-// A module with thread-local data.
-struct local_module {
-    struct thread_locals locals;
-    struct located files;  // not its own
 };
 
 struct finding {
@@ -36,8 +27,7 @@ struct finding {
     struct core_types *types;
     struct index_table names;          // of roots
     ARRAY(struct stack_frame) frames;  // by thread, ascending
-    ARRAY(struct local_module) modules;
-    uint64_t thread_local_bytes;  // of all modules, below a thread's pointer
+    const struct thread_data *data;
     bool is_failed;
 };
 
@@ -49,16 +39,21 @@ static uint64_t hash_of(const struct owner_root *root) {
     return hash;
 }
 
+// Variables of one name in two libraries are two.
+static bool are_alike(const struct owner_root *one, const struct owner_root *other) {
+    bool is_same_module = one->module == other->module ||
+                          (one->module && other->module && !strcmp(one->module, other->module));
+    return one->kind == other->kind && one->tid == other->tid && is_same_module &&
+           !strcmp(one->name, other->name);
+}
+
 // The root like this one; UINT32_MAX without memory.
 static uint32_t root_like(struct finding *finding, const struct owner_root *wanted) {
     struct owner_roots *roots = finding->roots;
     uint64_t hash = hash_of(wanted);
     struct index_probe probe = index_probe_start(&finding->names, hash);
     for (uint32_t index; index_probe_next(&finding->names, &probe, &index);) {
-        const struct owner_root *root = &roots->items.items[index];
-        if (root->kind == wanted->kind && root->tid == wanted->tid &&
-            !strcmp(root->name, wanted->name))
-            return index;
+        if (are_alike(&roots->items.items[index], wanted)) return index;
     }
     uint32_t index = (uint32_t)roots->items.count;
     struct owner_root *root = array_push(&roots->items);
@@ -143,45 +138,6 @@ static uint32_t root_on_stack(struct finding *finding, const struct core_thread 
     return root_of_thread(finding, thread);
 }
 
-// --- thread-local data
-
-static bool add_thread_local(void *context, const struct elf_module *module) {
-    struct finding *finding = context;
-    const struct thread_locals locals = thread_locals_of(finding->reach->core, module);
-    finding->thread_local_bytes += locals.bytes + locals.align;
-    struct local_module *slot = locals.kind ? array_push(&finding->modules) : NULL;
-    if (slot) *slot = (struct local_module){locals, module->files};
-    return slot || !locals.kind;
-}
-
-// The variable of a module that lies at an address of a thread's local data. Data that the dynamic
-// linker gives to a thread when it is first used lies in blocks: they are no roots.
-static bool name_thread_local(const struct finding *finding, const struct core_thread *thread,
-                              uint64_t address, char *name, size_t size) {
-    for (size_t i = 0; i < finding->modules.count; i++) {
-        const struct local_module *module = &finding->modules.items[i];
-        uint64_t start;
-        if (thread_locals_start(finding->reach->core, &module->locals, thread, &start) &&
-            address - start < module->locals.bytes)
-            return thread_locals_name(&module->files, address - start, name, size);
-    }
-    return false;
-}
-
-// x86-64: thread-local data of modules that were there at the start lies below the thread's
-// pointer, on aarch64 behind it ("ELF Handling For Thread-Local Storage", 3.4.6 and 3.4.2).
-static const struct core_thread *thread_with(const struct finding *finding, uint64_t address) {
-    const struct core_image *core = finding->reach->core;
-    bool is_below = core->machine != EM_AARCH64;
-    for (size_t i = 0; i < core->threads.count; i++) {
-        const struct core_thread *thread = &core->threads.items[i];
-        uint64_t start = thread->pointer - (is_below ? finding->thread_local_bytes : 0);
-        uint64_t end = thread->pointer + (is_below ? 0 : finding->thread_local_bytes);
-        if (thread->pointer && address >= start && address < end + THREAD_AREA_BYTES) return thread;
-    }
-    return NULL;
-}
-
 // --- what an address belongs to
 
 // "held" for an address in a variable, without the distance from its start. False: it is behind the
@@ -209,21 +165,22 @@ static uint32_t root_thread_local(struct finding *finding, const struct core_thr
                                         .tid = thread->tid,
                                         .above = root_like(finding, &all)};
     bool has_name = variable.above != UINT32_MAX &&
-                    name_thread_local(finding, thread, address, name, sizeof name);
+                    thread_data_name(finding->data, thread, address, name, sizeof name);
     return has_name ? root_like(finding, &variable) : variable.above;
 }
 
 static uint32_t root_at(struct finding *finding, uint64_t address) {
     char name[OWNER_NAME_BYTES];
     struct owner_root memory = {.name = name, .above = OWNER_EVERYTHING};
-    const struct core_thread *thread = thread_with(finding, address);
+    const struct core_thread *thread = thread_data_thread(finding->data, address);
     if (thread) return root_thread_local(finding, thread, address);
     const struct core_root root = core_root_of(finding->reach->core, address);
     if (root.thread) return root_on_stack(finding, root.thread, address);
     bool is_allocators = root.file ? core_file_is_allocator(root.file) : true;
     if (is_allocators && !finding->reach->are_all_glibc) memory.rank = OWNER_ALLOCATOR;
-    if (!root.file || !name_variable(finding, &root, address, name))
-        snprintf(name, sizeof name, "other memory of the process");
+    bool is_variable = root.file && name_variable(finding, &root, address, name);
+    if (is_variable) memory.module = root.file->path;
+    if (!is_variable) snprintf(name, sizeof name, "other memory of the process");
     return root_like(finding, &memory);
 }
 
@@ -264,7 +221,7 @@ static bool note_registers(struct finding *finding) {
 }
 
 static bool find_edges(struct finding *finding) {
-    const struct spans *roots = &finding->reach->roots;
+    const struct spans *roots = &finding->reach->roots, *data = &finding->data->in_blocks;
     struct core_scan scan = {.core = finding->reach->core,
                              .map = &finding->reach->map,
                              .see = note_word,
@@ -272,19 +229,21 @@ static bool find_edges(struct finding *finding) {
     bool is_ok = core_scan_open(&scan) && note_registers(finding);
     for (size_t i = 0; i < roots->items.count && is_ok; i++)
         is_ok = core_scan_words(&scan, roots->items.items[i].start, roots->items.items[i].end);
+    for (size_t i = 0; i < data->items.count && is_ok; i++)
+        is_ok = core_scan_words(&scan, data->items.items[i].start, data->items.items[i].end);
     core_scan_close(&scan);
     return is_ok;
 }
 
-bool owner_roots_find(struct core_reach *reach, struct core_types *types, struct core_graph *graph,
+bool owner_roots_find(struct core_reach *reach, struct core_types *types,
+                      const struct thread_data *data, struct core_graph *graph,
                       struct owner_roots *roots) {
-    struct finding finding = {.roots = roots, .graph = graph, .reach = reach, .types = types};
+    struct finding finding = {
+        .roots = roots, .graph = graph, .reach = reach, .types = types, .data = data};
     const struct owner_root lost = {.name = CORE_LEAKED_NAME, .above = OWNER_EVERYTHING};
-    bool is_ok = (!types || core_types_each_module(types, add_thread_local, &finding)) &&
-                 find_frames(&finding) && find_edges(&finding);
+    bool is_ok = find_frames(&finding) && find_edges(&finding);
     roots->leaked = is_ok ? root_like(&finding, &lost) : UINT32_MAX;
     array_free(&finding.frames);
-    array_free(&finding.modules);
     index_table_free(&finding.names);
     return roots->leaked != UINT32_MAX;
 }

@@ -5,6 +5,7 @@
 #define TOOL_HEAP_OWNER_ROOTS_H
 
 #include "tool/heap/references.h"
+#include "tool/heap/thread_data.h"
 #include "tool/heap/types.h"
 
 #define CORE_LEAKED_NAME "leaked: no root leads there"
@@ -28,7 +29,8 @@ enum owner_rank {
 };
 
 struct owner_root {
-    const char *name;  // of a variable or function; safe to print
+    const char *name;    // of a variable or function; safe to print
+    const char *module;  // the path of the file that a variable is in; NULL: none, or of a thread's
     enum owner_root_kind kind;
     uint32_t tid;    // of a thread's
     uint32_t above;  // index of the root that it is a part of, or OWNER_EVERYTHING
@@ -49,8 +51,11 @@ struct owner_roots {
 };
 
 // Fills the roots and their edges; that of what is leaked has none. `graph`: of the reach, with its
-// numbers. `types` names variables and functions; NULL: they need no names. False without memory.
-bool owner_roots_find(struct core_reach *reach, struct core_types *types, struct core_graph *graph,
+// numbers. `types` names variables and functions; NULL: they need no names. `data`: found with
+// these types; what of it lies in blocks is a root of its thread, and the graph is to leave it out.
+// False without memory.
+bool owner_roots_find(struct core_reach *reach, struct core_types *types,
+                      const struct thread_data *data, struct core_graph *graph,
                       struct owner_roots *roots);
 void owner_roots_free(struct owner_roots *roots);
 

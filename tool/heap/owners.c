@@ -128,21 +128,22 @@ static bool find_sizes(struct building *building) {
 
 // --- what no root leads to
 
-// How a node was reached: the later searches go through the nodes of ring candidates again.
-enum reached { REACHED_NOT, REACHED_SURELY, REACHED_BY_FIRST, REACHED_BY_LAST };
+// How a node was reached: the later searches go through the nodes of ring candidates again. Of the
+// sure ones the rank of the roots that led there is added.
+enum reached { REACHED_NOT, REACHED_BY_FIRST, REACHED_BY_LAST, REACHED_SURELY };
 
 struct searching {
     const struct building *building;
     uint8_t *reached;  // by node
     uint32_t *waiting;
     uint32_t nodes;
-    enum reached how;  // what nodes become
+    uint8_t how;  // what nodes become
 };
 
 static bool enter(struct searching *searching, uint32_t node) {
     uint8_t *reached = &searching->reached[node];
-    if (*reached == REACHED_SURELY || *reached == searching->how) return false;
-    *reached = (uint8_t)searching->how;
+    if (*reached >= REACHED_SURELY || *reached == searching->how) return false;
+    *reached = searching->how;
     return true;
 }
 
@@ -221,6 +222,7 @@ static void reach_from_rank(struct building *building, struct searching *searchi
     struct core_owners *owners = building->owners;
     const struct owner_root *roots = owners->roots.items.items;
     uint32_t first = node_of_block(owners, 0), kept = 0;
+    searching->how = (uint8_t)(REACHED_SURELY + rank);
     for (size_t i = 0; i < owners->roots.edges.count; i++) {
         const struct owner_edge edge = owners->roots.edges.items[i];
         if (roots[edge.root].rank != rank || !searching->reached[first + edge.number])
@@ -237,17 +239,31 @@ static void reach_from_roots(struct building *building, struct searching *search
         reach_from_rank(building, searching, rank);
 }
 
+// What a block refers to that roots of an earlier rank lead to is theirs, as what is lost keeps
+// nothing that is not: such an edge leads back to where it comes from.
+static void drop_late_edges(struct building *building, const struct searching *searching) {
+    struct core_graph *graph = &building->owners->graph;
+    const uint8_t *reached = searching->reached + node_of_block(building->owners, 0);
+    for (uint32_t group = 0; group <= graph->count / GROUP_BLOCKS; group++)
+        for (uint32_t i = graph->starts[group]; i < graph->starts[group + 1]; i++) {
+            uint32_t from = group * GROUP_BLOCKS + graph->sources.items[i];
+            uint8_t to = reached[graph->targets.items[i]];
+            bool is_late = reached[from] < REACHED_SURELY || reached[from] > to;
+            if (to >= REACHED_SURELY && is_late) graph->targets.items[i] = from;
+        }
+}
+
 static bool find_leaked(struct building *building) {
     const struct core_owners *owners = building->owners;
     uint32_t nodes = node_of_block(owners, owners->graph.count);
     struct searching searching = {.building = building,
                                   .reached = calloc((size_t)nodes + 1, 1),
                                   .waiting = malloc(((size_t)nodes + 1) * sizeof(uint32_t)),
-                                  .nodes = nodes,
-                                  .how = REACHED_SURELY};
+                                  .nodes = nodes};
     bool is_ok = searching.reached && searching.waiting;
     if (is_ok) {
         reach_from_roots(building, &searching);
+        drop_late_edges(building, &searching);
         is_ok = add_leaked(building, &searching);
     }
     free(searching.reached);
@@ -356,14 +372,25 @@ static bool sum(struct building *building) {
     return true;
 }
 
+static bool find_graph(struct core_reach *reach, struct core_types *types,
+                       struct core_owners *owners) {
+    struct core_graph *graph = &owners->graph;
+    struct thread_data data;
+    if (!core_graph_open(reach, graph) || !thread_data_find(reach, types, &data)) return false;
+    if (data.in_blocks.items.count) graph->left_out = &data.in_blocks;
+    bool is_ok = core_graph_note_starts(graph) && core_graph_fill(graph) &&
+                 owner_roots_find(reach, types, &data, graph, &owners->roots);
+    graph->left_out = NULL;
+    thread_data_free(&data);
+    return is_ok;
+}
+
 bool core_owners_find(struct core_reach *reach, struct core_types *types,
                       struct core_owners *owners, struct error *error) {
     struct building building = {.owners = owners, .reach = reach};
     *owners = (struct core_owners){0};
     reach->edges_most = UINT32_MAX;
-    bool is_ok = core_graph_open(reach, &owners->graph) && core_graph_note_starts(&owners->graph) &&
-                 core_graph_fill(&owners->graph) && find_sizes(&building) &&
-                 owner_roots_find(reach, types, &owners->graph, &owners->roots);
+    bool is_ok = find_graph(reach, types, owners) && find_sizes(&building);
     // numbers of nodes have 32 bits
     bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
                                owners->roots.items.count < BLOCKS_MOST - owners->graph.count);

@@ -100,6 +100,7 @@ static bool note_edge(void *context, const struct core_word *word) {
     const size_t count = graph->targets.count;
     uint64_t place;
     if (!block_map_find(&graph->reach->map, word->value, &place)) return true;
+    if (graph->left_out && spans_have(graph->left_out, word->at)) return true;
     uint32_t to = core_graph_number(graph, place);
     if (to == from) return true;
     core_graph_meet(graph, word->value, place, to);

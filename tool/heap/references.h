@@ -23,14 +23,15 @@ enum { GROUP_BLOCKS = 16, EDGES_SPARE = 1 << 20, EDGES_LEAST = 1 << 24 };
 
 struct core_graph {
     const struct core_reach *reach;
-    uint32_t count;      // of blocks
-    uint32_t known;      // blocks with smaller numbers have their edges here
-    uint64_t room;       // for so many edges
-    bool is_filled;      // core_graph_fill was called
-    uint32_t *ranks;     // number of the first block of each few words of the map
-    uint32_t *starts;    // index of the first edge of each group
-    uint64_t *is_inner;  // a bit for each block that is known: it has an edge
-    uint64_t *is_met;    // a bit for each block: a word leads to its start; NULL: not asked for
+    uint32_t count;                // of blocks
+    uint32_t known;                // blocks with smaller numbers have their edges here
+    uint64_t room;                 // for so many edges
+    bool is_filled;                // core_graph_fill was called
+    const struct spans *left_out;  // settled: words there are no block's; NULL: all are
+    uint32_t *ranks;               // number of the first block of each few words of the map
+    uint32_t *starts;              // index of the first edge of each group
+    uint64_t *is_inner;            // a bit for each block that is known: it has an edge
+    uint64_t *is_met;  // a bit for each block: a word leads to its start; NULL: not asked for
     ARRAY(uint32_t) targets;  // numbers, by index of the edge
     ARRAY(uint8_t) sources;   // that number modulo GROUP_BLOCKS, by index of the edge
 };

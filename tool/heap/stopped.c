@@ -291,6 +291,7 @@ static bool take(struct taking *taking, struct error *error) {
             image->copied_bytes =
                 remote_copy(&taking->remote, taking->runs.items.items, taking->runs.items.count);
         threads_go(&threads, 0);
+        image->core.taken_ns = threads.since_ns;
         image->pause_ns = clock_now_ns() - threads.since_ns;
     }
     array_free(&threads.stopped);

@@ -156,12 +156,31 @@ struct thread_locals thread_locals_of(const struct core_image *core,
     return locals;
 }
 
-// The vector's address is the first word of the thread's area on aarch64, the second on x86-64. An
-// entry that was not used yet is all ones.
+// The vector's address is the first word of the thread's area on aarch64, the second on x86-64.
+static bool vector_of(const struct core_image *core, const struct core_thread *thread,
+                      uint64_t *vector) {
+    uint64_t at = thread->pointer + (core->machine == EM_AARCH64 ? 0 : WORD);
+    return thread->pointer && core_read(core, at, vector, sizeof *vector);
+}
+
+// In front of the first slot is one that has the number of those behind it.
+bool thread_locals_vector(const struct core_image *core, const struct core_thread *thread,
+                          uint64_t *start, uint64_t *end) {
+    uint64_t vector, count;
+    bool is_known = vector_of(core, thread, &vector) &&
+                    core_read(core, vector - SLOT_BYTES, &count, sizeof count) &&
+                    count < MODULES_MOST;
+    if (!is_known) return false;
+    *start = vector - SLOT_BYTES;
+    *end = vector + (count + 1) * SLOT_BYTES;
+    return true;
+}
+
+// An entry that was not used yet is all ones.
 static bool read_vector(const struct core_image *core, const struct core_thread *thread,
                         uint64_t number, uint64_t *start) {
-    uint64_t vector, at = thread->pointer + (core->machine == EM_AARCH64 ? 0 : WORD);
-    return core_read(core, at, &vector, sizeof vector) &&
+    uint64_t vector;
+    return vector_of(core, thread, &vector) &&
            core_read(core, vector + number * SLOT_BYTES, start, sizeof *start) && *start &&
            *start != UINT64_MAX;
 }

@@ -27,6 +27,11 @@ struct thread_locals thread_locals_of(const struct core_image *core,
 bool thread_locals_start(const struct core_image *core, const struct thread_locals *locals,
                          const struct core_thread *thread, uint64_t *start);
 
+// Where the vector of a thread begins and ends that has the addresses of dynamic ones. False: not
+// known.
+bool thread_locals_vector(const struct core_image *core, const struct core_thread *thread,
+                          uint64_t *start, uint64_t *end);
+
 // The name in the module's symbols of the variable that lies at an offset of its thread-local data,
 // safe to print. False: there is none.
 bool thread_locals_name(const struct located *files, uint64_t offset, char *name, size_t size);

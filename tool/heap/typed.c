@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/heap/typed.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/search.h"
-#include "tool/base/text.h"
 #include "tool/heap/frames.h"
 #include "tool/heap/typed_internal.h"
 #include "tool/model/index_table.h"
-#include "tool/symbol/name_clean.h"
 
 enum {
-    ELEMENTS_LEAST = 2,
     GUESSES_AT_ONCE = 1 << 12,
     OWN_BITS = 64,
     SLACK_BYTES = 24,  // that glibc gives beyond what was asked for, at most
@@ -22,46 +17,6 @@ enum {
 
 const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size) {
     return read_window_at(&typed->window, typed->core, address, size);
-}
-
-// --- which type
-
-static uint32_t id_of(struct typed *typed, const struct type *type) {
-    uint64_t hash = hash_mix((uintptr_t)type, index_table_seed());
-    struct index_probe probe = index_probe_start(&typed->ids, hash);
-    for (uint32_t i; index_probe_next(&typed->ids, &probe, &i);)
-        if (typed->kinds.items[i].type == type) return i;
-    struct typed_kind *kind = array_push(&typed->kinds);
-    if (!kind) return 0;
-    *kind = (struct typed_kind){.type = type};
-    uint32_t id = (uint32_t)(typed->kinds.count - 1);
-    if (!index_table_insert(&typed->ids, hash, id)) return 0;
-    return id;
-}
-
-// The class that an object says it is of, with its definition; NULL: it says nothing.
-static const struct type *own_type(struct typed *typed, uint64_t address) {
-    const struct core_type *type = core_type_of_block(typed->types, address, sizeof(uint64_t));
-    if (!type || type->kind != CORE_TYPE_CLASS || !type->whole_name) return NULL;
-    uint64_t hash = hash_mix(type->signature, index_table_seed());
-    struct index_probe probe = index_probe_start(&typed->class_index, hash);
-    for (uint32_t i; index_probe_next(&typed->class_index, &probe, &i);)
-        if (typed->classes.items[i].signature == type->signature)
-            return typed->classes.items[i].type;
-    struct typed_class *class = array_push(&typed->classes);
-    if (!class) return NULL;
-    *class = (struct typed_class){.signature = type->signature};
-    for (size_t i = 0; i < typed->modules.count && !class->type; i++)
-        class->type = types_named(typed->modules.items[i].types, type->whole_name);
-    if (!index_table_insert(&typed->class_index, hash, (uint32_t)(typed->classes.count - 1)))
-        typed->classes.count--;
-    return class->type;
-}
-
-// What is not told by a pointer to it: bytes of any meaning.
-static bool is_vague(const struct type *type) {
-    return type->kind == TYPE_NONE || !type->bytes ||
-           (type->kind == TYPE_NUMBER && type->bytes == 1);
 }
 
 // --- blocks
@@ -78,7 +33,7 @@ static bool add_waiting(struct typed *typed, enum typed_rank rank, uint64_t item
 static const struct type *own_of(struct typed *typed, uint32_t number, uint64_t start) {
     if (!(typed->is_own[number / OWN_BITS] >> number % OWN_BITS & 1)) return NULL;
     const struct type *known = typed->kinds.items[typed->type_ids[number]].type;
-    return known && known->kind == TYPE_STRUCT ? known : own_type(typed, start);
+    return known && known->kind == TYPE_STRUCT ? known : typed_class_at(typed, start);
 }
 
 // Whether the number of its elements lies in front of them, as in arrays of what has a destructor.
@@ -109,11 +64,11 @@ static void read_own(void *context, uint32_t number, uint64_t place) {
     struct typed *typed = context;
     const struct block_map *map = &typed->reach->map;
     uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
-    const struct type *own = own_type(typed, start);
+    const struct type *own = typed_class_at(typed, start);
     core_place_done(typed->core, end - start, &typed->places);
     if (!own) own = allocated_type(typed, start, end - start);
     if (!own || own->bytes > end - start) return;
-    typed->type_ids[number] = id_of(typed, own);
+    typed->type_ids[number] = typed_kind_id(typed, own);
     typed->is_own[number / OWN_BITS] |= (uint64_t)1 << number % OWN_BITS;
 }
 
@@ -142,20 +97,21 @@ static void note(struct typed *typed, const struct typed_edge *edge, const struc
     uint32_t number = core_graph_number(&typed->graph, edge->place);
     uint8_t *known = &typed->ranks[number];
     if (*known == RANK_DONE || *known <= (uint8_t)rank) return;
-    const struct type *own =
-        target->kind == TYPE_STRUCT || is_vague(target) ? own_of(typed, number, edge->start) : NULL;
+    const struct type *own = target->kind == TYPE_STRUCT || typed_is_vague(target)
+                                 ? own_of(typed, number, edge->start)
+                                 : NULL;
     bool is_inside = edge->value != edge->start, is_nothing = target->kind == TYPE_NONE;
     if (own)
         target = own;
     else if (is_inside || is_nothing || !target->bytes || !has_room(edge, target) ||
              layout_is_link(target))
         rank = RANK_UNKNOWN;
-    else if (is_vague(target))
+    else if (typed_is_vague(target))
         rank = RANK_VAGUE;
     if (*known <= (uint8_t)rank) return;
     *known = (uint8_t)rank;
     typed->parents[number] = parent;
-    typed->type_ids[number] = rank == RANK_UNKNOWN ? 0 : id_of(typed, target);
+    typed->type_ids[number] = rank == RANK_UNKNOWN ? 0 : typed_kind_id(typed, target);
     if (rank < RANK_VAGUE && typed->type_ids[number]) add_waiting(typed, rank, number);
 }
 
@@ -318,7 +274,7 @@ static void note_own(void *context, uint32_t number, uint64_t place) {
     const struct type *own = own_of(typed, number, block_map_address(map, place));
     if (!own) return;
     typed->ranks[number] = RANK_SURE;
-    typed->type_ids[number] = id_of(typed, own);
+    typed->type_ids[number] = typed_kind_id(typed, own);
     if (typed->type_ids[number]) add_waiting(typed, RANK_SURE, number);
 }
 
@@ -394,40 +350,6 @@ const struct type *typed_of(const struct typed *typed, uint64_t address) {
     uint64_t place;
     if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
     return typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]].type;
-}
-
-// Without what a Rust type has as its last argument unless it is told otherwise.
-static void drop_default_allocator(char *text) {
-    static const char argument[] = ", alloc::alloc::Global";
-    const size_t length = sizeof argument - 1;
-    for (char *at; (at = strstr(text, argument));)
-        memmove(at, at + length, strlen(at + length) + 1);
-}
-
-void typed_write_name(const struct type *type, char *text, size_t size) {
-    char whole[LAYOUT_TEXT_BYTES / 2];
-    type_write_name(type, whole, sizeof whole);
-    drop_default_allocator(whole);
-    char *clean = name_clean_cxx(whole);
-    text_escape(text, size, clean ? clean : whole);
-    free(clean);
-}
-
-const char *typed_name(struct typed *typed, uint64_t address, uint64_t size) {
-    char text[LAYOUT_TEXT_BYTES];
-    uint64_t place;
-    if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
-    struct typed_kind *kind =
-        &typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]];
-    const struct type *type = kind->type;
-    if (!type) return NULL;
-    bool are_several = type->bytes && size / type->bytes >= ELEMENTS_LEAST && !typed_has_tail(type);
-    const char **name = &kind->names[are_several];
-    if (*name) return *name;
-    typed_write_name(type, text, sizeof text - sizeof "[]");
-    if (are_several) snprintf(text + strlen(text), sizeof "[]", "[]");
-    *name = string_pool_intern(typed->store, text, strlen(text));
-    return *name;
 }
 
 struct counting {

@@ -19,6 +19,7 @@ enum typed_rank {
     RANK_DONE,
 };
 
+enum { ELEMENTS_LEAST = 2 };      // in one block
 enum { WRONG_ELEMENTS_MAX = 8 };  // one after the other, until a block is no array
 
 #define PARENT_NONE UINT32_MAX
@@ -77,6 +78,15 @@ bool typed_read_roots(struct typed *typed);
 // Bytes of an object; `size` becomes how many there are. NULL: none. Until the next call.
 const uint8_t *typed_read(struct typed *typed, uint64_t address, uint64_t *size);
 const uint8_t *typed_root_bytes(struct typed *typed, const struct typed_root *root, uint64_t *size);
+
+// The number of a type among the kinds; 0 without memory.
+uint32_t typed_kind_id(struct typed *typed, const struct type *type);
+
+// The class that an object says it is of, with its definition; NULL: it says nothing.
+const struct type *typed_class_at(struct typed *typed, uint64_t address);
+
+// What is not told by a pointer to it: bytes of any meaning.
+bool typed_is_vague(const struct type *type);
 
 // Whether what lies behind the first element of a block may be another: its pointers lead where
 // their types let them.

@@ -309,6 +309,31 @@ static bool make_plan(struct drawing *drawing, const struct extents *extents) {
     return !drawing->is_bad;
 }
 
+static uint64_t own_bytes(const struct drawing *drawing, uint64_t start, uint64_t end) {
+    const uint64_t page_bytes = drawing_page_bytes(drawing);
+    uint64_t bytes = 0;
+    for (uint64_t at = start; at < end; at += page_bytes) {
+        uint8_t flags;
+        pagemap_flags(&drawing->remote->pagemap, at, 1, &flags);
+        if (flags & PAGE_OWN) bytes += page_bytes;
+    }
+    return bytes;
+}
+
+// Data of modules is copied in any case (add_modules): what of it finds no room beside the parts
+// that are drawn is taken from them, but for half of all.
+static void leave_room_for_modules(struct drawing *drawing, const struct extents *extents) {
+    const uint64_t beside =
+        drawing->bytes_max / PARTS * (PARTS - PARTS_WINDOWS - PARTS_LARGE - PARTS_CROSSING);
+    uint64_t bytes = 0, most = drawing->bytes_max / 2;
+    for (size_t i = 0; i < extents->items.count; i++) {
+        const struct extent *extent = &extents->items.items[i];
+        if (extent->kind == EXTENT_DATA && extent->end - extent->start <= data_bytes_max)
+            bytes += own_bytes(drawing, extent->start, extent->end);
+    }
+    if (bytes > beside) drawing->bytes_max -= bytes - beside < most ? bytes - beside : most;
+}
+
 bool windows_draw(const struct remote *remote, const struct cairn_header *header,
                   uint64_t bytes_max, uint64_t seed, struct heap_windows *windows,
                   struct plan *plan, struct error *error) {
@@ -321,6 +346,7 @@ bool windows_draw(const struct remote *remote, const struct cairn_header *header
     *windows = (struct heap_windows){.seed = seed, .are_drawn = true};
     bool is_ok = plan_make(remote, header, PLAN_HEAP, &drawing.heap, error) &&
                  extents_of_process(remote->pid, &extents, error);
+    if (is_ok) leave_room_for_modules(&drawing, &extents);
     windows->are_by_map = is_ok && header && drawing.heap.block_stretches.count;
     if (is_ok)
         is_ok = ((windows->are_by_map ? drawing_scan_map(&drawing)

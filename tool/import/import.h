@@ -59,6 +59,11 @@ struct import_stack {
     struct import_values values;
 };
 
+// How old the blocks of a stack are, those that are left, by bits of the milliseconds.
+struct import_ages {
+    uint32_t ms[CAIRN_AGE_BUCKETS];
+};
+
 struct import_point {
     uint64_t at_ns;
     int64_t bytes;
@@ -85,6 +90,7 @@ struct imported {
     struct cairn_sampling sampling;
     ARRAY(struct cairn_sample_cell) samples;
     struct import_values totals;
+    ARRAY(struct import_ages) ages;  // by stack, as far as there are any
     uint64_t lost[CAIRN_LOSS_MAX];
     ARRAY(struct import_point) points;  // ascending times
     char command[IMPORT_TEXT_BYTES];
@@ -163,14 +169,19 @@ char *import_name(const char *function, const char *file);
 const char *import_library_of(const char *function, const char *file);
 // The place of a line of valgrind: "0x401136: main (prog.c:12)", "0x1234: ??? (in /lib/libc.so)".
 uint32_t import_place_of_text(struct imported *imported, const char *text);
-// Adds to the stack of these places, innermost first.
+// Adds to the stack of these places, innermost first; `node` becomes its node of the tree.
 bool import_stack(struct imported *imported, const uint32_t *places, size_t count,
                   const struct import_values *values);
+bool import_stack_of(struct imported *imported, const uint32_t *places, size_t count,
+                     const struct import_values *values, uint32_t *node);
 // The same for a node of the tree.
 bool import_node(struct imported *imported, uint32_t node, const struct import_values *values);
 // And what the samples behind them add; of a node that has values.
 bool import_samples(struct imported *imported, uint32_t node,
                     const struct cairn_sample_cell *added);
+
+// And how old so many of its blocks are; the same.
+bool import_age(struct imported *imported, uint32_t node, uint32_t bits, uint64_t blocks);
 
 bool import_no_memory(struct error *error);
 

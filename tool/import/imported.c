@@ -34,6 +34,7 @@ void import_free(struct imported *imported) {
     array_free(&imported->stack_of_node);
     array_free(&imported->points);
     array_free(&imported->samples);
+    array_free(&imported->ages);
 }
 
 // No path of a recording is longer than the kernel's are.
@@ -219,12 +220,31 @@ bool import_samples(struct imported *imported, uint32_t node,
     return true;
 }
 
+bool import_age(struct imported *imported, uint32_t node, uint32_t bits, uint64_t blocks) {
+    uint32_t index = imported->stack_of_node.items[node] - 1;
+    while (imported->ages.count <= index) {
+        struct import_ages *slot = array_push(&imported->ages);
+        if (!slot) return false;
+        *slot = (struct import_ages){0};
+    }
+    uint32_t *sum =
+        &imported->ages.items[index].ms[bits < CAIRN_AGE_BUCKETS ? bits : CAIRN_AGE_BUCKETS - 1];
+    *sum = blocks < UINT32_MAX - *sum ? *sum + (uint32_t)blocks : UINT32_MAX;
+    return true;
+}
+
+bool import_stack_of(struct imported *imported, const uint32_t *places, size_t count,
+                     const struct import_values *values, uint32_t *node) {
+    *node = TREE_ROOT;
+    for (size_t i = count; i-- > 0;)
+        if (!tree_child(&imported->tree, *node, places[i], node)) return false;
+    return import_node(imported, *node, values);
+}
+
 bool import_stack(struct imported *imported, const uint32_t *places, size_t count,
                   const struct import_values *values) {
-    uint32_t node = TREE_ROOT;
-    for (size_t i = count; i-- > 0;)
-        if (!tree_child(&imported->tree, node, places[i], &node)) return false;
-    return import_node(imported, node, values);
+    uint32_t node;
+    return import_stack_of(imported, places, count, values, &node);
 }
 
 bool import_check_sums(const struct imported *imported, struct error *error) {

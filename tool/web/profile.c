@@ -29,6 +29,9 @@
 // by thread and context are one row a cell; a cell's slot is that of the thread that allocated.
 
 enum { STACKS_PER_MEASURE = 500, SIZES_MAX = 8, CELLS_MAX = 1500000 };
+enum {
+    OWNERS_WITH_AGES = 20000
+};  // who keeps blocks is looked at by their age, small ones as well
 
 struct shapes {
     struct sink *sink;
@@ -41,8 +44,9 @@ struct shapes {
 };
 
 static bool take_largest(struct shapes *shapes, enum measure by) {
-    size_t count = 0;
-    uint32_t *order = measure_rank_most(by, shapes->profile, STACKS_PER_MEASURE, &count);
+    size_t count = 0, most = STACKS_PER_MEASURE;
+    if (recording_is_of_owners(shapes->profile->recording)) most = OWNERS_WITH_AGES;
+    uint32_t *order = measure_rank_most(by, shapes->profile, most, &count);
     for (size_t i = 0; order && i < count; i++) shapes->is_taken[order[i]] = true;
     free(order);
     return order != NULL;
@@ -65,8 +69,10 @@ static void put_sizes(struct shapes *shapes, const struct stack *stack) {
 static void put_ages(struct shapes *shapes, const struct stack *stack) {
     struct shape_ages ages;
     if (!shape_ages(&shapes->shape, stack->number, &ages)) return;
+    size_t count = CAIRN_AGE_BUCKETS;
+    while (count && !ages.ms[count - 1]) count--;
     json_open_array(&shapes->json, "ages_ms");
-    for (size_t i = 0; i < CAIRN_AGE_BUCKETS; i++) json_put_uint(&shapes->json, NULL, ages.ms[i]);
+    for (size_t i = 0; i < count; i++) json_put_uint(&shapes->json, NULL, ages.ms[i]);
     json_close(&shapes->json);
 }
 

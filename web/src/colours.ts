@@ -27,8 +27,15 @@ const LESS: Rgb = [67, 133, 200],
 const YOUNG: Rgb = [255, 245, 190],
   MIDDLE: Rgb = [130, 200, 175],
   OLD: Rgb = [100, 140, 215];
-const AGE_STEP = 4, // doublings of a millisecond between two entries of the legend
-  AGE_MOST = 20; // some nine minutes: what is older has the last colour
+/** Of ages: doublings of a millisecond between two entries of the legend, and the most; what is older has the last colour. */
+export interface Ages {
+  step: number;
+  most: number;
+  unknown: string;
+}
+/** How old blocks became, and how old those are that live: up to some nine minutes, and some three days. */
+export const AGES_FREED: Ages = { step: 4, most: 20, unknown: "not freed, or not known" },
+  AGES_LIVE: Ages = { step: 4, most: 28, unknown: "not known" };
 const DARK_FACTOR = 0.84;
 
 export function isDark(): boolean {
@@ -60,27 +67,27 @@ export function growth(change: number): string {
   return css(share < 0 ? mix(same, LESS, -share) : mix(same, MORE, share));
 }
 
-/** Of blocks that became so old, as the power of two of milliseconds; darker with age, so that no hue need be told from another. */
-function ofAge(power: number): Rgb {
-  const share = Math.min(Math.max(power, 0) / AGE_MOST, 1);
+/** Of blocks of that age, as the power of two of milliseconds; darker with age, so that no hue need be told from another. */
+function ofAge(power: number, { most }: Ages): Rgb {
+  const share = Math.min(Math.max(power, 0) / most, 1);
   return share < 0.5 ? mix(YOUNG, MIDDLE, 2 * share) : mix(MIDDLE, OLD, 2 * share - 1);
 }
 
 /** -1: not known. */
-export function age(power: number): string {
-  return css(dimmed(power < 0 ? OTHER : ofAge(power)));
+export function age(power: number, ages: Ages): string {
+  return css(dimmed(power < 0 ? OTHER : ofAge(power, ages)));
 }
 
-export function ageLegend(): { name: string; colour: string }[] {
+export function ageLegend(ages: Ages): { name: string; colour: string }[] {
   const legend = [];
-  for (let power = 0; power <= AGE_MOST; power += AGE_STEP) {
+  for (let power = 0; power <= ages.most; power += ages.step) {
     const text = duration(2 ** power * 1e6);
     legend.push({
-      name: power ? (power === AGE_MOST ? `${text} and more` : text) : `up to ${text}`,
-      colour: age(power),
+      name: power ? (power === ages.most ? `${text} and more` : text) : `up to ${text}`,
+      colour: age(power, ages),
     });
   }
-  return [...legend, { name: "not freed, or not known", colour: age(-1) }];
+  return [...legend, { name: ages.unknown, colour: age(-1, ages) }];
 }
 
 export interface Colours {
@@ -103,6 +110,36 @@ export class FunctionColours implements Colours {
 
   of(fn: number): string {
     return this.colourOf.get(fn) ?? css(dimmed(OTHER));
+  }
+}
+
+/** Of owners: the files that variables and calls are in, those first through which most is kept. */
+export class KeeperColours implements Colours {
+  private colourOf = new Map<string, string>();
+  readonly legend: { name: string; colour: string }[] = [];
+
+  constructor(
+    private model: Model,
+    sums: ArrayLike<number>,
+  ) {
+    const kept = new Map<string, number>();
+    for (let fn = 0; fn < sums.length; fn++) {
+      const module = model.keeperModule(fn);
+      if (module !== null) kept.set(module, (kept.get(module) ?? 0) + sums[fn]);
+    }
+    [...kept]
+      .filter(([, sum]) => sum > 0)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, PALETTE.length)
+      .forEach(([module], i) => {
+        this.colourOf.set(module, listed(i));
+        this.legend.push({ name: module, colour: listed(i) });
+      });
+    this.legend.push({ name: "others", colour: css(dimmed(OTHER)) });
+  }
+
+  of(fn: number): string {
+    return this.colourOf.get(this.model.keeperModule(fn) ?? "") ?? css(dimmed(OTHER));
   }
 }
 

@@ -281,7 +281,11 @@ function shapesOf(app: App, isWanted: (stack: number) => boolean): Child {
         )
       : null,
     freed
-      ? h("p", {}, `Half of those that were freed lived less than ${units.duration(Math.max(2 ** bucket, 1) * 1e6)}`)
+      ? h(
+          "p",
+          {},
+          `Half of ${view.model.isOfOwners ? "them are" : "those that were freed lived"} less than ${units.duration(Math.max(2 ** bucket, 1) * 1e6)}${view.model.isOfOwners ? " old" : ""}`,
+        )
       : null,
   ];
 }

@@ -4,7 +4,17 @@
 // callers above and its callees below.
 
 import { focused, matcher, type App, type Screen } from "./app";
-import { age, ageLegend, type Colours, FunctionColours, growth, ModuleColours } from "./colours";
+import {
+  age,
+  ageLegend,
+  AGES_FREED,
+  AGES_LIVE,
+  type Colours,
+  FunctionColours,
+  growth,
+  KeeperColours,
+  ModuleColours,
+} from "./colours";
 import { amount, functionDetails, functionOf, hint, largestOwn } from "./details";
 import { fill, h } from "./dom";
 import { Flame, type FlameOptions } from "./flame";
@@ -194,8 +204,18 @@ export class FlameScreen implements Screen {
   private colourOf(data: Weighted, node: number): string {
     if ((this.view.isDiff || this.view.state.colour === "growth") && data.other)
       return growth(this.changeOf(data, node));
-    if (this.view.state.colour === "age") return age(this.view.ageOf(data, node));
-    return this.colours!.of(data.tree.fn[node]);
+    if (this.view.state.colour === "age") return age(this.view.ageOf(data, node), this.ages);
+    return this.colours!.of(data.tree.fn[this.keeperOf(data, node)]);
+  }
+
+  /** Of owners by module: what has a type alone goes with the variable or call that keeps it. */
+  private keeperOf(data: Weighted, node: number): number {
+    const { model } = this.app,
+      { tree } = data;
+    if (!model.isOfOwners || this.view.state.colour !== "module") return node;
+    let at = node;
+    while (at > 0 && model.keeperModule(tree.fn[at]) === null) at = tree.parent[at];
+    return at > 0 ? at : node;
   }
 
   private amountOf(data: Weighted, node: number): string {
@@ -216,9 +236,15 @@ export class FlameScreen implements Screen {
     return `${amount(view, value)}${view.nodeSure(data, node, null)}, ${share}${became ?? kept}`;
   }
 
+  private get ages() {
+    return this.app.model.isOfOwners ? AGES_LIVE : AGES_FREED;
+  }
+
   private ageText(data: Weighted, node: number): string {
-    const power = this.view.ageOf(data, node);
-    return power < 0 ? "" : `, freed after about ${units.duration(2 ** power * 1e6)}`;
+    const power = this.view.ageOf(data, node),
+      age = units.duration(2 ** power * 1e6);
+    if (power < 0) return "";
+    return this.app.model.isOfOwners ? `, about ${age} old` : `, freed after about ${age}`;
   }
 
   private amountsOf(data: Weighted, node: number): string[] {
@@ -327,10 +353,12 @@ export class FlameScreen implements Screen {
             "Colour",
             state.colour,
             [
-              option("module", app.model.isOfOwners ? "roots, types, stacks" : "own code, libraries"),
+              option("module", app.model.isOfOwners ? "program, libraries" : "own code, libraries"),
               option("function", "what holds it"),
               ...(app.model.isOfOwners ? [] : [option("growth", "kept or freed")]),
-              ...(this.view.ages ? [option("age", "how old blocks became")] : []),
+              ...(this.view.ages
+                ? [option("age", app.model.isOfOwners ? "how old blocks are" : "how old blocks became")]
+                : []),
             ],
             (colour) => app.set({ colour: colour as typeof state.colour }),
           ),
@@ -356,7 +384,7 @@ export class FlameScreen implements Screen {
       );
       return;
     }
-    const legend = this.view.state.colour === "age" ? ageLegend() : this.colours!.legend;
+    const legend = this.view.state.colour === "age" ? ageLegend(this.ages) : this.colours!.legend;
     fill(
       this.legend,
       legend.map(({ name, colour }) => this.key1(colour, name)),
@@ -425,7 +453,11 @@ export class FlameScreen implements Screen {
       const isOwn = state.colour === "function",
         sums = isOwn ? view.groups("functions").self[0] : view.groups("modules").total[0];
       const order = [...sums.keys()].filter((i) => sums[i] > 0).sort((a, b) => sums[b] - sums[a]);
-      this.colours = isOwn ? new FunctionColours(model, order) : new ModuleColours(model, order);
+      this.colours = isOwn
+        ? new FunctionColours(model, order)
+        : model.isOfOwners
+          ? new KeeperColours(model, view.groups("functions").total[0])
+          : new ModuleColours(model, order);
       this.coloursOf = view.mask;
       this.colouredBy = state.colour;
     }

@@ -65,6 +65,7 @@ export interface Part {
 
 // Functions of a language's standard library, wherever they were compiled into; and code that came with the system.
 const STANDARD = /^(<.* as )?<?(std|core|alloc|__gnu_cxx|__cxxabiv1)::|^lib(std)?c\+\+/;
+const KEEPER = /^\(in (.*)\)$/;
 const OF_SYSTEM = /^(\/usr\/(?!local\/)|\/lib|\/nix\/store|\[|<frozen)|\/(site|dist)-packages\/|\/lib\/python\d/;
 
 /** A stack in words: the first function of the program's own and its line, what it called for the memory, who called it. */
@@ -583,6 +584,11 @@ export class Model {
       frames.findIndex((frame) => !(part.flags[frame] & MARK) && this.isOwn(part.fn[frame])),
       0,
     );
+  }
+
+  /** Of owners: the file that a variable or a call is in; null: neither. */
+  keeperModule(fn: number): string | null {
+    return KEEPER.exec(this.moduleName(fn))?.[1] ?? null;
   }
 
   told(stack: number, withInternal: boolean, callers: number): Told {

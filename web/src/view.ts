@@ -214,7 +214,7 @@ export class View {
     });
   }
 
-  /** How old the blocks of stacks were when they were freed, as the power of two of milliseconds; those without an age: -1. */
+  /** How old the blocks of stacks were when they were freed, or of owners' are, as the power of two of milliseconds; those without an age: -1. */
   get ages(): Float64Array | null {
     return this.kept("ages", () => {
       const ages = new Float64Array(this.mask.length).fill(-1);
