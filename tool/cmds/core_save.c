@@ -54,6 +54,14 @@ static bool name_place(const struct saving *saving, const struct core_kin *kin,
         frame_label(frame, label, sizeof label, sizeof label);
     else if (!owner_listing_label(saving->listing, kin, label))
         return false;
+    // the number at the end of a library's name is none that compilers append to functions
+    size_t length = strlen(label);
+    bool is_data = !frame && !strncmp(label, OWNER_DATA_OF, sizeof OWNER_DATA_OF - 1);
+    if (is_data && length + sizeof "()" <= sizeof label) {
+        memmove(label + 1, label, length);
+        label[0] = '(';
+        memcpy(label + 1 + length, ")", sizeof ")");
+    }
     return import_frame(saving->imported, label, frame ? frame->file : NULL,
                         frame ? frame->line : 0);
 }
