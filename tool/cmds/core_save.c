@@ -298,7 +298,7 @@ bool core_save(struct core_subject *subject, const char *path, const struct core
     if (!waste_note(subject, error) ||
         !owner_listing_make(subject, &everything, how->has_contents ? OWNER_TEXTS : OWNER_BLOCKS,
                             &listing, error))
-        return false;
+        return heap_look_blame(&subject->look, error);
     listing.main_tid = subject->core->pid;
     bool is_ok = output_open(path, how->can_replace, &output, error);
     if (is_ok) {
