@@ -83,6 +83,16 @@ static bool opening_fits(struct opening *opening, uint64_t most_bytes) {
     return opening->bytes && opening->bytes <= most_bytes;
 }
 
+// The name of the tool's socket, as it was at the start: programs that change their title or end
+// empty their environment (setproctitle, clearenv). NULL: none is known.
+static const char *tool_name(void) {
+    static char kept[108];  // as long as the name of a socket can be
+    const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
+    size_t length = name ? strlen(name) : 0;
+    if (length && length < sizeof kept && !kept[0]) memcpy(kept, name, length + 1);
+    return name || !kept[0] ? name : kept;
+}
+
 static bool is_asked_for(uint32_t forked_from) {
     const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
     return !forked_from && !(socket && socket[0]);
@@ -149,7 +159,7 @@ static long lent_memory(void) {
 }
 
 static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
-    const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
+    const char *name = tool_name();
     int memory_fd = -1;
     bool is_attached = environment_is_given();
     if (is_attached && !forked_from) {
@@ -279,7 +289,7 @@ static uint32_t last_look_us(const struct cairn_header *header) {
 }
 
 static bool tell_tool(const struct cairn_header *header) {
-    const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
+    const char *name = tool_name();
     if (sink.is_file || header->control.is_tool_gone || !name) return false;
     uint32_t wait_us = last_look_us(header);
     return wait_us ? tool_link_say_end(name, wait_us) : tool_link_is_alive(name);

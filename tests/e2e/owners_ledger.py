@@ -3,6 +3,7 @@
 """Who keeps the objects of a program that works that out by itself (tests/programs/objects.cc): what each variable
 keeps, what no single one does and what is lost, by class, to the byte; live and in a core dump, recorded and not."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -94,7 +95,27 @@ def look(what, command, is_recorded):
         t.check_equal(f"{what}: status", process.wait(), 3)
 
 
+def look_at_daemon():
+    """After a fork brk adds mappings that the kernel does not join with the one before."""
+    with t.Process(t.program("objects", SEEDS[0], "fork"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   env=t.environment()) as process:
+        ledger = read_ledger(process.stdout)
+        (pid,) = t.children_of(process.pid)
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            if sum(line.rstrip().endswith("[heap]") for line in maps) < 2:
+                t.skip_part("a heap of two mappings, since the kernel joined them")
+        check("daemon", str(pid), ledger)
+        if shutil.which("gcore"):
+            t.check_equal("daemon: gcore", t.run(["gcore", "-o", "dump", str(pid)]).status, 0)
+            check("daemon, core", f"dump.{pid}", ledger)
+        pages = json.loads(t.run_cairn("report", "--json", "--view", "heap", str(pid)).out)
+        t.check_equal("daemon: broken", pages.get("broken_stretches"), 0)
+        process.stdin.close()
+        t.check_equal("daemon: status", process.wait(), 3)
+
+
 for seed in SEEDS:
     look(f"seed {seed}", t.program("objects", seed), False)
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("objects") + ".cairn", *t.program("objects", SEEDS[0])], True)
+look_at_daemon()
 t.finish()

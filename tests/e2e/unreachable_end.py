@@ -137,6 +137,9 @@ def check_unknown():
     t.check(failed.status == 1 and b"reachability not known" in failed.out, f"killed: {failed.out}")
     _, found = end([t.PYTHON, "-c", "import os; os._exit(3)"], 3)
     t.check_equal("_exit", found["known_processes"], 1)
+    # as PHP does, and what changes its title
+    _, found = end([t.PYTHON, "-c", "import ctypes; ctypes.CDLL(None).clearenv()"])
+    t.check_equal("without an environment at the end", found["known_processes"], 1)
     _, found = end(["sh", "-c", f"exec {PROGRAM} {CHAINS}"])
     t.check_equal("exec", sums_of(found), (672, 12, 3696, 66))
     for options in (["--exec"], ["--sample"]):

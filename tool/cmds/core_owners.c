@@ -78,6 +78,7 @@ static bool print_screen(const struct owner_listing *listing, struct error *erro
             "to %s in %s words lead only inside, not to the start: some may be numbers\n",
             units_size((int64_t)owners->inner_bytes).text,
             units_counted((int64_t)owners->inner_count, "block", "blocks").text);
+    if (!listing->subject->is_recorded) core_print_sources(listing->subject, &terminal);
     terminal_print(&terminal, STYLE_DIM, "  RETAINED   SHARE      BLOCKS  OWNER\n");
     bool is_ok = true;
     for (size_t i = 0; i < listing->rows.count && is_ok; i++)

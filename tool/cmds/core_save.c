@@ -54,6 +54,14 @@ static bool name_place(const struct saving *saving, const struct core_kin *kin,
         frame_label(frame, label, sizeof label, sizeof label);
     else if (!owner_listing_label(saving->listing, kin, label))
         return false;
+    // the number at the end of a library's name is none that compilers append to functions
+    size_t length = strlen(label);
+    bool is_data = !frame && !strncmp(label, OWNER_DATA_OF, sizeof OWNER_DATA_OF - 1);
+    if (is_data && length + sizeof "()" <= sizeof label) {
+        memmove(label + 1, label, length);
+        label[0] = '(';
+        memcpy(label + 1 + length, ")", sizeof ")");
+    }
     return import_frame(saving->imported, label, frame ? frame->file : NULL,
                         frame ? frame->line : 0);
 }
@@ -290,7 +298,7 @@ bool core_save(struct core_subject *subject, const char *path, const struct core
     if (!waste_note(subject, error) ||
         !owner_listing_make(subject, &everything, how->has_contents ? OWNER_TEXTS : OWNER_BLOCKS,
                             &listing, error))
-        return false;
+        return heap_look_blame(&subject->look, error);
     listing.main_tid = subject->core->pid;
     bool is_ok = output_open(path, how->can_replace, &output, error);
     if (is_ok) {

@@ -10,10 +10,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/core_typed.h"
 #include "tool/heap/references.h"
-#include "tool/heap/roots.h"
 #include "tool/query/name_options.h"
-
-enum { LINE_BYTES = 1024 };
 
 static bool open_recording(struct core_subject *subject, const char *beside, struct error *error) {
     subject->header = subject->look.header;
@@ -84,14 +81,6 @@ void core_subject_close(struct core_subject *subject) {
         opened_close(&subject->opened);
     }
     heap_look_close(&subject->look);
-}
-
-const char *core_other_allocator(const struct core_subject *subject) {
-    for (size_t i = 0; i < subject->core->files.count; i++) {
-        const struct core_file *file = &subject->core->files.items[i];
-        if (core_file_is_allocator(file)) return text_base_name(file->path);
-    }
-    return NULL;
 }
 
 bool core_need_heap(struct core_subject *subject, struct error *error) {
@@ -179,24 +168,6 @@ const char *core_type_name(struct core_subject *subject, uint64_t address, uint6
 
 const struct glibc_heap *core_heap_of(const struct core_subject *subject) {
     return subject->has_reach ? &subject->reach.heap : &subject->heap;
-}
-
-void core_print_doubts(const struct core_subject *subject) {
-    char text[LINE_BYTES];
-    size_t count = subject->types ? core_types_missing(subject->types, text, sizeof text) : 0;
-    const char *other = core_other_allocator(subject);
-    if (subject->has_reach && subject->has_foreign)
-        fprintf(stderr,
-                "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
-                other ? other : "the allocator");
-    if (subject->is_recorded && subject->opened.profile.sampling.is_on)
-        fprintf(stderr, "cairn: a sample was recorded: blocks in use are those of the sample\n");
-    if (subject->types && !subject->core->files.count)
-        fprintf(stderr,
-                "cairn: this core does not say which files were mapped: no block has a type\n");
-    if (count)
-        fprintf(stderr, "cairn: names of %zu %s are missing (--sysroot, --debug-dir): %s\n", count,
-                units_noun((int64_t)count, "module", "modules"), text);
 }
 
 enum { HEADER = 16 };  // of a chunk, in front of its block

@@ -13,6 +13,7 @@
 #include "tool/heap/typed.h"
 #include "tool/heap/types.h"
 #include "tool/query/heap_views.h"
+#include "tool/render/terminal.h"
 
 // Of a process' memory, unasked: it stands while that is copied, which takes some tens of
 // milliseconds.
@@ -77,6 +78,10 @@ const struct glibc_heap *core_heap_of(const struct core_subject *subject);
 // Lines on stderr about what limits the answer: modules whose names are missing, an allocator whose
 // own memory counts as the program's.
 void core_print_doubts(const struct core_subject *subject);
+
+// Why types are not known, under a heading; nothing if there is no reason. Once core_need_typed was
+// called.
+void core_print_sources(const struct core_subject *subject, const struct terminal *terminal);
 
 // The library of another allocator that the process had mapped; NULL: none is known by its name.
 const char *core_other_allocator(const struct core_subject *subject);

@@ -43,15 +43,6 @@ static void print_subject(const struct about *about, const struct terminal *term
     terminal_print(terminal, STYLE_STRONG, "%s", name);
 }
 
-// Why there is nothing, or less than there might be.
-static void print_sources(const struct about *about, const struct terminal *terminal) {
-    const struct typed_counts counts = typed_count(about->subject->typed);
-    if (!counts.modules)
-        terminal_print(terminal, STYLE_DIM,
-                       "no module has debug information (-g, a -dbgsym package, --debuginfod): "
-                       "only C++ classes with virtual functions say what they are\n");
-}
-
 static size_t shown_of(const struct about *about, size_t count) {
     size_t top = about->request->options.top;
     return top && top < count ? top : count;
@@ -130,7 +121,7 @@ static void print_type_rows(const struct about *about, const struct type_sums *s
            units_counted((int64_t)sums->count, "block", "blocks").text);
     list_print_cut(&terminal, &about->request->options, shown, sums->rows.count);
     putchar('\n');
-    print_sources(about, &terminal);
+    core_print_sources(about->subject, &terminal);
     columns_print_heads(&terminal, &columns);
     puts("  TYPE");
     for (size_t i = 0; i < shown; i++) {
@@ -216,7 +207,7 @@ static void print_container_rows(const struct about *about, const struct contain
            units_size((int64_t)capacity).text, units_size((int64_t)(capacity - used)).text);
     list_print_cut(&terminal, &about->request->options, shown, containers->rows.count);
     putchar('\n');
-    print_sources(about, &terminal);
+    core_print_sources(about->subject, &terminal);
     columns_print_heads(&terminal, &columns);
     puts("  TYPE, AND WHERE MOST IS UNUSED");
     for (size_t i = 0; i < shown; i++) {

@@ -16,7 +16,6 @@ enum {
     // what is read of an arena: from TOP on
     READ_WORDS = END - TOP,
     THREADS_MAX = 1 << 16,  // what the arena took from the system is more
-    EMPTY_BINS_LEAST = 4,   // those of the largest sizes hardly ever hold anything
     ARENAS_MAX = 4096,
     PAGE_LEAST = 4096,  // larger pages are multiples of it
 };
@@ -24,16 +23,18 @@ static const uint64_t data_bytes_max = 4ull << 20;
 // From an arena's start to its first bin: since 2.26, and before.
 static const uint64_t bins_offsets[] = {14 * (uint64_t)WORD, 13 * (uint64_t)WORD};
 
+static bool is_empty(const uint64_t *words, uint64_t address, unsigned bin) {
+    const uint64_t head = address + (uint64_t)bin * BIN_BYTES - BIN_BYTES;
+    return words[2 * bin] == head && words[2 * bin + 1] == head;
+}
+
 // Whether the words at `address` can be bins; where those that are not empty lead is checked later.
+// The last one is of no size and so always empty; all others may have something.
 static bool are_bins(const uint64_t *words, uint64_t address) {
-    unsigned empty = 0;
-    for (unsigned bin = 0; bin < ARENA_BINS; bin++) {
-        uint64_t head = address + (uint64_t)bin * BIN_BYTES - BIN_BYTES;
-        bool is_empty = words[2 * bin] == head && words[2 * bin + 1] == head;
-        if (is_empty) empty++;
-        if (!is_empty && (!words[2 * bin] || words[2 * bin] % WORD)) return false;
-        if (empty + (ARENA_BINS - bin - 1) < EMPTY_BINS_LEAST) return false;
-    }
+    if (!is_empty(words, address, ARENA_BINS - 1)) return false;
+    for (unsigned bin = 0; bin < ARENA_BINS - 1; bin++)
+        if (!is_empty(words, address, bin) && (!words[2 * bin] || words[2 * bin] % WORD))
+            return false;
     return true;
 }
 

@@ -111,6 +111,19 @@ static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
     return word & ~(uint64_t)CHUNK_FLAGS;
 }
 
+// Where memory without a gap begins that a segment ends, as far back as an address: what brk adds
+// after a fork, as of daemons, is a mapping of its own.
+static uint64_t start_of_neighbours(const struct walk *walk, const struct memory_segment *segment,
+                                    uint64_t wanted) {
+    while (segment > walk->view->segments && segment->start > wanted) {
+        const struct memory_segment *before = segment - 1;
+        bool is_whole = before->bytes == before->end - before->start;
+        if (before->end != segment->start || !before->is_writable || !is_whole) break;
+        segment = before;
+    }
+    return segment->start;
+}
+
 // The main arena grows by brk: its bytes end with the top chunk. What lies before them is not
 // malloc's: a program that is linked statically has the main thread's own area there.
 static bool find_main(struct walk *walk, const struct arena *arena) {
@@ -121,11 +134,13 @@ static bool find_main(struct walk *walk, const struct arena *arena) {
     uint64_t end = arena->top + top_bytes(walk, arena), bytes = arena->system_bytes;
     walk->heap->top_bytes += end - arena->top;
     if (!segment) return true;
+    uint64_t start = bytes < end ? start_of_neighbours(walk, segment, end - bytes) : segment->start;
     bool is_whole = end <= segment->end && bytes >= end - arena->top &&
-                    bytes % CHUNK_HEADER_BYTES == 0 && bytes <= end - segment->start;
+                    bytes % CHUNK_HEADER_BYTES == 0 && bytes <= end - start;
+    if (!is_whole) start = segment->start;
     if (end > segment->end || end < arena->top) end = segment->end;
-    return add_range(walk, &(struct glibc_range){segment->start, end, arena->top, arena->address,
-                                                 true, is_whole ? end - bytes : segment->start});
+    return add_range(walk, &(struct glibc_range){start, end, arena->top, arena->address, true,
+                                                 is_whole ? end - bytes : start});
 }
 
 static uint64_t align_up(uint64_t value, uint64_t step) {

@@ -150,7 +150,8 @@ static bool name_variable(struct finding *finding, const struct core_root *root,
     char *distance = strrchr(name, '+');
     text_escape(module, sizeof module, text_base_name(root->file->path));
     if (distance) *distance = 0;
-    if (!name[0] || !strcmp(name, module)) snprintf(name, OWNER_NAME_BYTES, "data of %s", module);
+    if (!name[0] || !strcmp(name, module))
+        snprintf(name, OWNER_NAME_BYTES, OWNER_DATA_OF "%s", module);
     return true;
 }
 

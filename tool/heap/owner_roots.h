@@ -8,6 +8,7 @@
 #include "tool/heap/thread_data.h"
 #include "tool/heap/types.h"
 
+#define OWNER_DATA_OF "data of "  // and a file: variables of it that have no symbol
 #define CORE_LEAKED_NAME "leaked: no root leads there"
 
 #define OWNER_EVERYTHING UINT32_MAX

@@ -244,29 +244,41 @@ static bool find_areas(struct surveying *surveying) {
     return true;
 }
 
-// An area of a process is the part of it that was looked at: nothing else is known.
+// An area of a process is the part of it that was looked at: nothing else is known. Mappings that
+// lie side by side are one each, since each says itself which of its pages are there.
 static bool make_ranges(struct surveying *surveying) {
     struct heap_state *state = surveying->state;
     const uint64_t page_bytes = page_size(surveying);
-    size_t kept = 0, page = 0;
-    for (size_t i = 0; i < state->areas.count; i++) {
+    struct {
+        ARRAY(struct heap_area) items;
+    } looked = {{0}};
+    size_t page = 0;
+    bool is_ok = true;
+    for (size_t i = 0; i < state->areas.count && is_ok; i++) {
         struct heap_area area = state->areas.items[i];
-        const uint8_t *are_resident = NULL;
-        if (surveying->from->live) {
-            const struct stopped_segment *segment = segment_of(surveying, area.start);
-            if (!segment) continue;
-            if (area.end > segment->end) area.end = segment->end;
-            are_resident = segment->are_resident + (area.start - segment->start) / page_bytes;
+        for (uint64_t end = area.end; area.start < end && is_ok; area.start = area.end) {
+            const struct stopped_segment *segment =
+                surveying->from->live ? segment_of(surveying, area.start) : NULL;
+            if (surveying->from->live && !segment) break;
+            area.end = segment && segment->end < end ? segment->end : end;
+            area.first_page = page;
+            page += (area.end - area.start) / page_bytes;
+            struct residency_range *range = array_push(&surveying->ranges);
+            struct heap_area *slot = range ? array_push(&looked.items) : NULL;
+            is_ok = slot;
+            if (!slot) break;
+            *slot = area;
+            *range = (struct residency_range){
+                area.start, area.end,
+                segment ? segment->are_resident + (area.start - segment->start) / page_bytes
+                        : NULL};
         }
-        struct residency_range *range = array_push(&surveying->ranges);
-        if (!range) return false;
-        *range = (struct residency_range){area.start, area.end, are_resident};
-        area.first_page = page;
-        page += (area.end - area.start) / page_bytes;
-        state->areas.items[kept++] = area;
     }
-    state->areas.count = kept;
-    return true;
+    array_free(&state->areas);
+    state->areas.items = looked.items.items;
+    state->areas.count = looked.items.count;
+    state->areas.capacity = looked.items.capacity;
+    return is_ok;
 }
 
 // --- blocks and their owners

@@ -372,5 +372,6 @@ struct typed_counts typed_count(const struct typed *typed) {
     core_graph_each(&typed->graph, count_block, &counting);
     counting.counts.variables = typed->variable_count;
     counting.counts.modules = typed->modules.count;
+    counting.counts.has_program = typed->has_program;
     return counting.counts;
 }

@@ -62,9 +62,11 @@ void typed_each_struct(struct typed *typed,
                                    uint64_t size, uint64_t address),
                        void *context);
 
-// Blocks with a type and with a way, variables, modules whose debug information was read.
+// Blocks with a type and with a way, variables, modules whose debug information was read; whether
+// the program, which is what is mapped first, is one of them.
 struct typed_counts {
     uint64_t typed_blocks, typed_bytes, blocks, variables, modules;
+    bool has_program;
 };
 struct typed_counts typed_count(const struct typed *typed);
 

@@ -59,6 +59,7 @@ struct typed {
     struct index_table class_index;  // of classes, by signature
     ARRAY(struct typed_root) roots;
     size_t variable_count;                // of those, which last
+    bool has_program;                     // one of the modules is the program
     uint32_t *type_ids, *parents;         // by number of the block
     uint8_t *ranks;                       // likewise
     uint64_t *is_own;                     // bits: that fits what the block says it is (RTTI)

@@ -3,6 +3,8 @@
 // frames.
 #include "tool/heap/typed_internal.h"
 
+#include <string.h>
+
 // --- modules
 
 static bool is_known_module(const struct typed *typed, const struct elf_module *module) {
@@ -20,6 +22,8 @@ static bool open_module(void *context, const struct elf_module *module) {
         types_close(types);
         return true;
     }
+    const struct core_image *core = typed->core;
+    typed->has_program |= core->files.count && !strcmp(module->path, core->files.items[0].path);
     *slot = (struct typed_module){
         .bias = module->bias, .types = types, .locals = thread_locals_of(typed->core, module)};
     return true;

@@ -8,7 +8,9 @@
 #include "tool/proc/pagemap.h"
 
 enum { HEADER = CHUNK_HEADER_BYTES, WORD = 8 };
-enum { BROKEN_BINS_MAX = 4, TRIES = 50 };  // of a process that runs
+// Of a process that runs, whose bins are changed as they are read: that the circle of arenas closes
+// is enough.
+enum { BROKEN_BINS_MAX = ARENA_BINS, TRIES = 50 };
 static const uint64_t stretch_bytes = 1ull << LIVE_LEAF_SHIFT;
 
 // --- reading while it runs
@@ -232,9 +234,14 @@ static void find_main(struct drawing *drawing, const struct extents *extents) {
     for (unsigned i = 0; i < TRIES && !drawing->windows->has_arenas; i++)
         drawing->windows->has_arenas = find_arenas(&arenas, &memory, extents);
     for (size_t i = 0; i < extents->items.count; i++) {
-        const struct extent *extent = &extents->items.items[i];
-        if (extent->kind == EXTENT_BREAK)
-            add_range(drawing, extent->start, end_of_main(&arenas, &memory, extent), true);
+        struct extent extent = extents->items.items[i];
+        if (extent.kind != EXTENT_BREAK) continue;
+        // what brk adds after a fork is a mapping of its own
+        for (; i + 1 < extents->items.count && extents->items.items[i + 1].kind == EXTENT_BREAK &&
+               extents->items.items[i + 1].start == extent.end;
+             i++)
+            extent.end = extents->items.items[i + 1].end;
+        add_range(drawing, extent.start, end_of_main(&arenas, &memory, &extent), true);
     }
     arenas_free(&arenas);
 }

@@ -166,8 +166,9 @@ static void print_root(const struct printer *printer, const struct profile *prof
     program_name(profile, name, sizeof name);
     print_figures(printer, call_measured(printer->calls, printer->calls->nodes.items));
     terminal_print(printer->terminal, STYLE_STRONG, "%s", name);
+    bool is_of_owners = recording_is_of_owners(profile->recording);
     terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n",
-                   measure_about(printer->view->by)->snapshot,
+                   is_of_owners ? "by who keeps it" : measure_about(printer->view->by)->snapshot,
                    printer->view->is_inverted ? ", by allocating function" : "");
 }
 

@@ -93,6 +93,26 @@ static void test_broken_bin(void **state) {
     arenas_free(&arenas);
 }
 
+// Of a heap with gaps of every size all bins have something, but for the last one, which is of no
+// size.
+static void test_full_bins(void **state) {
+    (void)state;
+    struct arenas arenas;
+    const size_t chunk = WORDS - 8;
+    make_arena(FIRST, NEW_BINS, FIRST);
+    for (size_t bin = 0; bin + 1 < ARENA_BINS; bin++)
+        words[FIRST + NEW_BINS + 2 * bin] = words[FIRST + NEW_BINS + 2 * bin + 1] =
+            address_of(chunk);
+    assert_false(find(&arenas, ARENA_BINS - 2));  // none of them leads back
+    arenas_free(&arenas);
+    assert_true(find(&arenas, ARENA_BINS - 1));
+    assert_int_equal(arenas.addresses.items[0], address_of(FIRST));
+    arenas_free(&arenas);
+    words[FIRST + NEW_BINS + 2 * ARENA_BINS - 1] = address_of(chunk);
+    assert_false(find(&arenas, ARENA_BINS));
+    arenas_free(&arenas);
+}
+
 static void test_no_circle(void **state) {
     (void)state;
     struct arenas arenas;
@@ -148,6 +168,7 @@ int main(void) {
         cmocka_unit_test_setup(test_circle, setup),
         cmocka_unit_test_setup(test_old_layout, setup),
         cmocka_unit_test_setup(test_broken_bin, setup),
+        cmocka_unit_test_setup(test_full_bins, setup),
         cmocka_unit_test_setup(test_no_circle, setup),
         cmocka_unit_test(test_heaps),
         cmocka_unit_test(test_mapped_chunks),

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What limits an answer about a heap (core_sets.h), in lines.
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/heap/roots.h"
+
+enum { LINE_BYTES = 1024 };
+
+const char *core_other_allocator(const struct core_subject *subject) {
+    for (size_t i = 0; i < subject->core->files.count; i++) {
+        const struct core_file *file = &subject->core->files.items[i];
+        if (core_file_is_allocator(file)) return text_base_name(file->path);
+    }
+    return NULL;
+}
+
+void core_print_doubts(const struct core_subject *subject) {
+    char text[LINE_BYTES];
+    size_t count = subject->types ? core_types_missing(subject->types, text, sizeof text) : 0;
+    const char *other = core_other_allocator(subject);
+    if (subject->has_reach && subject->has_foreign)
+        fprintf(stderr,
+                "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
+                other ? other : "the allocator");
+    const uint64_t broken = core_heap_of(subject)->broken_count;
+    if (broken)
+        fprintf(stderr,
+                "cairn: %s of the heap made no sense from some place on: blocks behind it are not "
+                "known\n",
+                units_counted((int64_t)broken, "stretch", "stretches").text);
+    if (subject->is_recorded && subject->opened.profile.sampling.is_on)
+        fprintf(stderr, "cairn: a sample was recorded: blocks in use are those of the sample\n");
+    if (subject->types && !subject->core->files.count)
+        fprintf(stderr,
+                "cairn: this core does not say which files were mapped: no block has a type\n");
+    if (count)
+        fprintf(stderr, "cairn: names of %zu %s are missing (--sysroot, --debug-dir): %s\n", count,
+                units_noun((int64_t)count, "module", "modules"), text);
+}
+
+// Libraries may have it where the program has not.
+void core_print_sources(const struct core_subject *subject, const struct terminal *terminal) {
+    const struct typed_counts counts = typed_count(subject->typed);
+    if (counts.has_program || !subject->core->files.count) return;
+    terminal_print(
+        terminal, STYLE_DIM,
+        "the program has no debug information (-g, a -dbgsym package, --debuginfod): few "
+        "types are known\n");
+}
