@@ -352,10 +352,16 @@ $(BUILD)/fuzz/cfi_fuzz: tests/fuzz/cfi_fuzz.c $(FUZZ_UNWIND_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^)
-$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(FUZZ_OBJECTS) | $(PLAIN_MICROHTTPD)
+# Large blocks come from a reserve (large_blocks.c).
+$(BUILD)/fuzz/large_blocks.o: tests/fuzz/large_blocks.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -c -o $@ $<
+FUZZ_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free
+$(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c $(BUILD)/fuzz/large_blocks.o $(FUZZ_OBJECTS) | $(PLAIN_MICROHTTPD)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(TOOL_LIBS)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(FUZZ_WRAP) $(TOOL_LIBS:-lzstd=-l:libzstd.a)
 
 # Seeds are cut from recordings of real programs (dev/fuzz-seeds.sh).
 SEED_PROGRAMS := $(filter %_seeds,$(TEST_TOOL_PROGRAMS)) $(PROGRAMS)

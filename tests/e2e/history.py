@@ -196,6 +196,19 @@ def check_changes():
     t.check_equal("the commit has the step", {s["bad"]["subject"] for s in history["steps"]}, {"committed"})
 
 
+def check_opposite():
+    """What moved the other way is named too, if the figure is not to be understood without it."""
+    project = Project("opposite")
+    project.commit("first")
+    project.record()
+    project.commit("more and less", parse=(150, 64), load_table=(1, 300))
+    text = project.record()
+    step = text[text.index("bytes: "):]
+    t.check(re.search(r"\+3\.1 KiB  parse .*\n +-1\.2 KiB  keep . load_table ", step), f"both: {step}")
+    project.commit("hardly less", parse=(300, 64), load_table=(0, 300))
+    t.check("load_table" not in project.record().split("bytes: ")[1], "what is small is not named")
+
+
 def check_waste():
     """Of a process, what it wastes is a figure too."""
     with t.Process([t.CAIRN, "run", "-q", "-o", "hold.cairn", "--", *t.program("hold")], env=t.environment(),
@@ -335,6 +348,7 @@ for number in (1, 2):
 equal = check_equal_runs()
 check_varying_runs()
 check_changes()
+check_opposite()
 check_waste()
 check_writers()
 check_outputs(equal)

@@ -4,6 +4,8 @@
 now, exact to the byte; other processes are refused by name."""
 
 import os
+import pathlib
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -35,6 +37,26 @@ def check_live(what, argv, env=None):
         child.wait(timeout=t.PATIENCE_S)
 
 
+def check_beside():
+    """`./program` lies where its name is given: it is the process that is meant."""
+    os.mkdir("beside")
+    for name, text in (("beside/holds", None), ("beside/script", "#!/bin/sh\necho holding\nread -r line\n")):
+        if text:
+            pathlib.Path(name).write_text(text, encoding="ascii")
+        else:
+            shutil.copy(t.program("hold")[0], name)
+        os.chmod(name, 0o755)
+        word = os.path.basename(name)
+        argv = [t.CAIRN, "run", "-q", "-o", f"{word}.cairn", "--", f"./{word}"]
+        with t.Process(argv, env=t.environment(), cwd="beside", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            t.check_equal(f"{word}: start", child.stdout.read(7), b"holding")
+            result = t.run_cairn("report", word, cwd="beside")
+            t.check(result.status == 0 and b"is running" in result.out, f"{word}: {result.out[:200]} {result.err}")
+            child.communicate(b"", timeout=t.PATIENCE_S)
+        result = t.run_cairn("report", word, cwd="beside")
+        t.check_equal(f"{word} has ended", (result.status, b"is not a cairn recording" in result.err), (1, True))
+
+
 def check_begun():
     """Nothing is saved yet: the name of a recording leads to its process, until there is a file."""
     os.mkdir("begun")
@@ -59,6 +81,7 @@ def check_begun():
         run.communicate(b"end\n", timeout=60)
 
 
+check_beside()
 check_begun()
 check_live("run", [t.CAIRN, "run", "-q", "-o", "run.cairn", "--", t.PYTHON, "-c", HOLD])
 check_live("alone", [t.PYTHON, "-c", HOLD],

@@ -7,10 +7,15 @@ tests/e2e/pages.py [--write] PAGE...: these alone; --write writes down what they
 import concurrent.futures
 import os
 import pathlib
+import re
 import sys
 
 import cairn_test as t
 import page_blocks
+
+# Blocks that cannot run here: no more of them than these, and each has a test that does what it says.
+NOT_RUN_MOST = 18
+DOES_IT = re.compile(r"; (?:(e2e/\w+)|(dev/[\w-]+\.\w+)) does it$")
 
 t.need("bash", "g++", "git", "sqlite3", "python3")
 is_written = sys.argv[1:2] == ["--write"]
@@ -28,8 +33,13 @@ for page in done:
     for key, count in page.counts.items():
         totals[key] = totals.get(key, 0) + count
 left = [one for page in done for one in page.left]
+tests = (t.SOURCE / "tests/list.txt").read_text("ascii").split()
 for where, reason in left:
     print(f"not run: {where}: {reason}")
+    found = DOES_IT.search(reason)
+    test, script = found.groups() if found else (None, None)
+    t.check(test in tests or script and (t.SOURCE / script).exists(), f"{where}: no test does it: {reason}")
+t.check(len(left) <= NOT_RUN_MOST, f"{len(left)} blocks are not run, more than {NOT_RUN_MOST}")
 print(f"{totals['run']} commands run, {totals['compared']} outputs compared, {totals['synopsis']} synopses, "
       f"{len(left)} blocks not run")
 if not sys.argv[1:]:

@@ -28,7 +28,9 @@ static void check_stacks(const struct profile *profile) {
         require(profile->stacks[i].node < profile->tree.nodes.count);
         require(profile->stacks[i].cut < CAIRN_CUT_LIMIT);
     }
-    for (int by = 0; by < MEASURE_COUNT; by++) {
+    // some of the measures, as many nodes as there are say which: all take a quarter of the time
+    const unsigned part = 4;
+    for (unsigned by = profile->tree.nodes.count % part; by < MEASURE_COUNT; by += part) {
         size_t count;
         uint32_t *order = measure_rank_all((enum measure)by, profile, &count);
         require(order && count <= profile->stack_count);

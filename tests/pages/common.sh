@@ -48,3 +48,67 @@ needs() {
         }
     done
 }
+
+# TEXT of the page's commands stands for OTHER: stands TEXT OTHER.
+stands() {
+    printf '%s\t%s\n' "$1" "$2" >>.stands
+}
+
+# A program that goes on by itself, until the page's directory goes, under each of these names.
+lasting() {
+    cat >.lasting.c <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept[1500], *volatile gone;
+int main(void) {
+    for (int i = 0; i < 1500; i++) kept[i] = malloc(4000);
+    for (int i = 0; !access(".lasting.c", F_OK); i++) {
+        free(kept[i % 1500]);
+        kept[i % 1500] = malloc(4000);
+        usleep(10000);
+    }
+    return 0;
+}
+END
+    for name; do gcc -g -O0 -o "$name" .lasting.c || return 1; done
+}
+
+# Of a page that is alone: its loopback interface is up, and has these names.
+loopback() {
+    python3 -c 'import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 1))'
+    echo "127.0.0.1 localhost $*" >.hosts && mount --bind .hosts /etc/hosts
+}
+
+# A redis that is recorded, on its usual port or another one.
+redis_recorded() {
+    needs redis-server redis-cli && begun "cairn run -q -o redis.cairn redis-server --save '' $*" 'cairn ctl redis-server status'
+}
+
+# COMMAND in the background; back when CONDITION ends well, or the command has ended. Prints what it printed.
+begun() {
+    [ -z "${!DOC_*}" ] || export ${!DOC_@}
+    setsid bash -c "$1" </dev/null >.printed 2>&1 &
+    begun=$!
+    until (eval "$2") >/dev/null 2>&1; do
+        kill -0 "$begun" 2>/dev/null || return 0
+        sleep 0.05
+    done
+}
+
+goes_on() {
+    begun "$1" "$2"
+    kill -0 "$begun" 2>/dev/null || wait "$begun"
+    set -- $?
+    cat .printed
+    return "$1"
+}
+
+ended() {
+    begun "$1" "$2"
+    kill -TERM -- "-$begun" 2>/dev/null
+    wait "$begun"
+    set -- $?
+    cat .printed
+    return "$1"
+}

@@ -5,19 +5,25 @@ A block is fenced (`sh`) or indented. Lines that begin with `$ ` are commands, a
 block without `$`, each line is a command, with words about it behind three blanks or a `#`; it has to end well. A line
 with brackets or an ellipsis is a synopsis: its command and its options must be there.
 
-A comment in the line above a block says what cannot be seen in it:
-    <!-- not run: REASON -->     cannot run in a test; listed with its reason
+Comments in the lines above a block say what cannot be seen in it:
+    <!-- not run: REASON -->     cannot run in a test; listed with its reason, which names the test that does it
     <!-- status: N -->           a command of the block ends with N
     <!-- figures vary -->        all numbers of the block may be others
+    <!-- any order -->           its lines may come in another order
+    <!-- goes on: CONDITION -->  its first command of cairn goes on to the end of the page; the next is run once
+                                 CONDITION, a command, ends well
+    <!-- ended: CONDITION -->    each of its commands goes on until CONDITION ends well, and is then ended by SIGTERM
 
-tests/pages/PAGE.sh, or default.sh there, makes what the page takes for granted. A variable DOC_WORD that it sets stands
-for the WORD of the page's commands. Durations, rates, addresses, process ids, commits, resident memory and bars of a
-curve may be others than shown; all else is exact, but for the number of blanks. A line `…` stands for any lines, ` …` at
-the end of a line for its rest."""
+tests/pages/PAGE.sh, or default.sh there, makes what the page takes for granted. Where that file says `# alone` in its
+second line, the page has processes, ports and mounts of its own. A variable DOC_WORD that it sets stands for the WORD
+of the page's commands, and `stands TEXT OTHER` (common.sh) replaces any text of them. Durations, rates, addresses,
+process ids, commits, resident memory and bars of a curve may be others than shown; all else is exact, but for the
+number of blanks. A line `…` stands for any lines, ` …` at the end of a line for its rest."""
 
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 
@@ -27,8 +33,11 @@ SETUPS = t.SOURCE / "tests/pages"
 LIMIT_S = 60
 COMMAND = re.compile(r"(cairn|make|sudo|docker|kubectl|g\+\+|cc|gcc|valgrind|git|python3?|curl|apt|npm|go|duckdb|"
                      r"pytest|heaptrack|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|mkdir|export) ")
-MARK = re.compile(r"^<!-- (not run|status|figures vary)(?:: (.*?))? -->$")
-SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME|RECORDING|on)\b")
+MARK = re.compile(r"^<!-- (not run|status|figures vary|any order|goes on|ended)(?:: (.*?))? -->$")
+SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME\b|RECORDING\b|on\b|--)")
+ALONE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() else []), "--pid", "--net", "--mount", "--fork",
+         "--mount-proc", "--kill-child"]
+TERMINATED = 128 + signal.SIGTERM
 UNITS = r"(?:ns|us|ms|s|min|h|m|d)"
 VARYING = re.compile("|".join((
     rf"(?P<rate>[+-]?\d[\d.,]* ?[kKMG]?(?:iB|B)?/s)",
@@ -46,14 +55,14 @@ PATTERNS = {"rate": r"[+-]?\d[\d.,]* ?[kKMG]?(?:iB|B)?/s", "time": rf"[+-]?\d[\d
 # Lines about what the kernel and cairn itself hold.
 RESIDENT = re.compile(r"\bRSS\b|resident|cairn itself|MiB cairn|KiB cairn")
 NUMBER = rf"[+-]?\d[\d.,]*(?: ?(?:(?:[KMGT]i)?B|{UNITS})\b)?(?:/s)?"
+HEX = r"\b(?:0x[0-9a-f]+|(?=\d*[a-f])[0-9a-f]{10,16})\b"
 # Which parts resident memory has, and whether the names of a system's libraries are installed, is the machine's.
 OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
 
 
 class Block:
-    def __init__(self, line, kind, indent, lines, mark):
-        self.line, self.kind, self.indent, self.lines = line, kind, indent, lines
-        self.mark, self.reason = mark or (None, None)
+    def __init__(self, line, kind, indent, lines, marks):
+        self.line, self.kind, self.indent, self.lines, self.marks = line, kind, indent, lines, marks
 
     def commands(self):
         """[command, lines shown, number of its line in the block]"""
@@ -85,26 +94,26 @@ class Block:
 
 def blocks_of(text):
     """All blocks of a page, with the number of their first line."""
-    lines, found, mark, i = text.splitlines(), [], None, 0
+    lines, found, marks, i = text.splitlines(), [], {}, 0
     while i < len(lines):
         line = lines[i]
         if match := MARK.match(line.strip()):
-            mark, i = match.groups(), i + 1
+            marks[match[1]], i = match[2], i + 1
             continue
         if line.startswith("```"):
             end = next(k for k in range(i + 1, len(lines)) if lines[k].startswith("```"))
-            found.append(Block(i + 1, line.strip("`") or "text", 0, lines[i + 1:end], mark))
-            mark, i = None, end
+            found.append(Block(i + 1, line.strip("`") or "text", 0, lines[i + 1:end], marks))
+            marks, i = {}, end
         elif line.startswith("    ") and (not i or not lines[i - 1].strip() or lines[i - 1].startswith(("#", "<!--"))):
             end = i
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
                 end += 1
             while not lines[end - 1].strip():
                 end -= 1
-            found.append(Block(i, "", 4, [one[4:] for one in lines[i:end]], mark))
-            mark, i = None, end - 1
+            found.append(Block(i, "", 4, [one[4:] for one in lines[i:end]], marks))
+            marks, i = {}, end - 1
         elif line.strip():
-            mark = None
+            marks = {}
         i += 1
     return found
 
@@ -112,15 +121,16 @@ def blocks_of(text):
 class Shell:
     """One shell for a page: directory, variables and children stay from command to command."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, is_alone):
         self.directory = directory
         env = t.environment({"HOME": str(directory), "XDG_CACHE_HOME": str(directory / ".cache"), "LC_ALL": "C.UTF-8",
                              "PATH": f"{directory}/.bin:{pathlib.Path(t.CAIRN).parent}:{os.environ['PATH']}",
                              "SOURCE_DIR": str(t.SOURCE), "BUILD_DIR": str(t.BUILD), "TERM": "dumb", "PAGER": "cat",
                              "CCACHE_DISABLE": "1",  # a compiler's processes are counted
                              "SHARED": os.getcwd()})
-        self.process = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=directory, env=env, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        command = [*(ALONE if is_alone else ()), "bash", "--norc", "--noprofile"]
+        self.process = subprocess.Popen(command, cwd=directory, env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, start_new_session=True)
 
     def run(self, command):
         """Status and all that was printed."""
@@ -148,9 +158,9 @@ class Shell:
 def pattern_of(line, is_varying):
     """A shown line as an expression."""
     if is_varying or RESIDENT.search(line):
-        parts = re.split(rf"({NUMBER}|[▁▂▃▄▅▆▇█]+)", line.strip())
-        text = "".join(("[▁▂▃▄▅▆▇█ ]+" if part[0] in "▁▂▃▄▅▆▇█" else NUMBER) if i % 2 else re.escape(part)
-                       for i, part in enumerate(parts))
+        parts = re.split(rf"({HEX}|{NUMBER}|[▁▂▃▄▅▆▇█]+)", line.strip())
+        text = "".join(("[▁▂▃▄▅▆▇█ ]+" if part[0] in "▁▂▃▄▅▆▇█" else HEX if re.fullmatch(HEX, part) else NUMBER)
+                       if i % 2 else re.escape(part) for i, part in enumerate(parts))
     else:
         text, at = "", 0
         line = line.strip()
@@ -162,9 +172,14 @@ def pattern_of(line, is_varying):
     return re.compile(text.replace("…", ".*") if line.startswith("…") or line.endswith(" …") else text)
 
 
-def differs(shown, printed, is_varying):
+def differs(shown, printed, is_varying, is_any_order=False):
     """None, or the first line that is not as shown."""
     mine = [line for line in printed.splitlines() if line.strip() and not OF_THE_MACHINE.match(line)]
+    if is_any_order:
+        wanted = [line for line in shown if line.strip() not in ("", "…", "...")]
+        absent = [line for line in wanted
+                  if not any(pattern_of(line, is_varying).fullmatch(one.strip()) for one in mine)]
+        return f"shown:   {absent[0].strip()}\n    not printed" if absent else None
     at, is_any = 0, False
     for line in shown:
         if not line.strip() or OF_THE_MACHINE.match(line):
@@ -193,14 +208,20 @@ class Page:
         self.directory = directory
         self.failures, self.left, self.missing = [], [], None
         self.counts = {"run": 0, "compared": 0, "synopsis": 0}
-        self.pids, self.written = {}, {}
+        self.pids, self.written, self.stands = {}, {}, []
+        setup = SETUPS / (name.removesuffix(".md") + ".sh")
+        self.setup = setup if setup.exists() else SETUPS / "default.sh"
 
     def run(self):
         blocks = [block for block in blocks_of(self.text) if block.commands()]
         if not blocks:
             return self
         self.directory.mkdir(parents=True)
-        self.shell = Shell(self.directory)
+        is_alone = self.setup.read_text("utf-8").splitlines()[1].startswith("# alone")
+        if is_alone and t.run([*ALONE, "true"]).status:
+            self.missing = "no namespaces can be made here"
+            return self
+        self.shell = Shell(self.directory, is_alone)
         try:
             if self.set_up():
                 for block in blocks:
@@ -211,27 +232,35 @@ class Page:
         return self
 
     def set_up(self):
-        setup = SETUPS / (self.name.removesuffix(".md") + ".sh")
-        setup = setup if setup.exists() else SETUPS / "default.sh"
-        status, printed = self.shell.run(f". '{SETUPS}/common.sh'; . '{setup}'")
+        status, printed = self.shell.run(f". '{SETUPS}/common.sh'; . '{self.setup}'")
         if status == t.NOT_HERE:
             self.missing = printed.strip()
         elif status != 0:
             self.failures.append(f"{self.name}: tests/pages: status {status}: {printed[-2000:]}")
+        if (self.directory / ".stands").exists():
+            lines = (self.directory / ".stands").read_text("utf-8").splitlines()
+            self.stands = sorted((line.split("\t") for line in lines), key=lambda one: -len(one[0]))
         return status == 0
 
     def run_block(self, block):
         where = f"{self.name}:{block.line}"
-        if block.mark == "not run":
-            self.left.append((where, block.reason))
+        if "not run" in block.marks:
+            self.left.append((where, block.marks["not run"]))
             return
-        wanted = int(block.reason) if block.mark == "status" else 0
-        is_well = False
+        wanted = int(block.marks.get("status", 0))
+        is_well, goes_on = False, block.marks.get("goes on")
         for command, shown, at in block.commands():
             if SYNOPSIS.search(command) and shown is None:
                 self.check_synopsis(where, command)
                 continue
-            status, printed = self.shell.run(self.ready(command))
+            ready = self.ready(command)
+            if "ended" in block.marks:
+                ready = f"ended {shlex.quote(ready)} {shlex.quote(self.ready(block.marks['ended']))}"
+            elif goes_on and command.startswith("cairn "):
+                ready, goes_on = f"goes_on {shlex.quote(ready)} {shlex.quote(self.ready(goes_on))}", None
+            status, printed = self.shell.run(ready)
+            if "ended" in block.marks and (status == TERMINATED or not command.startswith("cairn ")):
+                status = 0
             self.counts["run"] += 1
             if status is None:
                 self.failures.append(f"{where}: no end: {command}")
@@ -255,6 +284,8 @@ class Page:
                     self.pids[pid] = new[0].split(".")[-2]
             return f"{name}.{self.pids.get(pid, pid)}.{ending}"
 
+        for text, other in self.stands:
+            command = command.replace(text, other)
         command = re.sub(r"\b([\w-]+)\.(\d{2,7})\.(cairn|events)\b", file_now, command)
         words = self.shell.run("compgen -v DOC_")[1].split()
         for word in sorted((one.removeprefix("DOC_") for one in words), key=len, reverse=True):
@@ -273,7 +304,7 @@ class Page:
 
     def compare(self, where, block, command, shown, printed, at):
         self.counts["compared"] += 1
-        difference = differs(shown, printed, block.mark == "figures vary")
+        difference = differs(shown, printed, "figures vary" in block.marks, "any order" in block.marks)
         if difference:
             self.failures.append(f"{where}: {command}\n    {difference}")
         if difference:

@@ -88,9 +88,10 @@ struct history_moved {
 };
 struct history_moves {
     ARRAY(struct history_moved) list;  // the largest first
-    size_t more;                       // further ones
+    size_t more;                       // further ones in its direction
 };
-// Which stacks moved the most with a step, in its direction; at most `most`.
+// Which stacks moved the most with a step, in its direction; at most `most`. Behind them the one
+// that moved the most the other way, if it is a quarter of the step or more.
 bool history_moves_find(struct history *history, const struct history_step *step, size_t most,
                         struct history_moves *moves, struct error *error);
 void history_moves_free(struct history_moves *moves);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks behind a step.
+#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +58,24 @@ static bool list_moves(const struct diff *diff, const struct store_places *place
     return is_ok;
 }
 
+// A stack that moved the other way, if it is a good part of the step: without it the others would
+// say more than the figure does.
+static bool add_opposite(const struct diff *diff, const struct store_places *places,
+                         const struct history_step *step, struct history_moves *moves) {
+    const double least_part = 0.25;
+    double moved = (double)step->new_level - (double)step->old_level;
+    size_t count, noise_count, found = SIZE_MAX;
+    uint32_t *rows = diff_rank(diff, &count, &noise_count);
+    for (size_t i = 0; rows && i < count && found == SIZE_MAX; i++) {
+        const int64_t *values = diff_values(diff, rows[i]);
+        double by = (double)values[1] - (double)values[0];
+        if (by * moved < 0 && fabs(by) >= least_part * fabs(moved)) found = i;
+    }
+    bool is_ok = rows && (found == SIZE_MAX || add_move(moves, diff, rows[found], places));
+    free(rows);
+    return is_ok;
+}
+
 bool history_moves_find(struct history *history, const struct history_step *step, size_t most,
                         struct history_moves *moves, struct error *error) {
     const struct history_point *points = history->series.items[step->series].points.items;
@@ -67,7 +87,8 @@ bool history_moves_find(struct history *history, const struct history_step *step
         return true;
     bool is_ok = store_compare(&history->store, before->stack_set, after->stack_set, step->measure,
                                &diff, &places, error);
-    if (is_ok && !list_moves(&diff, &places, step->new_level > step->old_level, most, moves))
+    if (is_ok && (!list_moves(&diff, &places, step->new_level > step->old_level, most, moves) ||
+                  !add_opposite(&diff, &places, step, moves)))
         is_ok = error_set(error, "no memory for the stacks");
     diff_free(&diff);
     store_places_free(&places);

@@ -4,8 +4,11 @@
 #include "tool/query/live.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +28,21 @@ bool running_is_number(const char *text) {
     return *text && !text[strspn(text, "0123456789")];
 }
 
+// Whether the file is a program or a script: `./server` runs where its file lies, under its name.
+static bool is_program(const char *path) {
+    static const char script[] = {'#', '!'};
+    Elf64_Ehdr head = {0};
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = file >= 0 ? read(file, &head, sizeof head) : 0;
+    if (file >= 0) close(file);
+    if (!memcmp(head.e_ident, script, sizeof script)) return true;
+    return size > (ssize_t)offsetof(Elf64_Ehdr, e_machine) &&
+           !memcmp(head.e_ident, ELFMAG, SELFMAG) &&
+           (head.e_type == ET_EXEC || head.e_type == ET_DYN);
+}
+
 bool running_may_be(const char *word) {
-    return *word && !strchr(word, '/') && access(word, F_OK) != 0;
+    return *word && !strchr(word, '/') && (access(word, F_OK) != 0 || is_program(word));
 }
 
 static int how_called(pid_t pid, const char *name) {

@@ -49,7 +49,7 @@ bool live_list_of_run(const char *directory, struct live_list *list, struct erro
 
 bool running_is_number(const char *text);
 
-// Whether a command's word may mean a process: it is no file, and no path.
+// Whether a command's word may mean a process: it is no path, and no file but a program's.
 bool running_may_be(const char *word);
 
 // The only process that `which` means. Whether there is one with a number is not looked at.

@@ -90,7 +90,7 @@ static bool find_in_core(const char *core_path, char path[PATH_MAX], struct erro
     return is_ok;
 }
 
-// No file is called so: a process that is being recorded may be.
+// No file but a program's is called so: a process that is being recorded may be.
 static bool find_named(const char *word, struct subject *subject, struct error *error) {
     struct live_process process;
     if (!live_choose(word, &process, error)) return error_wrap(error, "%s: no such file", word);
@@ -121,6 +121,7 @@ static bool find_path(const char *word, struct subject *subject, struct error *e
         return log_recording_find(word, subject->path, error);
     }
     if (core_is_one(word)) return find_in_core(word, subject->path, error);
+    if (running_may_be(word) && find_named(word, subject, NULL)) return true;
     if (word != subject->path) snprintf(subject->path, sizeof subject->path, "%s", word);
     return true;
 }

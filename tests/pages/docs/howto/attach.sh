@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program that goes on by itself, until the page's directory goes.
-cat >indexer.c <<'END'
-#include <stdlib.h>
-#include <unistd.h>
-static void *volatile kept[1500], *volatile gone;
-int main(void) {
-    for (int i = 0; i < 1500; i++) kept[i] = malloc(4000);
-    for (int i = 0; !access("indexer.c", F_OK); i++) {
-        free(kept[i % 1500]);
-        kept[i % 1500] = malloc(4000);
-        usleep(10000);
-    }
-    return 0;
-}
+# alone
+loopback && lasting indexer && { ./indexer & } && mkdir .nginx && cat >.nginx/conf <<'END'
+daemon off; master_process on; worker_processes 2; pid nginx.pid; error_log error.log;
+events {}
+http { access_log off; server { listen 127.0.0.1:8080; } }
 END
-gcc -g -O0 -o indexer indexer.c && { ./indexer & }
+export PATH=$PATH:/usr/sbin && needs nginx && { nginx -p "$PWD/.nginx/" -c conf -e error.log >/dev/null 2>&1 & }
+until [ "$(pgrep -cx nginx)" = 3 ]; do sleep 0.1; done

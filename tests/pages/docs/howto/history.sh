@@ -12,3 +12,21 @@ build() {
 build 100 10 start && build 100 10 'say more' && build 101 10 'parse one more' && build 101 10 'words' || return 1
 printf '#include <stdlib.h>\nstatic void *volatile kept;\nvoid fill_map(void) {\n    for (int i = 0; i < 30; i++) kept = malloc(1000);\n}\n' >src/map.c
 make -s && commit 'make the map larger'
+# the same with a commit between that was recorded and one that was not
+git checkout -q HEAD~4 && make -s && cairn check --series gaps.db -- ./test_parser >/dev/null && git checkout -q - && make -s &&
+    cairn check --series gaps.db -- ./test_parser >/dev/null && stands 'memory.db --build' 'gaps.db --build'
+# a project of each runner; git does not see them
+needs cmake ctest meson cargo || return
+home=$(getent passwd "$(id -u)" | cut -d: -f6)
+export RUSTUP_HOME=${RUSTUP_HOME:-$home/.rustup} CARGO_HOME=$PWD/.cargo
+mkdir .bin && ln -s /usr/bin/python3 .bin
+python3 -c 'import pytest' || return 77
+printf '%s\n' build build-meson 'CMake*' meson.build 'Cargo*' target lib.rs tests >>.git/info/exclude
+printf 'cmake_minimum_required(VERSION 3.10)\nproject(p C)\nenable_testing()\nadd_test(NAME one COMMAND ls)\n' >CMakeLists.txt
+printf "project('p', 'c')\ntest('one', find_program('ls'))\n" >meson.build
+printf '[package]\nname = "p"\nversion = "0.1.0"\n[lib]\npath = "lib.rs"\n' >Cargo.toml
+echo '#[test] fn one() { assert!(vec![1].len() == 1); }' >lib.rs
+mkdir tests && echo 'def test_one(): assert [1]' >tests/test_one.py
+printf '#include <gtest/gtest.h>\nTEST(One, Works) { EXPECT_TRUE(true); }\n' >.unit.cc
+{ cmake -S . -B build && meson setup build-meson && g++ -o build/unit_tests .unit.cc -lgtest -lgtest_main -pthread; } >/dev/null 2>&1 &&
+    stands '-C build' '-C build-meson'

@@ -20,3 +20,19 @@ for i in range(30):
 END
 python3 works.py &
 DOC_PID=$!
+# pytest with cairn's package, unpacked
+needs pytest && cat >test_x.py <<'END' && PYTHONDONTWRITEBYTECODE=1 python3 - <<'END2' && export PYTHONPATH=$PWD/installed CAIRN_TOOL=$(command -v cairn)
+import pytest
+kept = []
+def grow(n): return [bytearray(1000) for _ in range(n)]
+
+
+@pytest.mark.limit_memory("1 MB")
+def test_large(): grow(3000)
+def test_leaks(): kept.extend(grow(100))
+END
+import os, sys, zipfile
+sys.path.insert(0, os.environ["SOURCE_DIR"] + "/bindings/python")
+import build_wheel
+zipfile.ZipFile(build_wheel.build_wheel(".")).extractall("installed")
+END2

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-true
+# alone
+needs curl go redis-server && loopback server && mkdir other .bin && lasting server && export PPROF_BROWSER=true &&
+    stands system.slice/web.service "$(tail -1 /proc/self/cgroup | cut -d: -f3)" && stands seconds=30 seconds=1 &&
+    stands /etc/cairn/token token && stands 0.0.0.0:6060 0.0.0.0:6061 && stands server:6060 server:6061 &&
+    mount -t tmpfs none /run && mkdir -p /run/user/1000 && redis_recorded
