@@ -8,10 +8,10 @@
 //     SIZES      of allocations, mappings and what is unmapped
 //     OTHERS     turns, alignments, taken addresses, times: in the order of their events
 //
-// All are numbers of 7 bits a byte, the lowest first, the eighth set where more follows; an address
-// is coded as a guess that was right (0) or its distance from the last one.
-// docs/reference/events.md has the guesses. A column is compressed by Zstandard if that makes it
-// smaller.
+// All are numbers of 7 bits a byte, the lowest first, the eighth set where more follows; most are
+// coded as a guess that was right (0) or what it takes to put that right: docs/reference/events.md.
+// First, second and further bytes of a column's numbers lie apart, in planes: each has numbers of
+// its own likeness, and is compressed by Zstandard if that makes it smaller.
 //
 // A file that ends without its end was cut: what is there of whole frames is good.
 //
@@ -24,7 +24,8 @@
 #include <stdint.h>
 
 #define CAIRN_EVENT_FILE_MAGIC "cairnlog"  // 8 bytes, no terminator
-#define CAIRN_EVENT_FILE_VERSION 1u
+#define CAIRN_EVENT_FILE_VERSION 2u
+#define CAIRN_EVENT_FILE_VERSION_PLAIN 1u  // a column is one plane, with fewer guesses
 #define CAIRN_EVENT_FILE_NAME 256u
 
 struct cairn_event_file {
@@ -66,7 +67,13 @@ enum cairn_event_column {
 
 #define CAIRN_EVENT_FRAME_MAGIC 0x6d617266u  // "fram"
 #define CAIRN_EVENT_END_MAGIC 0x2e646e65u    // "end."
-#define CAIRN_EVENT_COLUMN_MOST (1u << 18)   // bytes of a column, not compressed
+#define CAIRN_EVENT_COLUMN_MOST (1u << 18)   // bytes of a plane, not compressed
+#define CAIRN_EVENT_PLANES 3u                // of a column
+
+struct cairn_event_plane {
+    uint32_t plain_bytes;
+    uint32_t stored_bytes;  // equal: not compressed
+};
 
 struct cairn_event_frame {
     uint32_t magic;
@@ -74,11 +81,9 @@ struct cairn_event_frame {
     uint32_t slot, thread, number;  // as in struct cairn_events_chunk
     uint32_t event_count;
     uint64_t start_ms, end_ms;  // times of its first and last event
-    struct {
-        uint32_t plain_bytes;
-        uint32_t stored_bytes;  // equal: not compressed
-    } columns[CAIRN_COLUMNS];
+    struct cairn_event_plane planes[CAIRN_COLUMNS][CAIRN_EVENT_PLANES];
 };
+#define CAIRN_EVENT_FRAME_PLAIN_BYTES 80u  // of version 1: with one plane of each column
 
 struct cairn_event_end {
     uint32_t magic;
@@ -93,7 +98,7 @@ struct cairn_event_end {
 };
 
 _Static_assert(sizeof(struct cairn_event_file) == 648, "layout");
-_Static_assert(sizeof(struct cairn_event_frame) == 80, "layout");
+_Static_assert(sizeof(struct cairn_event_frame) == 160, "layout");
 _Static_assert(sizeof(struct cairn_event_end) == 96, "layout");
 
 #endif

@@ -45,8 +45,11 @@ enum cairn_event_kind {
     CAIRN_EVENT_UNMAP = 8,  // next: bytes
     // The tool's, no call: what of a cell's blocks of a page and more is resident. In place of the
     // address: their bytes; next: bytes on resident pages, then cell.
-    CAIRN_EVENT_RESIDENT = 9,
-    CAIRN_EVENT_KINDS = 10,
+    CAIRN_EVENT_RESIDENT = 9,  // in older logs
+    // The tool's, no call: of the whole pages of the block at the address so many are resident;
+    // next: how many, then cell.
+    CAIRN_EVENT_TOUCHED = 10,
+    CAIRN_EVENT_KINDS = 11,
 };
 #define CAIRN_EVENT_KIND_MASK 0xfu
 // Each adds words, in this order behind those of the kind.

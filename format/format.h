@@ -485,7 +485,8 @@ struct cairn_control {
     uint32_t events_refused;   // (atomic) the process has no room for this one
     uint32_t has_event_taker;  // there is a tool that takes chunks
     uint32_t events_for_ms;    // the log that is wanted ends after so long; 0: when it is said
-    uint32_t reserved[3];
+    uint32_t events_for_high;  // above it
+    uint32_t reserved[2];
 };
 
 // Bits of cairn_control.is_off.
@@ -494,6 +495,15 @@ struct cairn_control {
 
 static inline int cairn_is_off(const struct cairn_control *control) {
     return (__atomic_load_n(&control->is_off, __ATOMIC_RELAXED) & CAIRN_CONTROL_OFF) != 0;
+}
+
+static inline uint64_t cairn_events_for_ms(const struct cairn_control *control) {
+    uint64_t high = __atomic_load_n(&control->events_for_high, __ATOMIC_RELAXED);
+    return high << 32 | __atomic_load_n(&control->events_for_ms, __ATOMIC_RELAXED);
+}
+static inline void cairn_set_events_for_ms(struct cairn_control *control, uint64_t ms) {
+    __atomic_store_n(&control->events_for_high, (uint32_t)(ms >> 32), __ATOMIC_RELAXED);
+    __atomic_store_n(&control->events_for_ms, (uint32_t)ms, __ATOMIC_RELAXED);
 }
 
 // Written by the target. Per-stack values at the peak are those of the moment at which

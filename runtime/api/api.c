@@ -144,7 +144,8 @@ static int api_snapshot(const char *label, int is_mark) {
 }
 
 static bool is_unbounded(enum event_mode mode) {
-    return mode == EVENT_FULL || mode == EVENT_NOTED || mode == EVENT_AGED || mode == EVENT_LOGGED;
+    return mode == EVENT_FULL || mode == EVENT_NOTED || mode == EVENT_AGED ||
+           mode == EVENT_LOGGED || mode == EVENT_LOGGED_LATE;
 }
 
 static void api_set_thresholds(size_t min_bytes, size_t max_bytes) {

@@ -40,6 +40,13 @@ static NOINLINE void *malloc_logged(size_t size) {
     return block;
 }
 
+static NOINLINE void *malloc_logged_late(size_t size) {
+    void *block = real.malloc(size);
+    block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_LATE);
+    EVENT_KEEP_FRAME();
+    return block;
+}
+
 static NOINLINE void *malloc_noted(size_t size) {
     void *block = real.malloc(size);
     block = event_record_alloc_stack(block, size, EVENT_HERE(), EVENT_NARROW_NOTED);
@@ -77,6 +84,7 @@ static NOINLINE void *malloc_sampling(size_t size) {
 static NOINLINE void *malloc_exact(size_t size) {
     if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
     if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
+    if (probes_event.word == EVENT_LOGGED_LATE) return malloc_logged_late(size);
     if (probes_event.word == EVENT_NOTED && !settings.has_notes) return malloc_noted(size);
     return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
 }
@@ -161,9 +169,18 @@ static NOINLINE void free_logged(void *block) {
     EVENT_KEEP_FRAME();
 }
 
+static NOINLINE void free_logged_late(void *block) {
+    struct thread *thread;
+    if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_LATE, &thread)))
+        return real.free(block);
+    free_rest(thread, block, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+}
+
 static NOINLINE void free_exact(void *block) {
     if (event_free_passes_paused(block)) return real.free(block);
     if (probes_event.word == EVENT_LOGGED) return free_logged(block);
+    if (probes_event.word == EVENT_LOGGED_LATE) return free_logged_late(block);
     if (probes_event.word == EVENT_AGED) return free_aged(block);
     free_rare(block);
 }

@@ -81,18 +81,19 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame);
 // to another, to PAUSED and back as recording is switched off and on, as a log begins or ends
 // (event_mode_renew), and to MIXED once memory gets short.
 enum event_mode {
-    EVENT_FULL = 0,  // frees do nothing but count
-    EVENT_TOTALS,    // without call stacks: one cell a thread
-    EVENT_VERIFIED,  // as FULL, and every cell is found a second time (verify.h)
-    EVENT_PYTHON,    // as FULL, with the frames of Python code
-    EVENT_BOUNDED,   // as FULL or PYTHON, but blocks of some sizes get no call stack
-    EVENT_NOTED,     // as FULL, and more is noted of each block or free: its age, its stack
-    EVENT_OFF,       // not yet: until the control line says otherwise
-    EVENT_PAUSED,    // as OFF, after a time of another mode, whose blocks are known
-    EVENT_AGED,      // as FULL, and each block knows when it was allocated
-    EVENT_LOGGED,    // as FULL, and each event is written into the log (event_log.h)
-    EVENT_SAMPLED,   // see sampling.h
-    EVENT_MIXED,     // as SAMPLED, after a time of another mode: its blocks are in the live map
+    EVENT_FULL = 0,     // frees do nothing but count
+    EVENT_TOTALS,       // without call stacks: one cell a thread
+    EVENT_VERIFIED,     // as FULL, and every cell is found a second time (verify.h)
+    EVENT_PYTHON,       // as FULL, with the frames of Python code
+    EVENT_BOUNDED,      // as FULL or PYTHON, but blocks of some sizes get no call stack
+    EVENT_NOTED,        // as FULL, and more is noted of each block or free: its age, its stack
+    EVENT_OFF,          // not yet: until the control line says otherwise
+    EVENT_PAUSED,       // as OFF, after a time of another mode, whose blocks are known
+    EVENT_AGED,         // as FULL, and each block knows when it was allocated
+    EVENT_LOGGED,       // as FULL, and each event is written into the log (event_log.h)
+    EVENT_LOGGED_LATE,  // the same of a log that began late
+    EVENT_SAMPLED,      // see sampling.h
+    EVENT_MIXED,        // as SAMPLED, after a time of another mode: its blocks are in the live map
 };
 extern HIDDEN uint16_t event_mode_wanted;  // while recording is switched on
 
@@ -133,7 +134,7 @@ bool event_record_free_otherwise(void *block, uintptr_t *frame);
 // Every block is recorded.
 ALWAYS_INLINE bool event_is_exact(void) {
     return probes_event.mode < EVENT_OFF ||
-           (uint16_t)(probes_event.mode - EVENT_AGED) <= EVENT_LOGGED - EVENT_AGED;
+           (uint16_t)(probes_event.mode - EVENT_AGED) <= EVENT_LOGGED_LATE - EVENT_AGED;
 }
 
 // Of OFF, SAMPLED and MIXED: nothing is known of the block, so the real function may have it. Those
@@ -175,13 +176,15 @@ enum { EVENT_TIMED_EVERY = 1024 };
 // frequent in a growing program.
 enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // Which of the live map's layouts a fast path knows. NARROW_AGED and NARROW_LOGGED also write each
-// block's birth, or turn. NARROW_NOTED writes no more than NARROW: it is for frees that note their
-// stack. Frees of these three do more than count, so no last block is remembered for them.
+// block's birth, or turn; NARROW_LATE knows turns elsewhere. NARROW_NOTED writes no more than
+// NARROW: it is for frees that note their stack. Frees of these four do more than count, so no last
+// block is remembered for them.
 enum event_layout {
     EVENT_NARROW,
     EVENT_NARROW_NOTED,
     EVENT_NARROW_AGED,
     EVENT_NARROW_LOGGED,
+    EVENT_NARROW_LATE,
     EVENT_WIDE
 };
 
@@ -246,9 +249,11 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     uint32_t *slot = live_insert_slot_again(&thread->near, address, at->header);
     if (unlikely(!slot)) return false;
     if (layout == EVENT_NARROW_LOGGED && unlikely(!event_log_is_ready(thread))) return false;
+    if (layout == EVENT_NARROW_LATE && unlikely(!event_log_is_ready_late(thread))) return false;
     uint32_t word = at->word + live_narrow_half(address), id = word >> LIVE_ID_SHIFT;
     if (layout == EVENT_NARROW_LOGGED)
         event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, address));
+    if (layout == EVENT_NARROW_LATE) event_log_alloc_late(thread, block, id, size);
     if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
     if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
     *slot = word;
@@ -364,7 +369,7 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread) {
 ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum event_skill skill,
                                    enum event_layout layout) {
     const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
-    const bool is_logged = layout == EVENT_NARROW_LOGGED;
+    const bool is_logged = layout == EVENT_NARROW_LOGGED, is_late = layout == EVENT_NARROW_LATE;
     const bool can_be_last = skill == EVENT_GROWING || layout != EVENT_NARROW;
     struct cairn_thread *record = thread->record;
     struct live_block known;
@@ -372,10 +377,13 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
     uint32_t *slot = is_wide ? NULL : live_take_slot(&thread->near, (uintptr_t)block, &known);
     uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
     if (unlikely(is_wide ? !wide_slot : !slot)) return false;
-    if (unlikely(known.id >= (is_aged || is_logged ? cells.id_limit : cells.fast_limit)))
-        return false;
+    const bool is_noted = is_aged || is_logged || is_late;
+    if (unlikely(known.id >= (is_noted ? cells.id_limit : cells.fast_limit))) return false;
     if (unlikely(record->frees % EVENT_TIMED_EVERY == 0)) return false;
     if (is_logged && unlikely(!event_log_is_ready(thread))) return false;
+    if (is_late && (unlikely(!event_log_is_ready_late(thread)) ||
+                    unlikely(!event_log_is_told(event_log_shared_place(block)))))
+        return false;
     int64_t net_bytes = record->net_bytes, size = (int64_t)known.size;
     bool is_peak = net_bytes > thread->peak_bytes, is_low = net_bytes - size < thread->low_bytes;
     if (skill == EVENT_USUAL && unlikely(is_peak || is_low)) return false;
@@ -395,6 +403,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         if (unlikely(!is_own || !ages_count(thread, known.id, birth))) return false;
     }
     if (is_logged) event_log_free_fast(thread, block, live_narrow_turn(slot, (uintptr_t)block));
+    if (is_late) event_log_free_late(thread, block);
     if (is_wide)
         *wide_slot = 0;
     else
@@ -415,7 +424,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
 }
 
 // Records an allocation that returned `block` (NULL: it failed), which it returns. For hooks, in
-// the modes FULL, AGED and LOGGED, and in NOTED where only frees are noted.
+// the modes FULL, AGED, LOGGED and LOGGED_LATE, and in NOTED where only frees are noted.
 ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t *frame,
                                              enum event_layout layout) {
     const bool is_noted = layout != EVENT_NARROW;

@@ -7,20 +7,21 @@
 
 #include "runtime/process/settings.h"
 #include "runtime/sink/sink.h"
+#include "runtime/sys/linker.h"
 #include "runtime/sys/region.h"
 
 static struct {
     struct cairn_events *events;  // in the recording
     uint8_t *chunks;
     uint32_t chunk_limit;
-    uint64_t *turns;  // (atomic) of a log that began late; NULL: they lie in the live map
-    uint64_t turn_mask;
-    uint32_t number;        // (atomic) of the log: odd while one is written
     uint32_t is_switching;  // (atomic) a thread switches it
     bool is_wide;
     bool is_waiting;
     struct thread inherited;  // no thread: a forked child's blocks are written as its events
 } log_state;
+
+static const char never;
+struct event_log_late event_log_late = {.is_single = &never};
 
 // A thread that found no chunk looks again after so many events.
 enum { LOOK_EVERY = 4096 };
@@ -53,8 +54,9 @@ static bool open_section(void) {
         (region.capacity_bytes - header_bytes - turns_bytes) / CAIRN_EVENTS_CHUNK_BYTES;
     log_state.chunks = region.base + header_bytes;
     log_state.chunk_limit = limit < CAIRN_EVENTS_CHUNKS ? (uint32_t)limit : CAIRN_EVENTS_CHUNKS;
-    log_state.turn_mask = turns_bytes / sizeof(uint64_t) - 1;
+    event_log_late.mask = turns_bytes / sizeof(uint64_t) - 1;
     log_state.is_wide = live.is_wide;
+    event_log_late.shift = live.is_wide ? CAIRN_EVENTS_WIDE_SHIFT : CAIRN_EVENTS_NARROW_SHIFT;
     log_state.is_waiting = settings.is_waiting;
     log_state.events = (struct cairn_events *)region.base;
     log_state.events->is_waiting = settings.is_waiting;
@@ -62,15 +64,15 @@ static bool open_section(void) {
 }
 
 static void set_number(uint32_t number) {
-    __atomic_store_n(&log_state.number, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&event_log_late.number, number, __ATOMIC_RELEASE);
 }
 
 static void tell_number(void) {
-    __atomic_store_n(&sink.header->control.events_state, log_state.number, __ATOMIC_RELEASE);
+    __atomic_store_n(&sink.header->control.events_state, event_log_late.number, __ATOMIC_RELEASE);
 }
 
 bool event_log_open(void) {
-    log_state.turns = NULL;
+    event_log_late.turns = NULL;
     if (!open_section()) return false;
     sink.header->control.events_wanted = 1;
     set_number(1);
@@ -88,13 +90,13 @@ void event_log_shrink(void) {
 // Births lie where turns would, or nothing does: the table behind the chunks has them.
 static bool open_turns(void) {
     struct region region = sink_region(CAIRN_SECTION_EVENTS);
-    const uint64_t bytes = (log_state.turn_mask + 1) * sizeof *log_state.turns;
+    const uint64_t bytes = (event_log_late.mask + 1) * sizeof *event_log_late.turns;
     uint64_t *turns = (uint64_t *)(region.base + region.capacity_bytes - bytes);
-    if (log_state.turns) return true;
+    if (event_log_late.turns) return true;
     if (!sys_claim(turns, bytes)) return false;
     sys_count_own((int64_t)bytes);
-    log_state.events->turn_bits = (unsigned)__builtin_popcountll(log_state.turn_mask);
-    __atomic_store_n(&log_state.turns, turns, __ATOMIC_RELEASE);
+    log_state.events->turn_bits = (unsigned)__builtin_popcountll(event_log_late.mask);
+    __atomic_store_n(&event_log_late.turns, turns, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -111,6 +113,8 @@ static bool begin_late(uint32_t number) {
         return false;
     }
     log_state.events->begin_ms = sink_now_coarse_ns() / NS_PER_MS;
+    const char *is_single = linker_search("__libc_single_threaded");
+    event_log_late.is_single = is_single ? is_single : &never;
     set_number(number);
     set_logged(true);
     return true;
@@ -124,7 +128,7 @@ COLD bool event_log_look(void) {
     __atomic_fetch_and(&control->is_off, ~CAIRN_CONTROL_LOOK, __ATOMIC_ACQ_REL);
     if (__atomic_exchange_n(&log_state.is_switching, 1, __ATOMIC_ACQUIRE)) return false;
     uint32_t wanted = __atomic_load_n(&control->events_wanted, __ATOMIC_ACQUIRE);
-    bool is_on = log_state.number & 1;
+    bool is_on = event_log_late.number & 1;
     if (wanted & 1 && !is_on) {
         has_changed = begin_late(wanted);
     } else if (!(wanted & 1) && is_on) {
@@ -149,8 +153,8 @@ bool event_log_leave_parent(void) {
     if (is_from_start) return false;
     if (has_changed) set_logged(false);
     log_state.events = NULL;
-    log_state.turns = NULL;
-    log_state.number = 0;
+    event_log_late.turns = NULL;
+    event_log_late.number = 0;
     return has_changed;
 }
 
@@ -247,15 +251,10 @@ static void drop_chunk(struct thread_log *log) {
     memset(words, 0, CAIRN_EVENTS_CHUNK_BYTES - sizeof *log->chunk);
 }
 
-// The log that is written, or was the last: an event that was under way as it ended belongs to it.
-static uint32_t log_number(void) {
-    return (__atomic_load_n(&log_state.number, __ATOMIC_RELAXED) - 1) | 1;
-}
-
 static void begin_chunk(struct thread *thread) {
     struct thread_log *log = &thread->log;
-    if (log->log_number != log_number()) log->number = 0;
-    log->log_number = log_number();
+    if (log->log_number != event_log_number()) log->number = 0;
+    log->log_number = event_log_number();
     const struct cairn_thread *threads =
         (const struct cairn_thread *)sink_region(CAIRN_SECTION_THREADS).base;
     const uint64_t now_ms = sink_now_coarse_ns() / NS_PER_MS;
@@ -311,7 +310,7 @@ static void write_time(struct thread_log *log) {
 // Room for an event, and its time. False: it is lost, and counted.
 static bool begin(struct thread *thread) {
     struct thread_log *log = &thread->log;
-    if (log->chunk && unlikely(log->log_number != log_number())) begin_chunk_anew(thread);
+    if (log->chunk && unlikely(log->log_number != event_log_number())) begin_chunk_anew(thread);
     if (log->next >= log->end && !renew_chunk(thread)) {
         count_lost(1);
         return false;
@@ -320,36 +319,10 @@ static bool begin(struct thread *thread) {
     return true;
 }
 
-// Of a log that began late: several granules have one, so other threads may move it as well. Those
-// of an older log count as none.
-enum { SLOT_SHIFT = 32, LOG_SHIFT = 48 };
-
-static uint64_t *shared_turn(uintptr_t address) {
-    const unsigned shift = log_state.is_wide ? CAIRN_EVENTS_WIDE_SHIFT : CAIRN_EVENTS_NARROW_SHIFT;
-    return &log_state.turns[live_untagged(address) >> shift & log_state.turn_mask];
-}
-
-static bool is_of_this_log(uint64_t turn) {
-    return turn >> LOG_SHIFT == (uint16_t)log_number();
-}
-
-static COLD uint32_t move_shared_turn(const struct thread *thread, uintptr_t address,
-                                      uint64_t *flags) {
-    uint64_t *turn = shared_turn(address);
-    uint64_t was = __atomic_load_n(turn, __ATOMIC_RELAXED), known, next;
-    do {
-        known = is_of_this_log(was) ? was : 0;
-        next = (uint64_t)(uint16_t)log_number() << LOG_SHIFT |
-               (uint64_t)thread->slot << SLOT_SHIFT | (uint32_t)(known + 1);
-    } while (
-        !__atomic_compare_exchange_n(turn, &was, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-    if ((uint16_t)(known >> SLOT_SHIFT) != thread->slot) *flags |= CAIRN_EVENT_TURN;
-    return (uint32_t)known;
-}
-
 // The turn moves, whether the event is written or not.
 static uint32_t move_turn(const struct thread *thread, const void *block, uint64_t *flags) {
-    if (unlikely(log_state.turns)) return move_shared_turn(thread, (uintptr_t)block, flags);
+    if (unlikely(event_log_late.turns))
+        return event_log_shared_turn(thread, event_log_shared_place(block), flags);
     struct turn *turn = live_turn((uintptr_t)block);
     return turn ? event_log_turn(thread, turn, flags) : 0;
 }
@@ -382,7 +355,7 @@ static void write_plain(struct thread *thread, const void *block, uint64_t flags
 static COLD void tell_there(struct thread *thread, const void *block, uint32_t cell,
                             uint64_t size) {
     struct thread_log *log = &thread->log;
-    if (is_of_this_log(__atomic_load_n(shared_turn((uintptr_t)block), __ATOMIC_RELAXED))) return;
+    if (event_log_is_told(event_log_shared_place(block))) return;
     if (!begin(thread)) return;
     uint64_t flags = CAIRN_EVENT_ALLOC | CAIRN_EVENT_THERE;
     uint32_t count = 1;
@@ -395,7 +368,7 @@ static COLD void tell_there(struct thread *thread, const void *block, uint32_t c
 }
 
 void event_log_free(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
-    if (unlikely(log_state.turns)) tell_there(thread, block, cell, size);
+    if (unlikely(event_log_late.turns)) tell_there(thread, block, cell, size);
     write_plain(thread, block, CAIRN_EVENT_FREE);
 }
 
@@ -404,7 +377,7 @@ void event_log_unseen(struct thread *thread, const void *block) {
 }
 
 void event_log_take(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
-    if (unlikely(log_state.turns)) tell_there(thread, block, cell, size);
+    if (unlikely(event_log_late.turns)) tell_there(thread, block, cell, size);
     write_plain(thread, block, CAIRN_EVENT_TAKE);
 }
 

@@ -23,9 +23,11 @@ enum event_mode event_mode_by_settings(void) {
     if (settings.has_no_stacks) return has_slow_frees ? EVENT_BOUNDED : EVENT_TOTALS;
     if (settings.min_bytes || settings.max_bytes) return EVENT_BOUNDED;
     if (settings.is_verified) return EVENT_VERIFIED;
-    bool is_plain = !settings.has_free_stacks && !settings.guard_bytes && !settings.is_logged_late;
-    if (settings.has_events && is_plain) return EVENT_LOGGED;
-    if (settings.has_ages && is_plain) return EVENT_AGED;
+    bool is_plain = !settings.has_free_stacks && !settings.guard_bytes;
+    bool is_late = settings.is_logged_late;
+    if (settings.has_events && is_plain && !is_late) return EVENT_LOGGED;
+    if (settings.has_ages && is_plain && !is_late) return EVENT_AGED;
+    if (is_late && is_plain && !settings.has_ages) return EVENT_LOGGED_LATE;
     return settings.has_notes || has_slow_frees ? EVENT_NOTED : EVENT_FULL;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of each release (tests/compat, from 0.2.0 on) are read by this version: the keys of JSON are those of
-the release or more, figures are the same, names are those in the recordings; report, diff, pprof and the page."""
+the release or more, figures are the same, names are those in the recordings; report, diff, pprof and the page; event logs
+as the release showed them."""
 
 import json
 import pathlib
@@ -13,12 +14,12 @@ import kept_recordings as kept
 NAMES = ["make_row", "fill_table", "churn", "worker"]
 
 
-def unpack(release):
+def unpack(release, name=kept.RECORDINGS, inside=kept.PLACE):
     place = pathlib.Path(release.name)
-    place.mkdir()
-    with tarfile.open(release / kept.RECORDINGS) as archive:
+    place.mkdir(exist_ok=True)
+    with tarfile.open(release / name) as archive:
         archive.extractall(place, filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(place)
-    return place / kept.PLACE
+    return place / inside
 
 
 def check_names(what, path):
@@ -50,6 +51,19 @@ def check_release(release):
         check_names(f"{release.name}: {name}", str(place / f"{name}.cairn"))
 
 
+def check_logs(release):
+    """Event logs have the events that the release told of them; names may have become better."""
+    place = unpack(release, kept.LOGS, "logs")
+    logs = sorted(place.glob("*.events"))
+    t.check(len(logs) > 2, f"{release.name}: {logs}")
+    for log in logs:
+        shown = t.run_cairn("events", "--format", "csv", str(log))
+        rows = [[line.split(",")[:9] for line in text.splitlines()]
+                for text in (shown.out.decode(), log.with_suffix(".csv").read_text("utf-8"))]
+        t.check(rows[0] == rows[1] and len(rows[0]) > 100, f"{release.name}: {log.name}: {len(rows[0])} of {len(rows[1])} rows")
+        t.check_equal(f"{release.name}: {log.name}: replay", t.run_cairn("replay", str(log)).status, 0)
+
+
 def check_comparison():
     """It sees what it is for."""
     old = {"a": [{"b": 1}], "c": "x"}
@@ -65,4 +79,6 @@ t.check(kept.COMPAT / version in releases, f"there are no recordings of {version
 check_comparison()
 for each in releases:
     check_release(each)
+    if (each / kept.LOGS).exists():
+        check_logs(each)
 t.finish()

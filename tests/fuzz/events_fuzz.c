@@ -85,18 +85,23 @@ static void read_chunk(const uint8_t *bytes, size_t size) {
     struct chunk_reader chunk = chunk_read(words, count, 3);
     while (chunk_next(&chunk, &event)) require(columns_add(&columns, &event));
     struct cairn_event_frame frame = {.event_count = columns.event_count, .start_ms = 3};
-    uint8_t *parts[CAIRN_COLUMNS];
-    for (int i = 0; i < CAIRN_COLUMNS; i++) {
-        parts[i] = columns.columns[i].bytes;
-        frame.columns[i].plain_bytes = (uint32_t)columns.columns[i].count;
-    }
-    columns_read(&reader, &frame, parts);
+    static uint8_t planes[CAIRN_COLUMNS * CAIRN_EVENT_PLANES * CAIRN_EVENT_COLUMN_MOST];
+    size_t used = 0;
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) {
+            const struct plane *plane = &columns.planes[i][j];
+            memcpy(planes + used, plane->bytes, plane->count);
+            frame.planes[i][j].plain_bytes = (uint32_t)plane->count;
+            used += plane->count;
+        }
+    columns_read(&reader, &frame, planes, false);
     chunk = chunk_read(words, count, 3);
     while (chunk_next(&chunk, &event)) {
         if (event_kind(&event) == CAIRN_EVENT_TIME) continue;
         require(columns_next(&reader, &again) == 1);
         require(again.flags == event.flags && again.address == event.address &&
-                again.size == event.size && again.cell == event.cell && again.ms == event.ms);
+                again.size == event.size && again.cell == event.cell && again.ms == event.ms &&
+                again.turn == event.turn && again.taken == event.taken);
     }
     require(columns_next(&reader, &again) == 0);
 }

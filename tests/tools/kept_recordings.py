@@ -10,6 +10,7 @@ import cairn_test as t
 
 COMPAT = t.SOURCE / "tests/compat"
 RECORDINGS = "recordings.tar.xz"
+LOGS = "logs.tar.xz"  # event logs with their recordings, and what `cairn events --format csv` said of them
 EXPECTED = "expected.json"
 # The recordings of each release, in directories of this name within the archive.
 PLACE = "recordings"

@@ -137,7 +137,7 @@ static bool is_wanted(const struct events_session *session, const struct events_
     const struct events_request *request = &session->request;
     uint64_t size = events_size(seen), ns = seen->event.ms * NS_PER_MS;
     if (event_kind(&seen->event) == CAIRN_EVENT_TAKE) return false;  // told with what comes of it
-    if (event_kind(&seen->event) == CAIRN_EVENT_RESIDENT) return false;  // no event
+    if (event_is_look(&seen->event)) return false;                   // no event
     if (ns < request->from_ns || ns > request->to_ns) return false;
     if (size < request->min_bytes || size > request->max_bytes) return false;
     if (request->address && !is_at_address(seen, request->address)) return false;
@@ -186,7 +186,7 @@ bool events_each(struct events_session *session, events_see_fn *see, void *conte
         if (!live_blocks_follow(&session->blocks, &seen.event, &seen.change))
             return error_set(error, "out of memory");
         add_up(&session->sums, &seen.change);
-        session->sums.looks += event_kind(&seen.event) == CAIRN_EVENT_RESIDENT;
+        session->sums.looks += event_is_look(&seen.event);
         if (is_wanted(session, &seen) && !see(context, &seen)) return true;
     }
     return got == 0;

@@ -16,6 +16,19 @@ static bool read_word(const struct command_args *args, enum option_id option, co
                      option_row_of(args->command, option)->name, text, usual, other);
 }
 
+static bool read_touch(const struct command_args *args, enum script_touch *touch,
+                       struct error *error) {
+    const char *text = args_text(args, OPTION_TOUCH, NULL);
+    *touch = TOUCH_AS_KNOWN;
+    if (!text) return true;
+    *touch = TOUCH_ALL;
+    if (!strcmp(text, "all")) return true;
+    *touch = !strcmp(text, "none") ? TOUCH_NONE : TOUCH_RECORDED;
+    return *touch == TOUCH_NONE || !strcmp(text, "recorded") ||
+           error_set(error, "%s: --touch %s: not one of all, none, recorded", args->command->name,
+                     text);
+}
+
 static bool read_variables(const struct command_args *args, struct replay_order *order,
                            struct error *error) {
     const char *text;
@@ -36,7 +49,6 @@ static bool read_variables(const struct command_args *args, struct replay_order 
 bool replay_order_read(const struct command_args *args, struct replay_order *order,
                        struct error *error) {
     enum { FREED_PERCENT = 95 };
-    const char *touch = args_text(args, OPTION_TOUCH, "all");
     *order = (struct replay_order){.setting.library = "",
                                    .options.freed_percent = FREED_PERCENT,
                                    .is_partial = args_has(args, OPTION_PARTIAL)};
@@ -46,12 +58,7 @@ bool replay_order_read(const struct command_args *args, struct replay_order *ord
     order->log = args->words[0];
     if (!read_word(args, OPTION_THREADS, "as-recorded", "1", &order->options.is_one_thread, error))
         return false;
-    order->options.has_touch = strcmp(touch, "none") != 0;
-    order->options.is_touch_recorded = !strcmp(touch, "recorded");
-    if (order->options.has_touch && !order->options.is_touch_recorded && strcmp(touch, "all") != 0)
-        return error_set(error, "%s: --touch %s: not one of all, none, recorded",
-                         args->command->name, touch);
-    return read_variables(args, order, error);
+    return read_touch(args, &order->options.touch, error) && read_variables(args, order, error);
 }
 
 static bool check_whole(const struct replay_order *order, const struct event_log *log,
@@ -93,10 +100,10 @@ bool replay_order_open(const struct replay_order *order, struct script *script,
 
 static void add_touch(struct parts *parts, const struct replay_order *order,
                       const struct script *script) {
-    if (!order->options.is_touch_recorded)
+    if (!script->is_touch_recorded)
         parts_add(parts, STYLE_DIM, "%s",
-                  order->options.has_touch ? "assumed: every page of a block is touched"
-                                           : "assumed: no block is touched");
+                  order->options.touch == TOUCH_NONE ? "assumed: no block is touched"
+                                                     : "assumed: every page of a block is touched");
     else
         parts_add(
             parts, STYLE_DIM,

@@ -10,6 +10,7 @@ bool event_is_possible(uint32_t flags) {
         [CAIRN_EVENT_MAP] = CAIRN_EVENT_TURN,
         [CAIRN_EVENT_UNMAP] = CAIRN_EVENT_TURN,
         [CAIRN_EVENT_RESIDENT] = 0,
+        [CAIRN_EVENT_TOUCHED] = 0,
     };
     uint32_t kind = flags & CAIRN_EVENT_KIND_MASK;
     return kind != CAIRN_EVENT_NONE && kind < CAIRN_EVENT_KINDS &&
@@ -38,6 +39,7 @@ static void read_kind(struct chunk_reader *reader, struct event *event) {
         return;
     case CAIRN_EVENT_MAP:
     case CAIRN_EVENT_RESIDENT:
+    case CAIRN_EVENT_TOUCHED:
         event->size = word(reader);
         event->cell = (uint32_t)word(reader);
         return;

@@ -7,22 +7,35 @@ enum { NUMBER_BITS = 7, NUMBER_MORE = 1 << NUMBER_BITS, NUMBER_BYTES = 10 };
 enum { EVENT_NUMBERS_MOST = 4 };  // of one event in one column
 
 void columns_begin(struct columns *columns, uint64_t start_ms) {
-    coder_begin(&columns->coder, start_ms);
-    for (int i = 0; i < CAIRN_COLUMNS; i++) columns->columns[i].count = 0;
+    coder_begin(&columns->coder, start_ms, false);
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) columns->planes[i][j].count = 0;
     columns->end_ms = start_ms;
     columns->event_count = 0;
 }
 
 static void put(struct columns *columns, enum cairn_event_column which, uint64_t number) {
-    struct column *column = &columns->columns[which];
-    for (; number >= NUMBER_MORE; number >>= NUMBER_BITS)
-        column->bytes[column->count++] = (uint8_t)(number | NUMBER_MORE);
-    column->bytes[column->count++] = (uint8_t)number;
+    struct plane *plane = columns->planes[which];
+    const struct plane *last = plane + CAIRN_EVENT_PLANES - 1;
+    for (; number >= NUMBER_MORE; number >>= NUMBER_BITS) {
+        plane->bytes[plane->count++] = (uint8_t)(number | NUMBER_MORE);
+        plane += plane < last;
+    }
+    plane->bytes[plane->count++] = (uint8_t)number;
+}
+
+static bool has_room(const struct columns *columns) {
+    const size_t most = (size_t)EVENT_NUMBERS_MOST * NUMBER_BYTES;
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++)
+            if (columns->planes[i][j].count + most > sizeof columns->planes[i][j].bytes)
+                return false;
+    return true;
 }
 
 static bool has_cell(const struct event *event) {
     return event_kind(event) == CAIRN_EVENT_ALLOC || event_kind(event) == CAIRN_EVENT_MAP ||
-           event_kind(event) == CAIRN_EVENT_RESIDENT;
+           event_is_look(event);
 }
 
 static bool has_size(const struct event *event) {
@@ -39,19 +52,18 @@ static void put_time(struct columns *columns, uint64_t ms) {
 
 bool columns_add(struct columns *columns, const struct event *event) {
     const struct coder *coder = &columns->coder;
-    for (int i = 0; i < CAIRN_COLUMNS; i++)
-        if (columns->columns[i].count + (size_t)EVENT_NUMBERS_MOST * NUMBER_BYTES >
-            sizeof columns->columns[i].bytes)
-            return false;
+    if (!has_room(columns)) return false;
     if (event->ms > coder->ms) put_time(columns, event->ms);
     if (event_kind(event) == CAIRN_EVENT_TIME) return true;
     put(columns, CAIRN_COLUMN_KINDS, event->flags);
     if (has_cell(event)) put(columns, CAIRN_COLUMN_CELLS, coder_cell_code(coder, event->cell));
     if (has_size(event)) put(columns, CAIRN_COLUMN_SIZES, coder_size_code(coder, event));
     put(columns, CAIRN_COLUMN_ADDRESSES, coder_address_code(coder, event, event->address));
-    if (event->flags & CAIRN_EVENT_TURN) put(columns, CAIRN_COLUMN_OTHERS, event->turn);
+    if (event->flags & CAIRN_EVENT_TURN)
+        put(columns, CAIRN_COLUMN_OTHERS, coder_turn_code(coder, event));
     if (event->flags & CAIRN_EVENT_ALIGNED) put(columns, CAIRN_COLUMN_OTHERS, event->alignment);
-    if (event->flags & CAIRN_EVENT_MOVED) put(columns, CAIRN_COLUMN_OTHERS, event->taken);
+    if (event->flags & CAIRN_EVENT_MOVED)
+        put(columns, CAIRN_COLUMN_OTHERS, coder_taken_code(coder, event->taken));
     coder_note(&columns->coder, event);
     columns->event_count++;
     return true;
@@ -60,25 +72,29 @@ bool columns_add(struct columns *columns, const struct event *event) {
 // --- read
 
 void columns_read(struct columns_reader *reader, const struct cairn_event_frame *frame,
-                  uint8_t *const bytes[CAIRN_COLUMNS]) {
-    coder_begin(&reader->coder, frame->start_ms);
-    for (int i = 0; i < CAIRN_COLUMNS; i++) {
-        reader->columns[i].at = bytes[i];
-        reader->columns[i].end = bytes[i] + frame->columns[i].plain_bytes;
-    }
+                  const uint8_t *bytes, bool is_plain) {
+    coder_begin(&reader->coder, frame->start_ms, is_plain);
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) {
+            reader->planes[i][j].at = bytes;
+            bytes += frame->planes[i][j].plain_bytes;
+            reader->planes[i][j].end = bytes;
+        }
     reader->slot = frame->slot;
     reader->thread = frame->thread;
     reader->left = frame->event_count;
 }
 
 static bool get(struct columns_reader *reader, enum cairn_event_column which, uint64_t *number) {
-    const uint8_t **at = &reader->columns[which].at, *end = reader->columns[which].end;
+    struct plane_reader *plane = reader->planes[which];
+    const struct plane_reader *last = plane + (reader->coder.is_plain ? 0 : CAIRN_EVENT_PLANES - 1);
     unsigned shift = 0;
     *number = 0;
-    for (int i = 0; i < NUMBER_BYTES && *at < end; i++, shift += NUMBER_BITS) {
-        uint8_t byte = *(*at)++;
+    for (int i = 0; i < NUMBER_BYTES && plane->at < plane->end; i++, shift += NUMBER_BITS) {
+        uint8_t byte = *plane->at++;
         *number |= (uint64_t)(byte & (NUMBER_MORE - 1)) << shift;
         if (!(byte & NUMBER_MORE)) return true;
+        plane += plane < last;
     }
     return false;
 }
@@ -106,13 +122,17 @@ static bool read_event(struct columns_reader *reader, struct event *event) {
     }
     if (!get(reader, CAIRN_COLUMN_ADDRESSES, &code)) return false;
     event->address = coder_address(coder, event, code);
-    bool is_read = true;
-    if (event->flags & CAIRN_EVENT_TURN) is_read &= get(reader, CAIRN_COLUMN_OTHERS, &event->turn);
-    if (event->flags & CAIRN_EVENT_ALIGNED)
-        is_read &= get(reader, CAIRN_COLUMN_OTHERS, &event->alignment);
-    if (event->flags & CAIRN_EVENT_MOVED)
-        is_read &= get(reader, CAIRN_COLUMN_OTHERS, &event->taken);
-    return is_read;
+    if (event->flags & CAIRN_EVENT_TURN) {
+        if (!get(reader, CAIRN_COLUMN_OTHERS, &code)) return false;
+        event->turn = coder_turn(coder, event, code);
+    }
+    if (event->flags & CAIRN_EVENT_ALIGNED && !get(reader, CAIRN_COLUMN_OTHERS, &event->alignment))
+        return false;
+    if (event->flags & CAIRN_EVENT_MOVED) {
+        if (!get(reader, CAIRN_COLUMN_OTHERS, &code)) return false;
+        event->taken = coder_taken(coder, code);
+    }
+    return true;
 }
 
 int columns_next(struct columns_reader *reader, struct event *event) {

@@ -10,15 +10,15 @@
 #include "format/event_file.h"
 #include "tool/events/coder.h"
 
-// A column that is being written; it has room for what a chunk can give.
-struct column {
+// A plane that is being written; it has room for what a chunk can give.
+struct plane {
     uint8_t bytes[CAIRN_EVENT_COLUMN_MOST];
     size_t count;
 };
 
 struct columns {
     struct coder coder;
-    struct column columns[CAIRN_COLUMNS];
+    struct plane planes[CAIRN_COLUMNS][CAIRN_EVENT_PLANES];
     uint64_t end_ms;
     uint32_t event_count;
 };
@@ -29,15 +29,15 @@ bool columns_add(struct columns *columns, const struct event *event);
 
 struct columns_reader {
     struct coder coder;
-    struct {
+    struct plane_reader {
         const uint8_t *at, *end;
-    } columns[CAIRN_COLUMNS];
+    } planes[CAIRN_COLUMNS][CAIRN_EVENT_PLANES];
     uint32_t slot, thread, left;
 };
 
-// `frame` has been checked, and its columns are as `bytes` of plain_bytes each.
+// `frame` has been checked, and `bytes` has its planes, one after the other, of plain_bytes each.
 void columns_read(struct columns_reader *reader, const struct cairn_event_frame *frame,
-                  uint8_t *const bytes[CAIRN_COLUMNS]);
+                  const uint8_t *bytes, bool is_plain);
 // The next event, 1; 0: there is none, -1: the columns are damaged. Times are no events here.
 int columns_next(struct columns_reader *reader, struct event *event);
 

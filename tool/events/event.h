@@ -3,6 +3,7 @@
 #ifndef TOOL_EVENTS_EVENT_H
 #define TOOL_EVENTS_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/events.h"
@@ -12,9 +13,9 @@
 
 struct event {
     uint32_t flags;                   // kind and CAIRN_EVENT_…
-    uint32_t cell;                    // of ALLOC, MAP and RESIDENT
+    uint32_t cell;                    // of ALLOC, MAP, RESIDENT and TOUCHED
     uint64_t address;                 // of all but TIME
-    uint64_t size;                    // of ALLOC, MAP, UNMAP and RESIDENT
+    uint64_t size;                    // of ALLOC, MAP, UNMAP, RESIDENT, and pages of TOUCHED
     uint64_t turn, alignment, taken;  // where the flags say so
     uint64_t ms;                      // since the start
     uint32_t slot, thread;
@@ -22,6 +23,11 @@ struct event {
 
 static inline enum cairn_event_kind event_kind(const struct event *event) {
     return (enum cairn_event_kind)(event->flags & CAIRN_EVENT_KIND_MASK);
+}
+
+// What the tool saw of pages: no event of the program.
+static inline bool event_is_look(const struct event *event) {
+    return event_kind(event) == CAIRN_EVENT_RESIDENT || event_kind(event) == CAIRN_EVENT_TOUCHED;
 }
 
 #endif

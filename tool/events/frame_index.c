@@ -16,19 +16,51 @@
 #include "tool/base/array.h"
 #include "tool/base/file_bytes.h"
 
+// --- frames of either version
+
+static bool is_plain(const struct frame_index *index) {
+    return index->facts.file.version == CAIRN_EVENT_FILE_VERSION_PLAIN;
+}
+
+static size_t head_bytes(const struct frame_index *index) {
+    return is_plain(index) ? CAIRN_EVENT_FRAME_PLAIN_BYTES : sizeof(struct cairn_event_frame);
+}
+
+// `bytes` of a frame's beginning; of an older one each column's first plane is all of it.
+static struct cairn_event_frame frame_of(const struct frame_index *index, const void *bytes) {
+    struct cairn_event_frame frame = {0};
+    memcpy(&frame, bytes, head_bytes(index));
+    if (!is_plain(index)) return frame;
+    struct cairn_event_plane columns[CAIRN_COLUMNS];
+    memcpy(columns, frame.planes, sizeof columns);
+    memset(frame.planes, 0, sizeof frame.planes);
+    for (int i = 0; i < CAIRN_COLUMNS; i++) frame.planes[i][0] = columns[i];
+    return frame;
+}
+
+static bool read_head(const struct frame_index *index, uint64_t at,
+                      struct cairn_event_frame *frame) {
+    uint8_t bytes[sizeof *frame] = {0};
+    if (!file_read_at(index->file, bytes, head_bytes(index), at)) return false;
+    *frame = frame_of(index, bytes);
+    return true;
+}
+
 static uint64_t payload_bytes(const struct cairn_event_frame *frame) {
     uint64_t bytes = 0;
-    for (int i = 0; i < CAIRN_COLUMNS; i++) bytes += frame->columns[i].stored_bytes;
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) bytes += frame->planes[i][j].stored_bytes;
     return bytes;
 }
 
 static bool is_frame(const struct cairn_event_frame *frame) {
     if (frame->magic != CAIRN_EVENT_FRAME_MAGIC || !frame->event_count) return false;
     for (int i = 0; i < CAIRN_COLUMNS; i++)
-        if (frame->columns[i].plain_bytes > CAIRN_EVENT_COLUMN_MOST ||
-            frame->columns[i].stored_bytes > frame->columns[i].plain_bytes)
-            return false;
-    return frame->event_count <= frame->columns[CAIRN_COLUMN_KINDS].plain_bytes;
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++)
+            if (frame->planes[i][j].plain_bytes > CAIRN_EVENT_COLUMN_MOST ||
+                frame->planes[i][j].stored_bytes > frame->planes[i][j].plain_bytes)
+                return false;
+    return frame->event_count <= frame->planes[CAIRN_COLUMN_KINDS][0].plain_bytes;
 }
 
 static bool add_frame(struct frame_index *index, const struct cairn_event_frame *frame,
@@ -58,12 +90,12 @@ static bool is_end(const struct cairn_event_end *end) {
 static bool walk_part(struct frame_index *index, uint64_t at, uint64_t end, struct error *error) {
     struct cairn_event_frame frame;
     while (at < end) {
-        bool is_read =
-            end - at >= sizeof frame && file_read_at(index->file, &frame, sizeof frame, at);
-        if (!is_read || !is_frame(&frame) || payload_bytes(&frame) > end - at - sizeof frame)
+        const size_t head = head_bytes(index);
+        bool is_read = end - at >= head && read_head(index, at, &frame);
+        if (!is_read || !is_frame(&frame) || payload_bytes(&frame) > end - at - head)
             return error_set(error, "damaged at byte %" PRIu64, at);
         if (!add_frame(index, &frame, at)) return error_set(error, "out of memory");
-        at += sizeof frame + payload_bytes(&frame);
+        at += head + payload_bytes(&frame);
     }
     return true;
 }
@@ -91,16 +123,19 @@ static bool walk(struct frame_index *index, uint64_t at, struct error *error) {
     if (facts->file.ring_bytes) return walk_ring(index, error);
     facts->is_cut = true;
     for (uint64_t next; at < facts->file_bytes; at = next) {
-        if (facts->file_bytes - at < sizeof frame ||
-            !file_read_at(index->file, &frame, sizeof frame, at))
+        uint32_t magic;
+        if (facts->file_bytes - at < sizeof magic ||
+            !file_read_at(index->file, &magic, sizeof magic, at))
             return true;
-        if (frame.magic == CAIRN_EVENT_END_MAGIC) {
+        if (magic == CAIRN_EVENT_END_MAGIC) {
             if (!file_read_at(index->file, &facts->end, sizeof facts->end, at)) return true;
             facts->is_cut = !is_end(&facts->end);
             return !facts->is_cut || error_set(error, "its end is damaged");
         }
+        if (facts->file_bytes - at < head_bytes(index) || !read_head(index, at, &frame))
+            return true;
         if (!is_frame(&frame)) return error_set(error, "damaged at byte %" PRIu64, at);
-        next = at + sizeof frame + payload_bytes(&frame);
+        next = at + head_bytes(index) + payload_bytes(&frame);
         if (next > facts->file_bytes) return true;
         if (!add_frame(index, &frame, at)) return error_set(error, "out of memory");
     }
@@ -153,8 +188,8 @@ static bool read_header(struct frame_index *index, struct error *error) {
     if (!file_read_at(index->file, header, least, 0) ||
         memcmp(header->magic, CAIRN_EVENT_FILE_MAGIC, sizeof header->magic) != 0)
         return error_set(error, "not an event log");
-    if (header->version != CAIRN_EVENT_FILE_VERSION)
-        return error_set(error, "an event log of version %u, and this cairn reads version %u",
+    if (header->version != CAIRN_EVENT_FILE_VERSION && !is_plain(index))
+        return error_set(error, "an event log of version %u, and this cairn reads version 1 to %u",
                          header->version, CAIRN_EVENT_FILE_VERSION);
     if (header->header_bytes < least || header->granule_shift > 16 || header->turn_bits > 63)
         return error_set(error, "its header is damaged");
@@ -189,47 +224,52 @@ void frame_index_close(struct frame_index *index) {
 // --- one frame
 
 void frame_columns_free(struct frame_columns *columns) {
-    for (int i = 0; i < CAIRN_COLUMNS; i++) {
-        free(columns->bytes[i]);
-        columns->bytes[i] = NULL;
-    }
+    free(columns->bytes);
+    columns->bytes = NULL;
+}
+
+static uint8_t *unpack_plane(uint8_t *to, size_t plain, const uint8_t *from, size_t stored) {
+    if (plain == stored)
+        memcpy(to, from, plain);
+    else if (ZSTD_decompress(to, plain, from, stored) != plain)
+        return NULL;
+    return to + plain;
 }
 
 static bool unpack(const struct cairn_event_frame *frame, const uint8_t *payload,
                    struct frame_columns *columns) {
-    for (int i = 0; i < CAIRN_COLUMNS; i++) {
-        const size_t plain = frame->columns[i].plain_bytes, stored = frame->columns[i].stored_bytes;
-        columns->bytes[i] = malloc(plain + 1);
-        if (!columns->bytes[i]) return false;
-        if (plain == stored)
-            memcpy(columns->bytes[i], payload, plain);
-        else if (ZSTD_decompress(columns->bytes[i], plain, payload, stored) != plain)
-            return false;
-        payload += stored;
-    }
-    return true;
+    size_t bytes = 1;
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) bytes += frame->planes[i][j].plain_bytes;
+    uint8_t *to = columns->bytes = malloc(bytes);
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; to && j < CAIRN_EVENT_PLANES; j++) {
+            const size_t stored = frame->planes[i][j].stored_bytes;
+            to = unpack_plane(to, frame->planes[i][j].plain_bytes, payload, stored);
+            payload += stored;
+        }
+    return to;
 }
 
 static bool read_frame(const struct frame_index *index, uint64_t at, uint8_t *bytes, size_t count,
                        struct frame_columns *columns) {
-    const size_t behind = offsetof(struct cairn_event_frame, slot);
-    struct cairn_event_frame frame;
+    const size_t behind = offsetof(struct cairn_event_frame, slot), head = head_bytes(index);
     if (!file_read_at(index->file, bytes, count, at)) return false;
-    memcpy(&frame, bytes, sizeof frame);
+    const struct cairn_event_frame frame = frame_of(index, bytes);
     if ((uint32_t)crc32(0, bytes + behind, (uInt)(count - behind)) != frame.checksum) return false;
-    if (!is_frame(&frame) || payload_bytes(&frame) != count - sizeof frame) return false;
-    if (!unpack(&frame, bytes + sizeof frame, columns)) return false;
-    columns_read(&columns->reader, &frame, columns->bytes);
+    if (!is_frame(&frame) || payload_bytes(&frame) != count - head) return false;
+    if (!unpack(&frame, bytes + head, columns)) return false;
+    columns_read(&columns->reader, &frame, columns->bytes, is_plain(index));
     return true;
 }
 
 bool frame_index_read(const struct frame_index *index, const struct frame_place *place,
                       struct frame_columns *columns, struct error *error) {
     struct cairn_event_frame frame;
-    bool is_read = file_read_at(index->file, &frame, sizeof frame, place->at) && is_frame(&frame);
-    size_t count = is_read ? sizeof frame + (size_t)payload_bytes(&frame) : 0;
+    bool is_read = read_head(index, place->at, &frame) && is_frame(&frame);
+    size_t count = is_read ? head_bytes(index) + (size_t)payload_bytes(&frame) : 0;
     uint8_t *bytes = is_read ? malloc(count) : NULL;
-    for (int i = 0; i < CAIRN_COLUMNS; i++) columns->bytes[i] = NULL;
+    columns->bytes = NULL;
     is_read = bytes && read_frame(index, place->at, bytes, count, columns);
     free(bytes);
     if (is_read) return true;

@@ -41,7 +41,7 @@ void frame_index_close(struct frame_index *index);
 // A frame's columns, uncompressed.
 struct frame_columns {
     struct columns_reader reader;
-    uint8_t *bytes[CAIRN_COLUMNS];
+    uint8_t *bytes;
 };
 bool frame_index_read(const struct frame_index *index, const struct frame_place *place,
                       struct frame_columns *columns, struct error *error);

@@ -15,7 +15,10 @@
 #include "tool/events/chunk.h"
 #include "tool/events/columns.h"
 
-enum { LEVEL = 1, PAYLOAD_MOST = CAIRN_COLUMNS * (CAIRN_EVENT_COLUMN_MOST + 4096) };
+enum {
+    LEVEL = 1,
+    PAYLOAD_MOST = CAIRN_COLUMNS * CAIRN_EVENT_PLANES * (CAIRN_EVENT_COLUMN_MOST + 4096)
+};
 
 // A frame of the ring.
 struct kept {
@@ -74,21 +77,27 @@ static uint32_t checksum(const void *behind, size_t bytes) {
     return (uint32_t)crc32(0, behind, (uInt)bytes);
 }
 
+// One plane at `used` of the payload; its bytes there.
+static size_t pack_plane(struct frame_writer *writer, const struct plane *plane, size_t used) {
+    if (!plane->count) return 0;
+    size_t stored = ZSTD_compressCCtx(writer->zstd, writer->payload + used, PAYLOAD_MOST - used,
+                                      plane->bytes, plane->count, LEVEL);
+    if (!ZSTD_isError(stored) && stored < plane->count) return stored;
+    memcpy(writer->payload + used, plane->bytes, plane->count);
+    return plane->count;
+}
+
 // Compresses the columns into the payload; its bytes.
 static size_t pack(struct frame_writer *writer) {
     size_t used = 0;
-    for (int i = 0; i < CAIRN_COLUMNS; i++) {
-        const struct column *column = &writer->columns.columns[i];
-        size_t stored = ZSTD_compressCCtx(writer->zstd, writer->payload + used, PAYLOAD_MOST - used,
-                                          column->bytes, column->count, LEVEL);
-        if (ZSTD_isError(stored) || stored >= column->count) {
-            stored = column->count;
-            memcpy(writer->payload + used, column->bytes, stored);
+    for (int i = 0; i < CAIRN_COLUMNS; i++)
+        for (uint32_t j = 0; j < CAIRN_EVENT_PLANES; j++) {
+            const struct plane *plane = &writer->columns.planes[i][j];
+            size_t stored = pack_plane(writer, plane, used);
+            writer->frame.planes[i][j].plain_bytes = (uint32_t)plane->count;
+            writer->frame.planes[i][j].stored_bytes = (uint32_t)stored;
+            used += stored;
         }
-        writer->frame.columns[i].plain_bytes = (uint32_t)column->count;
-        writer->frame.columns[i].stored_bytes = (uint32_t)stored;
-        used += stored;
-    }
     return used;
 }
 

@@ -16,7 +16,8 @@ struct live_block {
     uint64_t number;  // of its allocation among those of the log, from 1
     uint64_t ms;
     uint32_t cell, thread;
-    uint32_t tag;   // the caller's
+    uint32_t tag;  // the caller's, as is_marked
+    bool is_marked;
     bool is_taken;  // by a realloc that is not over
     bool is_there;  // it was there before the log
 };

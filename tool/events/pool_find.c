@@ -30,7 +30,7 @@ static void count(struct reading *reading, const struct event *event) {
     bool is_alloc = kind == CAIRN_EVENT_ALLOC;
     reading->units.allocations += is_alloc;
     if (!reading->units.is_first) return;
-    found->events += kind != CAIRN_EVENT_RESIDENT;  // the tool's look at pages is none
+    found->events += !event_is_look(event);
     if (event->flags & no_call) return;
     found->calls += is_alloc || kind == CAIRN_EVENT_FREE || kind == CAIRN_EVENT_GONE;
     found->calls += is_alloc && event->flags & CAIRN_EVENT_MOVED;  // realloc is both

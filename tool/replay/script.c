@@ -18,6 +18,7 @@
 #include "tool/base/array.h"
 #include "tool/base/file_bytes.h"
 #include "tool/events/live_blocks.h"
+#include "tool/replay/touch.h"
 
 enum { BUFFER_CALLS = 1024, SLOTS = CAIRN_SLOT_SHARED + 1 };
 
@@ -38,7 +39,7 @@ struct making {
     ARRAY(struct stream *) streams;
     ARRAY(uint32_t) turns;   // of blocks
     ARRAY(uint32_t) unused;  // blocks that have no block now
-    ARRAY(uint8_t) shares;   // by cell: what of its blocks is touched, as the calls say it
+    struct touch touch;
     int64_t live_bytes;
     uint64_t changes, peak_change;  // the change after which most is held
     bool is_writing;
@@ -84,31 +85,18 @@ static uint32_t page_bytes_here(void) {
     return cairn_page_bytes((uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-// Cells have less than this.
-enum { CELLS_MOST = 1 << 24 };
-
-// The most of all looks: a block that was allocated a moment ago is not written to yet.
-static void note_resident(struct making *making, const struct event *event) {
-    if (event->cell >= CELLS_MOST || !event->address || event->size > event->address) return;
-    while (making->shares.count <= event->cell) {
-        uint8_t *added = array_push(&making->shares);
-        making->has_failed |= !added;
-        if (!added) return;
-        *added = 0;
-    }
-    double share = (double)event->size / (double)event->address;
-    uint8_t number = (uint8_t)(1 + share * CAIRN_REPLAY_SHARES);
-    if (number > making->shares.items[event->cell]) making->shares.items[event->cell] = number;
-}
-
+// Of the block that was allocated last; 0: all of it.
 static uint32_t share_of(struct making *making, const struct event *event) {
     struct script *script = making->script;
-    uint32_t share = event->cell < making->shares.count ? making->shares.items[event->cell] : 0;
-    if (!making->options->is_touch_recorded) return 0;
-    if (!making->is_writing || event->size < page_bytes_here()) return share;
-    script->page_block_bytes += event->size;
-    script->known_touch_bytes += share ? event->size : 0;
-    return share;
+    uint64_t bytes;
+    if (!making->is_writing || !script->is_touch_recorded) return 0;
+    bool is_known = touch_bytes(&making->touch, making->blocks.allocations, event, &bytes);
+    if (event->size >= making->touch.page_bytes) {
+        script->page_block_bytes += event->size;
+        script->known_touch_bytes += is_known ? event->size : 0;
+    }
+    if (!is_known || bytes >= event->size) return 0;
+    return 1 + (uint32_t)((double)bytes / (double)event->size * CAIRN_REPLAY_SHARES);
 }
 
 // --- blocks
@@ -161,12 +149,21 @@ static enum cairn_replay_kind kind_of(const struct event *event) {
     return event->flags & CAIRN_EVENT_CLEARED ? CAIRN_REPLAY_CALLOC : CAIRN_REPLAY_MALLOC;
 }
 
+// The first time, if it may count.
+static bool follows_touch(const struct making *making) {
+    enum script_touch touch = making->options->touch;
+    return !making->is_writing && (touch == TOUCH_RECORDED || touch == TOUCH_AS_KNOWN);
+}
+
 static void put_alloc(struct making *making, struct stream *stream, const struct event *event,
                       const struct block_change *change) {
     bool is_realloc = change->is_freed;
     uint32_t number = is_realloc ? change->freed.tag : take_number(making);
     struct live_block *block = live_blocks_find(&making->blocks, event->address);
     if (block) block->tag = number;
+    if (block && follows_touch(making))
+        making->has_failed |=
+            !touch_follow(&making->touch, block, is_realloc ? &change->freed : NULL);
     put_call(making, stream, number, is_realloc ? CAIRN_REPLAY_REALLOC : kind_of(event), event,
              event->size);
     making->live_bytes += (int64_t)event->size - (is_realloc ? (int64_t)change->freed.size : 0);
@@ -190,10 +187,9 @@ static bool follow(struct making *making, const struct event *event) {
     enum cairn_event_kind kind = event_kind(event);
     if (!stream) return false;
     if (live_blocks_is_again(&making->blocks, event)) return true;
-    if (kind == CAIRN_EVENT_RESIDENT) {
-        if (!making->is_writing) note_resident(making, event);
-        return !making->has_failed;
-    }
+    if (event_is_look(event))
+        return !follows_touch(making) ||
+               touch_look(&making->touch, event, live_blocks_find(&making->blocks, event->address));
     if (event->ms > stream->ms)
         put(making, stream,
             (struct cairn_replay_call){.kind = CAIRN_REPLAY_TIME, .size = event->ms});
@@ -253,7 +249,7 @@ static bool lay_out(struct making *making, const struct event_log_facts *facts,
                     struct error *error) {
     struct script *script = making->script;
     struct cairn_replay header = {.magic = CAIRN_REPLAY_MAGIC,
-                                  .has_touch = making->options->has_touch,
+                                  .has_touch = making->options->touch != TOUCH_NONE,
                                   .is_timed = making->options->is_timed,
                                   .freed_percent = making->options->freed_percent,
                                   .page_bytes = page_bytes_here(),
@@ -294,9 +290,13 @@ static bool finish(struct making *making) {
 static bool make(struct making *making, struct event_log *log, struct error *error) {
     making->stream_of_slot = calloc(SLOTS, sizeof *making->stream_of_slot);
     if (!making->stream_of_slot) return error_set(error, "out of memory");
+    making->touch.page_bytes = cairn_page_bytes(event_log_facts(log)->file.page_bytes);
+    making->touch.is_late = event_log_is_late(event_log_facts(log));
     if (!pass(making, log, error)) return false;
     if (!making->script->call_count) return error_set(error, "there is no call in this log");
-    if (making->options->is_touch_recorded && !making->shares.count)
+    if (!touch_end(&making->touch)) return error_set(error, "out of memory");
+    making->script->is_touch_recorded = touch_is_known(&making->touch);
+    if (making->options->touch == TOUCH_RECORDED && !making->script->is_touch_recorded)
         return error_set(error,
                          "no pages were looked at as this log was taken, of a short program or "
                          "a heap below 1 MiB: --touch all or none");
@@ -313,7 +313,7 @@ bool script_make(struct event_log *log, const struct script_options *options, st
     bool is_made = make(&making, log, error);
     for (size_t i = 0; i < making.streams.count; i++) free(making.streams.items[i]);
     array_free(&making.streams);
-    array_free(&making.shares);
+    touch_free(&making.touch);
     array_free(&making.turns);
     array_free(&making.unused);
     live_blocks_free(&making.blocks);

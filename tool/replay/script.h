@@ -9,9 +9,13 @@
 #include "tool/base/error.h"
 #include "tool/events/event_log.h"
 
+// What of a block is touched: all, nothing, or so much as of others of its stack was, which is an
+// error where the log does not know, or all then.
+enum script_touch { TOUCH_ALL, TOUCH_NONE, TOUCH_RECORDED, TOUCH_AS_KNOWN };
+
 struct script_options {
-    bool is_one_thread, has_touch, is_timed;
-    bool is_touch_recorded;  // of a block so much is touched as of others of its stack was
+    bool is_one_thread, is_timed;
+    enum script_touch touch;
     uint32_t freed_percent;
 };
 
@@ -22,6 +26,7 @@ struct script {
     uint64_t call_count;
     uint64_t unknown_count;  // frees of blocks that are not known: left out
     uint64_t assumed_count;  // frees that are missing: made up where the address is given again
+    bool is_touch_recorded;
     uint64_t page_block_bytes, known_touch_bytes;  // of blocks of a page and more: allocated, and
                                                    // of these by stacks whose pages were looked at
     uint64_t mapping_count;                        // mmap and munmap of the program: left out

@@ -146,7 +146,7 @@ bool control_begin_log(const struct control *control, uint64_t for_ms, bool *is_
     if (wanted & 1) return error_set(error, "writes a log of its events already");
     if (wanted && !wait_for_log(header, wanted))
         return error_set(error, "has not ended its last log: that comes with its next allocation");
-    __atomic_store_n(&words->events_for_ms, (uint32_t)for_ms, __ATOMIC_RELAXED);
+    cairn_set_events_for_ms(words, for_ms);
     wanted = wanted + 1 < LOG_FIRST_LATE ? LOG_FIRST_LATE : wanted + 1;
     want_log(header, wanted);
     *is_done = wait_for_log(header, wanted);

@@ -24,8 +24,9 @@
 // Pauses between looks where nothing was found, doubled from FIRST to LAST; to IDLE without a log.
 enum { PAUSE_FIRST_NS = 250000, PAUSE_LAST_NS = 2000000, PAUSE_IDLE_NS = 20000000 };
 enum { NS_PER_MS = 1000000 };
-// How long a thread may take, without a processor, for the event that it was at as its log ended.
-enum { FINISH_NS = 40000000 };
+// How long a thread may take for the event that it was at: as its log ended, without a processor;
+// as it began, with one, since meanwhile blocks go that the log is to begin with.
+enum { FINISH_NS = 40000000, BEGIN_NS = 2000000 };
 
 struct drained {
     struct drained *next;
@@ -41,7 +42,8 @@ struct drained {
     int64_t touched_bytes;       // were live when pages were looked at; is done again with more,
     uint64_t touched_next_ns;    // or then
     uint64_t until_ns;           // it ends then; 0: nobody said when
-    uint64_t over_ns;  // the process ended it, and threads have finished their events then; 0: not
+    uint64_t begun_ns, over_ns;  // the process began or ended it, and threads have finished their
+                                 // events then; 0: not
     char path[PATH_MAX];
     // Full chunks in the order in which they came, which are to be taken from `next_full` on.
     struct full_chunk {
@@ -246,54 +248,16 @@ static void drain_rest(struct event_drain *drain, struct drained *drained) {
 
 // --- logs that begin and end
 
-// A block that was there, in words of a chunk.
-static size_t put_there(uint64_t *words, const struct live_found *found) {
-    bool is_large = found->size > UINT32_MAX;
-    uint64_t flags = CAIRN_EVENT_ALLOC | CAIRN_EVENT_THERE | (is_large ? CAIRN_EVENT_LARGE : 0);
-    size_t count = 0;
-    words[count++] = found->address << CAIRN_EVENT_ADDRESS_SHIFT | flags;
-    words[count++] = found->size << 32 | found->cell;
-    if (is_large) words[count++] = found->size;
-    return count;
-}
-
-// Their frames are those of a slot of its own, earlier than all events.
+// Earlier than all events.
 static void write_there(struct event_drain *drain, struct drained *drained,
                         const struct live_at_start *live) {
     const struct cairn_events *events = events_of(drained->process);
-    const size_t room = sizeof drained->words / sizeof *drained->words - CAIRN_EVENT_WORDS_MOST;
-    struct cairn_events_chunk chunk = {.slot = CAIRN_SLOT_SHARED, .thread = UINT32_MAX};
-    chunk.start_ms = events && events->begin_ms ? events->begin_ms - 1 : 0;
+    const uint64_t start_ms = events && events->begin_ms ? events->begin_ms - 1 : 0;
     if (!drained->writer && !open_file(drain, drained)) return;
-    for (size_t i = 0; i < live->blocks.count; chunk.number++) {
-        size_t count = 0;
-        for (; i < live->blocks.count && count < room; i++)
-            if (live->blocks.items[i].cell)
-                count += put_there(drained->words + count, &live->blocks.items[i]);
-        frame_writer_add(drained->writer, &chunk, drained->words, count);
-    }
-    drained->shared_number = chunk.number;
+    live_at_start_write(live, drained->writer, start_ms, &drained->shared_number);
 }
 
 // --- pages that are touched
-
-static void write_touched(struct drained *drained, const struct touched *touched, uint64_t ms) {
-    enum { WORDS = 3 };
-    const size_t room = sizeof drained->words / sizeof *drained->words - WORDS;
-    struct cairn_events_chunk chunk = {
-        .slot = CAIRN_SLOT_SHARED, .thread = UINT32_MAX, .start_ms = ms};
-    for (size_t i = 0; i < touched->cells.count;) {
-        size_t count = 0;
-        for (; i < touched->cells.count && count < room; i++, count += WORDS) {
-            const struct touched_cell *cell = &touched->cells.items[i];
-            drained->words[count] = cell->bytes << CAIRN_EVENT_ADDRESS_SHIFT | CAIRN_EVENT_RESIDENT;
-            drained->words[count + 1] = cell->resident_bytes;
-            drained->words[count + 2] = cell->cell;
-        }
-        chunk.number = drained->shared_number++;
-        frame_writer_add(drained->writer, &chunk, drained->words, count);
-    }
-}
 
 // As the heap grows, and now and then; it may take a twentieth of the time.
 static void look_at_pages(struct event_drain *drain, struct drained *drained, uint64_t now_ns) {
@@ -307,11 +271,13 @@ static void look_at_pages(struct event_drain *drain, struct drained *drained, ui
     if (!has_grown && now_ns < drained->touched_next_ns + pause_ns) return;
     if (!drained->writer && !open_file(drain, drained)) return;
     drained->touched_bytes = live_bytes;
-    if (touched_read(drained->process->pid, header, &touched)) {
-        write_touched(drained, &touched, (now_ns - header->start_clock_ns) / NS_PER_MS);
+    bool is_read = touched_read(drained->process->pid, header, &touched);
+    uint64_t end_ns = clock_now_ns();
+    if (is_read) {  // what was freed meanwhile is gone for who reads this
+        const uint64_t end_ms = (end_ns - header->start_clock_ns) / NS_PER_MS;
+        touched_write(&touched, drained->writer, end_ms, &drained->shared_number);
         touched_free(&touched);
     }
-    uint64_t end_ns = clock_now_ns();
     drained->touched_next_ns = end_ns + (end_ns - now_ns) * rest;
 }
 
@@ -322,8 +288,10 @@ static void begin_log(struct event_drain *drain, struct drained *drained, uint32
     drained->log = number;
     drained->flags = number == 1 ? 0 : CAIRN_EVENT_FILE_LATE;
     drained->is_broken = false;
-    uint64_t for_ms = __atomic_load_n(&header->control.events_for_ms, __ATOMIC_RELAXED);
-    drained->until_ns = for_ms ? clock_now_ns() + for_ms * NS_PER_MS : 0;
+    drained->shared_number = 0;
+    const uint64_t now_ns = clock_now_ns(), for_ms = cairn_events_for_ms(&header->control);
+    bool has_end = for_ms && for_ms < (UINT64_MAX - now_ns) / NS_PER_MS;
+    drained->until_ns = has_end ? now_ns + for_ms * NS_PER_MS : 0;
     if (drained->flags) {
         drained->live_blocks = __atomic_load_n(&header->totals.live_blocks, __ATOMIC_RELAXED);
         drained->live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED);
@@ -364,7 +332,7 @@ static void end_log(struct event_drain *drain, struct drained *drained, bool is_
                      __ATOMIC_RELEASE);
 }
 
-// Waits the first time until the process has done it, so that its blocks are looked at right after
+// Waits the first time until the process has done it, so that its blocks are looked at soon after
 // that; but not for long: it may allocate nothing now.
 static void ask(struct drained *drained) {
     struct cairn_header *header = drained->process->memory.header;
@@ -376,7 +344,23 @@ static void ask(struct drained *drained) {
     while (control_log_is_due(header) && clock_now_ns() < until_ns) sched_yield();
 }
 
-static void follow(struct event_drain *drain, struct drained *drained) {
+// Blocks are looked at once every thread writes the log: one that was at an event as it began would
+// enter or take out a block that this passed already, and not say so. `is_last`: of a process that
+// is over.
+static void begin_next(struct event_drain *drain, struct drained *drained, uint32_t state,
+                       bool is_last) {
+    const uint32_t number = (state - 1) | 1;  // that may be over by now
+    const uint64_t now_ns = clock_now_ns();
+    const struct cairn_control *control = &drained->process->memory.header->control;
+    bool is_refused = number <= __atomic_load_n(&control->events_taken, __ATOMIC_RELAXED);
+    if (number < drained->log || is_refused) return;
+    if (!drained->begun_ns) drained->begun_ns = number == 1 ? now_ns : now_ns + BEGIN_NS;
+    if (now_ns < drained->begun_ns && !is_last) return;
+    drained->begun_ns = 0;
+    begin_log(drain, drained, number);
+}
+
+static void follow(struct event_drain *drain, struct drained *drained, bool is_last) {
     struct cairn_header *header = drained->process->memory.header;
     const bool is_written = drained->log & 1;
     if (is_written && drained->until_ns && clock_now_ns() >= drained->until_ns) {
@@ -389,7 +373,7 @@ static void follow(struct event_drain *drain, struct drained *drained) {
     if (is_written && !drained->over_ns) drained->over_ns = clock_now_ns() + FINISH_NS;
     if (is_written && clock_now_ns() < drained->over_ns) return;
     if (is_written) end_log(drain, drained, true);
-    if (state & 1) begin_log(drain, drained, state);
+    if (state != drained->log) begin_next(drain, drained, state, is_last);
 }
 
 // --- the thread
@@ -400,8 +384,9 @@ static bool drain_turn_locked(struct event_drain *drain, bool *is_idle) {
     const uint64_t now_ns = clock_now_ns();
     *is_idle = true;
     for (struct drained *drained = drain->list; drained; drained = drained->next) {
-        follow(drain, drained);
-        if (control_log_is_due(drained->process->memory.header)) *is_idle = false;
+        follow(drain, drained, false);
+        if (control_log_is_due(drained->process->memory.header) || drained->begun_ns)
+            *is_idle = false;
         if (!(drained->log & 1)) continue;
         *is_idle = false;
         watched_publish_clock(drained->process, now_ns);
@@ -473,7 +458,7 @@ void event_drain_add(struct event_drain *drain, struct watched *process) {
     if (!drained) return;  // its chunks fill up, and it says what it lost
     drained->process = process;
     process->memory.header->control.has_event_taker = 1;
-    process->memory.header->control.events_for_ms = (uint32_t)drain->wish.for_ms;
+    cairn_set_events_for_ms(&process->memory.header->control, drain->wish.for_ms);
     pthread_mutex_lock(&drain->lock);
     drained->next = drain->list;
     drain->list = drained;
@@ -493,7 +478,7 @@ static struct drained *unlink_drained(struct event_drain *drain, const struct wa
 void event_drain_end(struct event_drain *drain, struct watched *process, bool is_kept) {
     struct drained *drained = unlink_drained(drain, process);
     if (!drained) return;
-    follow(drain, drained);  // one that has begun a moment ago
+    follow(drain, drained, true);  // one that has begun a moment ago
     if (drained->log & 1) end_log(drain, drained, is_kept);
     free(drained);
 }

@@ -155,6 +155,33 @@ bool live_at_start_read(pid_t pid, const struct cairn_header *header, struct liv
     return is_read;
 }
 
+// A block that was there, in words of a chunk.
+static size_t put_there(uint64_t *words, const struct live_found *found) {
+    bool is_large = found->size > UINT32_MAX;
+    uint64_t flags = CAIRN_EVENT_ALLOC | CAIRN_EVENT_THERE | (is_large ? CAIRN_EVENT_LARGE : 0);
+    size_t count = 0;
+    words[count++] = found->address << CAIRN_EVENT_ADDRESS_SHIFT | flags;
+    words[count++] = found->size << 32 | found->cell;
+    if (is_large) words[count++] = found->size;
+    return count;
+}
+
+void live_at_start_write(const struct live_at_start *live, struct frame_writer *writer,
+                         uint64_t start_ms, uint32_t *number) {
+    enum { ROOM = CAIRN_EVENTS_CHUNK_BYTES / sizeof(uint64_t) };
+    uint64_t words[ROOM];
+    struct cairn_events_chunk chunk = {
+        .slot = CAIRN_SLOT_SHARED, .thread = UINT32_MAX, .start_ms = start_ms};
+    for (size_t i = 0; i < live->blocks.count;) {
+        size_t count = 0;
+        for (; i < live->blocks.count && count < ROOM - CAIRN_EVENT_WORDS_MOST; i++)
+            if (live->blocks.items[i].cell)
+                count += put_there(words + count, &live->blocks.items[i]);
+        chunk.number = (*number)++;
+        frame_writer_add(writer, &chunk, words, count);
+    }
+}
+
 void live_at_start_free(struct live_at_start *live) {
     array_free(&live->blocks);
 }

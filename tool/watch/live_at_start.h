@@ -11,6 +11,7 @@
 
 #include "format/format.h"
 #include "tool/base/array.h"
+#include "tool/events/frame_writer.h"
 
 struct live_found {
     uint64_t address, size;
@@ -23,6 +24,9 @@ struct live_at_start {
 
 // False if the process may not be read, or without memory.
 bool live_at_start_read(pid_t pid, const struct cairn_header *header, struct live_at_start *live);
+// As the first events of a log, in frames of a slot of their own, of which `number` is the next.
+void live_at_start_write(const struct live_at_start *live, struct frame_writer *writer,
+                         uint64_t start_ms, uint32_t *number);
 void live_at_start_free(struct live_at_start *live);
 
 #endif

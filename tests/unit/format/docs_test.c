@@ -236,6 +236,7 @@ static void test_parts_of_the_header(void **state) {
     FIELD(cairn_control, events_refused);
     FIELD(cairn_control, has_event_taker);
     FIELD(cairn_control, events_for_ms);
+    FIELD(cairn_control, events_for_high);
 }
 
 static void test_symbols(void **state) {
