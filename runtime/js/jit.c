@@ -24,6 +24,12 @@ struct version {
 };
 
 static const struct version versions[] = {
+    {.version = 10 << 8 | 2,
+     .bytecode_count = 198,
+     .flags = 48,
+     .size = 40,
+     .deopt = 16,
+     .table = 24},
     {.version = 11 << 8 | 3,
      .bytecode_count = 198,
      .code_of_stream = 8,
@@ -45,6 +51,7 @@ struct compiled {
     uint64_t stream, code;  // objects
     uint64_t start, size;   // of the instructions
     int32_t kind;
+    uint32_t tries;  // objects that were looked at
 };
 
 static bool read_code(struct memory_reader *memory, const struct version *version, uint64_t stream,
@@ -70,7 +77,7 @@ static bool is_code_of(struct memory_reader *memory, const struct version *versi
     return pc > compiled->start && pc - compiled->start <= size;
 }
 
-enum { INSTRUCTIONS_ALIGN = 32, LOOK_BYTES = 4096, LOOKS_MOST = 256 };
+enum { INSTRUCTIONS_ALIGN = 32, LOOK_BYTES = 4096, LOOKS_MOST = 256, TRIES_MOST = 4096 };
 
 // In a piece of memory of LOOK_BYTES at `from`: an object, the last one, whose instructions reach
 // beyond `pc`.
@@ -83,8 +90,10 @@ static bool find_in_piece(struct jit_reader *reader, const struct version *versi
         uint64_t at = from + i * WORD;
         bool may_be = (at + (uint64_t)engine.stream_start) % INSTRUCTIONS_ALIGN == 0 && at < pc &&
                       engine_is_object(words[i]);
+        if (!may_be) continue;
         compiled->stream = at + ENGINE_OBJECT_TAG;
-        if (may_be && is_code_of(memory, version, pc, compiled)) return true;
+        if (++compiled->tries > TRIES_MOST) return false;
+        if (is_code_of(memory, version, pc, compiled)) return true;
     }
     return false;
 }
@@ -93,6 +102,7 @@ static bool find_compiled(struct jit_reader *reader, const struct version *versi
                           struct compiled *compiled) {
     struct object object;
     uint64_t from = pc / LOOK_BYTES * LOOK_BYTES;
+    compiled->tries = 0;
     if (object_find(pc, &object)) return false;
     for (int i = 0; i < LOOKS_MOST && from >= LOOK_BYTES; i++, from -= LOOK_BYTES)
         if (find_in_piece(reader, version, pc, from, compiled)) return true;
@@ -254,15 +264,15 @@ static void add_optimized(struct jit_reader *reader, const struct version *versi
 
 // ---- seen ---------------------------------------------------------------------------------------
 
-// What tells the code from other code at its place.
-static bool read_facts(struct memory_reader *memory, const struct version *version, uint64_t stream,
-                       uint64_t *facts) {
-    uint64_t map, code, deopt, table;
-    if (!engine_read(memory, stream, 0, &map) || !read_code(memory, version, stream, &code) ||
-        !engine_read(memory, code, version->deopt, &deopt) ||
-        !engine_read(memory, code, version->table, &table))
-        return false;
-    *facts = codes_mix(codes_mix(codes_mix(map, code), deopt), table);
+// What tells the code from other code at its place. It may be gone, and what it led to: read by
+// system calls.
+static bool read_facts(const struct version *version, uint64_t stream, uint64_t *facts) {
+    uint64_t head[2], tables[2], code = stream;
+    if (!memory_read_carefully(stream - ENGINE_OBJECT_TAG, head, sizeof head)) return false;
+    if (version->code_of_stream) code = head[1];
+    uint64_t at = code - ENGINE_OBJECT_TAG + (uint64_t)(int64_t)version->deopt;
+    if (!memory_read_carefully(at, tables, sizeof tables)) return false;
+    *facts = codes_mix(codes_mix(codes_mix(head[0], head[1]), tables[0]), tables[1]);
     return true;
 }
 
@@ -270,7 +280,7 @@ static void read_seen(struct jit_reader *reader, const struct version *version,
                       struct jit_seen *seen, uint64_t shared, uint64_t bytecodes) {
     struct compiled compiled;
     if (!find_compiled(reader, version, seen->pc, &compiled) ||
-        !read_facts(&reader->functions.memory, version, compiled.stream, &seen->facts))
+        !read_facts(version, compiled.stream, &seen->facts))
         return;
     seen->object = compiled.stream;
     if (compiled.kind == engine.kind_interpreted) seen->kind = JIT_INTERPRETER;
@@ -292,12 +302,10 @@ static bool is_due(struct jit_seen *seen) {
     return !(seen->uses & (seen->uses - 1));
 }
 
-static bool is_same(struct jit_reader *reader, const struct version *version,
-                    struct jit_seen *seen) {
+static bool is_same(const struct version *version, const struct jit_seen *seen) {
     uint64_t facts;
     if (!seen->object) return true;
-    return read_facts(&reader->functions.memory, version, seen->object, &facts) &&
-           facts == seen->facts;
+    return read_facts(version, seen->object, &facts) && facts == seen->facts;
 }
 
 static COLD const struct jit_seen *find_slow(struct jit_reader *reader,
@@ -323,6 +331,6 @@ const struct jit_seen *jit_find(struct jit_reader *reader, uintptr_t pc, uint64_
     const unsigned low_bits = 2, high_bits = 13;
     const struct version *version = version_find();
     struct jit_seen *seen = &reader->seen[(pc >> low_bits ^ pc >> high_bits) % JIT_SEEN];
-    if (likely(seen->pc == pc) && is_same(reader, version, seen) && !is_due(seen)) return seen;
+    if (likely(seen->pc == pc) && is_same(version, seen) && !is_due(seen)) return seen;
     return find_slow(reader, version, seen, pc, shared, bytecodes);
 }

@@ -46,19 +46,23 @@ static int32_t interpreted_offset(struct js_thread *thread, uint64_t frame) {
     return offset >= 0 ? offset : FUNCTION_NO_OFFSET;
 }
 
-static bool is_bytecodes(struct js_thread *thread, uint64_t object) {
-    return engine_type(&thread->code.functions.memory, object) == engine.type_bytecodes;
+// Elsewhere than in the interpreter and baseline code the slot may hold anything, also what is gone
+// by now: it is compared, and not followed.
+static uint64_t own_bytecodes(struct js_thread *thread, uint64_t frame, uint64_t shared) {
+    uint64_t there;
+    if (!read_slot(thread, frame, engine.frame_bytecodes, &there) || !engine_is_object(there))
+        return 0;
+    return there == function_bytecodes(&thread->code.functions, shared) ? there : 0;
 }
 
 // A frame of a function; false: it is not understood.
 static bool push_function(struct js_thread *thread, uintptr_t pc, uint64_t frame) {
     struct function_reader *functions = &thread->code.functions;
-    uint64_t function, shared, bytecodes = 0;
+    uint64_t function, shared;
     if (!read_slot(thread, frame, engine.frame_function, &function) ||
-        !engine_read(&functions->memory, function, engine.function_shared, &shared) ||
-        !read_slot(thread, frame, engine.frame_bytecodes, &bytecodes))
+        !engine_read(&functions->memory, function, engine.function_shared, &shared))
         return false;
-    if (!is_bytecodes(thread, bytecodes)) bytecodes = 0;
+    uint64_t bytecodes = own_bytecodes(thread, frame, shared);
     const struct jit_seen *code = jit_find(&thread->code, pc, shared, bytecodes);
     if (code->count) {
         for (uint32_t i = 0; i < code->count; i++) managed_push(&thread->maker, code->frames[i]);

@@ -12,6 +12,8 @@ LOOK = """
 const fs = require("fs"), vm = require("vm"), zlib = require("zlib"), crypto = require("crypto");
 const { Worker, isMainThread, parentPort } = require("worker_threads");
 
+const stack = new Error("stack").stack;
+
 function work(i) {
   const buffer = Buffer.alloc(5000 + (i % 7), i);
   zlib.deflateSync(buffer);
@@ -20,10 +22,10 @@ function work(i) {
 }
 
 if (!isMainThread) {
-  for (let i = 0; i < 50; i++) work(i);
+  for (let i = 0; i < 20; i++) work(i);
   parentPort.postMessage("done");
 } else {
-  for (let i = 0; i < 300; i++) {
+  for (let i = 0; i < 100; i++) {
     work(i);
     if (i % 50 === 0) gc();
   }
@@ -44,7 +46,7 @@ function end() {
   console.log(files.sort().join());
   console.log(process.cwd(), process.execArgv.join(), process.argv0);
   console.log(Object.keys(process.env).filter((name) => !/^(CAIRN_|LD_PRELOAD$|_$)/.test(name)).sort().join());
-  console.log(new Error("stack").stack.split("\\n").length, Error.stackTraceLimit);
+  console.log(stack.split("\\n").length, Error.stackTraceLimit);
   process.exit(7);
 }
 """

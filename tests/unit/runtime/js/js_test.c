@@ -22,13 +22,7 @@
 #include "runtime/sys/region.h"
 #include "tests/unit/runtime/random.h"
 
-enum {
-    LIMIT = 64,
-    ROUNDS = 1000,
-    ARENA_WORDS = 16384,
-    CODES_BYTES = 8 << 20,
-    VERSION = 11 << 8 | 3
-};
+enum { LIMIT = 64, ROUNDS = 60, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, VERSION = 11 << 8 | 3 };
 static uint64_t seed = 1;
 static uint64_t *arena, used_bytes, space_bytes;
 
@@ -129,6 +123,19 @@ static struct managed_native make_frames(struct frame frames[LIMIT]) {
     return (struct managed_native){frames, count};
 }
 
+// Half of the frames lead to a function that is one, so that what follows is reached.
+static void make_function(struct managed_native native) {
+    const uint64_t function = 24, shared = 32;
+    arena[function + 3] = (uintptr_t)(arena + shared) + ENGINE_OBJECT_TAG;
+    arena[shared] = (uintptr_t)arena + ENGINE_OBJECT_TAG;
+    for (uint32_t i = 1; i < native.count; i++) {
+        uint64_t *outer = (uint64_t *)native.frames[i - 1].stack;
+        if (outer < arena + 64 || outer > arena + ARENA_WORDS || random_chance(&seed, 50)) continue;
+        outer[-3] = (uintptr_t)(arena + shared) + ENGINE_OBJECT_TAG;
+        outer[-4] = (uintptr_t)(arena + function) + ENGINE_OBJECT_TAG;
+    }
+}
+
 // Behind the words nothing can be read: what else the process has there is not V8's.
 static uint64_t *make_arena(void) {
     const size_t bytes = ARENA_WORDS * sizeof *arena;
@@ -159,6 +166,7 @@ static void test_hostile_memory(void **state) {
         for (size_t i = MAPS; i < ARENA_WORDS; i += round % 4 ? 1 + random_below(&seed, 16) : 1)
             arena[i] = some_word();
         struct managed_native native = make_frames(frames);
+        make_function(native);
         for (int again = 0; again < 3; again++) {
             struct managed_stack stack = js_weave(thread, native, round % 5 == 0);
             assert_true(stack.count <= LIMIT && stack.keep <= stack.count);
@@ -205,11 +213,24 @@ static void test_translations(void **state) {
         assert_true(translation_read(VERSION, table, size, 0, frames) < 2);
 }
 
+// Of V8 10.2, where operations have signs too and end a number earlier.
+static void test_signed_translation(void **state) {
+    (void)state;
+    const uint16_t version = 10 << 8 | 2;
+    struct translation_frame frames[TRANSLATION_FRAMES];
+    // begin, 2 frames; frame of none; frame: bytecode 5 of literal 2
+    const uint8_t table[] = {3 << 1, 4, 2, 0, 0, 4, 6, 18 << 1, 10, 4, 0, 0, 0};
+    assert_int_equal(translation_read(version, table, sizeof table, 0, frames), 1);
+    assert_int_equal(frames[0].offset, 5);
+    assert_int_equal(frames[0].literal, 2);
+    assert_int_equal(translation_read(version, table, sizeof table, 4, frames), 0);
+}
+
 static void test_random_tables(void **state) {
     (void)state;
     struct translation_frame frames[TRANSLATION_FRAMES];
     uint8_t table[128];
-    for (size_t round = 0; round < 20 * ROUNDS; round++) {
+    for (size_t round = 0; round < 200 * ROUNDS; round++) {
         for (size_t i = 0; i < sizeof table; i++) table[i] = (uint8_t)(random_next(&seed) % 48);
         table[0] = 2;
         table[1] = 0;
@@ -221,9 +242,8 @@ static void test_random_tables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile_memory),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_translations),
+        cmocka_unit_test(test_hostile_memory), cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_translations),   cmocka_unit_test(test_signed_translation),
         cmocka_unit_test(test_random_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
