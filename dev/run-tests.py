@@ -40,7 +40,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 LIST = TOP / "tests/list.txt"
 QUICK = TOP / "tests/quick.txt"
 # What lies in the folders of tests beside them.
-HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "corpus/*"), "promises": (), "e2e": ()}
+HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "large_blocks.c", "corpus/*"), "promises": (), "e2e": ()}
 NOT_HERE = 77
 TOOL = "TOOL_FILE"  # variable with the tool's path, if it is not the one in the build directory
 PART_SKIPPED = "skipped: "

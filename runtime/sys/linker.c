@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "runtime/sys/sys.h"
 
@@ -39,7 +38,7 @@ static bool is_definition(const struct linker_symbols *symbols, uint32_t index, 
     bool is_known_type = type == STT_FUNC || type == STT_OBJECT || type == STT_GNU_IFUNC;
     return symbol->st_shndx != SHN_UNDEF && is_known_type &&
            !(symbols->versions && (symbols->versions[index] & hidden)) &&
-           !strcmp(symbols->texts + symbol->st_name, name);
+           sys_is_text_equal(symbols->texts + symbol->st_name, name);
 }
 
 static uint32_t hash_of(const char *name) {
@@ -118,15 +117,20 @@ static bool is_ours(const struct dl_phdr_info *module) {
     return false;
 }
 
+static struct linker_symbols symbols_at(uintptr_t bias, const Elf64_Dyn *entry) {
+    struct linker_symbols symbols = {.bias = bias};
+    for (; entry->d_tag != DT_NULL; entry++) linker_symbols_note(&symbols, entry);
+    return symbols;
+}
+
 static struct linker_symbols symbols_of(const struct dl_phdr_info *module) {
-    struct linker_symbols symbols = {.bias = module->dlpi_addr};
     for (unsigned i = 0; i < module->dlpi_phnum; i++) {
         const Elf64_Phdr *segment = &module->dlpi_phdr[i];
-        if (segment->p_type != PT_DYNAMIC) continue;
-        const Elf64_Dyn *entry = (const Elf64_Dyn *)(module->dlpi_addr + segment->p_vaddr);
-        for (; entry->d_tag != DT_NULL; entry++) linker_symbols_note(&symbols, entry);
+        if (segment->p_type == PT_DYNAMIC)
+            return symbols_at(module->dlpi_addr,
+                              (const Elf64_Dyn *)(module->dlpi_addr + segment->p_vaddr));
     }
-    return symbols;
+    return (struct linker_symbols){.bias = module->dlpi_addr};
 }
 
 static int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
@@ -162,33 +166,49 @@ void *linker_find_next(const char *name) {
     return likely(dlsym) ? dlsym(RTLD_NEXT, name) : search_modules(name, true);
 }
 
-struct names_search {
-    const char *names;
-    void **found;
-    bool is_after_us;
-};
+// ---- many names ---------------------------------------------------------------------------------
 
-static int look_for_names(struct dl_phdr_info *module, size_t size, void *context) {
-    struct names_search *search = context;
-    (void)size;
-    if (search->is_after_us) {
-        search->is_after_us = !is_ours(module);
-        return 0;
+static const char *next_name(const char *name) {
+    while (*name) {
+        name++;
+        __asm__("" : "+r"(name));  // the compiler shall not make a call of strlen of it
     }
-    struct linker_symbols symbols = symbols_of(module);
-    void **found = search->found;
-    for (const char *name = search->names; *name; name += strlen(name) + 1, found++) {
-        const Elf64_Sym *symbol = *found ? NULL : find_symbol(&symbols, name);
-        if (!symbol) continue;
-        *found =
-            is_chosen(symbol) ? linker_find_next(name) : (void *)(symbols.bias + symbol->st_value);
-    }
-    return 0;
+    return name + 1;
 }
 
+// Each name that the module has and none before it had.
+static void find_in_module(const struct linker_symbols *symbols, const char *names, void **found) {
+    for (const char *name = names; *name; name = next_name(name), found++) {
+        const Elf64_Sym *symbol = *found ? NULL : find_symbol(symbols, name);
+        if (!symbol) continue;
+        *found =
+            is_chosen(symbol) ? linker_find_next(name) : (void *)(symbols->bias + symbol->st_value);
+    }
+}
+
+// The modules as the dynamic linker lists them for debuggers, in the order of its search. No
+// function of libc is called here: dl_iterate_phdr may be a sanitizer's, which is not ready yet.
+#if defined(__GLIBC__) && !defined(CAIRN_STATIC)
+extern struct r_debug _r_debug __attribute__((weak));
+extern Elf64_Dyn _DYNAMIC[] __attribute__((weak, visibility("hidden")));
+
+static const struct link_map *first_after_us(void) {
+    const struct link_map *module = &_r_debug ? _r_debug.r_map : NULL;
+    while (module && module->l_ld != _DYNAMIC) module = module->l_next;
+    return module ? module->l_next : NULL;
+}
+#else
+static const struct link_map *first_after_us(void) {
+    return NULL;
+}
+#endif
+
 void linker_find_all_next(const char *names, void **found) {
-    struct names_search search = {names, found, true};
-    dl_iterate_phdr(look_for_names, &search);
+    const struct link_map *module = first_after_us();
+    for (; module; module = module->l_next) {
+        struct linker_symbols symbols = symbols_at(module->l_addr, module->l_ld);
+        find_in_module(&symbols, names, found);
+    }
 }
 
 bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end) {

@@ -308,7 +308,7 @@ uint64_t sys_untouched_bytes(void *memory, size_t bytes) {
     return untouched;
 }
 
-static bool is_text_equal(const char *a, const char *b) {
+bool sys_is_text_equal(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
 }
@@ -346,7 +346,7 @@ static void *vdso_find(uintptr_t base, const char *name) {
     if (!vdso_tables_find(base, &tables)) return NULL;
     uint32_t symbol_count = tables.hash[1];
     for (uint32_t i = 0; i < symbol_count; i++)
-        if (is_text_equal(tables.names + tables.symbols[i].st_name, name))
+        if (sys_is_text_equal(tables.names + tables.symbols[i].st_name, name))
             return (void *)(tables.bias + tables.symbols[i].st_value);
     return NULL;
 }

@@ -48,6 +48,9 @@ ALWAYS_INLINE uint32_t sys_page_bytes(void) {
 }
 #endif
 
+// strcmp(3) == 0, without libc: its strcmp may be a sanitizer's, which is not ready at the start.
+bool sys_is_text_equal(const char *a, const char *b);
+
 // Up to whole pages.
 ALWAYS_INLINE uint64_t sys_page_up(uint64_t bytes) {
     return (bytes + sys_page_bytes() - 1) & ~(uint64_t)(sys_page_bytes() - 1);

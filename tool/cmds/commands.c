@@ -105,7 +105,7 @@
 #define OPTION_ROWS_REPLAY                                                                         \
     {OPTION_ENV, "env", 'e', "NAME=VALUE", "a variable for the allocator (may be given repeatedly)"}, \
     {OPTION_THREADS, "threads", 0, "WHICH", "as-recorded (default), or 1: all calls in one"},      \
-    {OPTION_TOUCH, "touch", 0, "WHICH", "recorded: as far as the program did; all: each page of a block; none"}, \
+    {OPTION_TOUCH, "touch", 0, "WHICH", "recorded: as the program did; all: every page; none"}, \
     {OPTION_PARTIAL, "partial", 0, NULL, "also a log that is not complete"}
 
 #define OPTION_ROWS_SUPPRESSIONS                                                                   \

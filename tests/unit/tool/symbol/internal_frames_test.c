@@ -68,7 +68,8 @@ static const struct {
     {"ResourceObj::operator new", "/usr/lib/jvm/lib/server/libjvm.so", INTERNAL_ALLOCATOR},
     {"v8::internal::Heap::SetUp", PROGRAM, INTERNAL_LIBRARY},
     {"Builtins_InterpreterEntryTrampoline", PROGRAM, INTERNAL_LIBRARY},
-    {"v8::Script::Compile", PROGRAM, INTERNAL_NONE},
+    {"v8::Script::Compile", PROGRAM, INTERNAL_PYTHON},
+    {"v9::Script::Compile", PROGRAM, INTERNAL_NONE},
     // Rust
     {"alloc::slice::<impl [T]>::to_vec_in", PROGRAM, INTERNAL_LIBRARY},
     {"alloc::slice::<impl [T]>::to_vec", PROGRAM, INTERNAL_NONE},
