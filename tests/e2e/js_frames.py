@@ -8,6 +8,7 @@ versions are refused by name."""
 import collections
 import os
 import pathlib
+import re
 import shutil
 
 import cairn_test as t
@@ -70,6 +71,16 @@ def without(node):
     t.check("stacks have its frames" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
 
 
+def summary(node):
+    """A row begins with the first function of the script, not with node's."""
+    script = pathlib.Path(place) / "sessions.js"
+    script.write_text("const kept = [];\nfunction session(i) { kept.push(Buffer.alloc(300000, i)); }\n"
+                      "for (let i = 0; i < 200; i++) session(i);\n", encoding="ascii")
+    _, recording = t.record([node, str(script)], options=["--frames=js"])
+    rows = t.run_cairn("report", recording).out.decode().split("at the peak", 1)[1].splitlines()
+    t.check(re.search(r"session +sessions\.js:2", rows[1]), f"the first row: {rows[:3]}")
+
+
 node = shutil.which("node")
 if not node:
     t.cannot_run_here("node is not installed")
@@ -82,4 +93,5 @@ if not t.report(probe)["stacks"] or "stacks have its frames" not in t.run_cairn(
 for mode, options in MODES.items():
     compare(node, mode, options, CALLS_COMPILED if mode == "optimized" else CALLS)
 without(node)
+summary(node)
 t.finish()

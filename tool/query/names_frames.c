@@ -34,10 +34,18 @@ enum internal_kind names_kind_of(struct names *names, const char *function, cons
 
 bool names_is_own(const struct names *names, const char *plain, const char *file,
                   const char *module, enum internal_kind kind) {
-    const char *program = names->profile->recording->header.executable;
+    const struct cairn_header *header = &names->profile->recording->header;
     if (kind != INTERNAL_NONE || internal_is_library(plain, file)) return false;
     if (!module || !*module) return plain != NULL;
-    return module_is_own(module) || !strcmp(module, program);
+    // node is a library of the JavaScript that it runs
+    if (!strcmp(module, header->executable)) return !header->has_js_frames;
+    return module_is_own(module);
+}
+
+// `file` of Python, Java or JavaScript code; node's own modules are called node:fs.
+static bool code_is_own(const char *file) {
+    static const char node[] = "node:";
+    return file && strncmp(file, node, strlen(node)) != 0 && module_is_own(file);
 }
 
 // The name of Python code as the user wants it.
@@ -72,7 +80,7 @@ static const struct frame *frame_of_code(struct names *names, uint32_t place,
                             .is_python = true,
                             .offset = line,
                             .is_hidden = names_is_internal(kind),
-                            .is_own = !names_is_internal(kind) && file && module_is_own(file)};
+                            .is_own = !names_is_internal(kind) && code_is_own(file)};
     names_map_source(names, &frame->file);
     return frame;
 }
