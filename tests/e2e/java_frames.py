@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java: the Java frames of native allocations are those that Throwable tells at the same time, at
-100,000 calls of every kind, and with CAIRN_LONG=1 as many in interpreted and C1 code; native code that calls Java back stands between. On
-virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts as incomplete. In this
-machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or that CAIRN_LONG=1 makes there
-(build/chroots). Sampled stacks have them, and those of a JVM that was attached to. Without the option a line of the report
-says so, and other JDKs are refused by name."""
+100,000 calls of every kind, and with CAIRN_LONG=1 as many in interpreted and C1 code; native code that calls Java back
+stands between. On virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts
+as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
+that CAIRN_LONG=1 makes there (build/chroots). Sampled stacks have them, and those of a JVM that was attached to.
+Without the option a line of the report says so, and other JDKs are refused by name."""
 
 import collections
 import glob
