@@ -63,7 +63,7 @@ __attribute__((used)) uint32_t wrap_saved_parts;
 // As the hook lays them out: what the registers held when it was called, and when the function came
 // back. It calls the function with copies of eight words of stack arguments.
 struct registers {
-    uintptr_t arena;  // of the block that is given back
+    uintptr_t arena;  // of the block that is given back; 0: not known
     uintptr_t arguments[CAIRN_WRAP_ARGUMENTS];
     uintptr_t vector_count, chain, scratch;
     uintptr_t old_bytes;  // what a block had that is given back, and 1; 0: none is; or IS_INNER
@@ -229,9 +229,12 @@ static bool is_of_arena(const struct registers *registers) {
     return true;
 }
 
+// A block that no arena has is new if there was none before, and otherwise in the arena that the
+// function is told, if it is told one.
 static bool take_block(struct registers *registers, size_t *bytes) {
     const struct function *function = registers->function;
     const void *block = (const void *)argument(registers, function->pointer);
+    registers->arena = block ? argument(registers, function->pool) : arena_meant(registers);
     if (function->heap->has_arenas)
         return arena_take(function->heap->arenas, block, bytes, &registers->arena);
     return pool_take(function->heap->pool, block, bytes);
@@ -244,6 +247,7 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     bool frees = function->role == 'f' || function->role == 'r';
     size_t bytes = 0;
     registers->old_bytes = IS_INNER;
+    registers->arena = 0;
     // led by the tool before the rows were read, or of a heap that lacks a function
     if (!function->heap || !function->heap->is_led) return;
     int saved_errno = errno;
