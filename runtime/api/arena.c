@@ -136,16 +136,16 @@ static void close_block_gap(struct arenas *arenas, uint64_t gap) {
     arenas->blocks[gap].key = 0;
 }
 
-static void count_of_parent(const struct arenas *arenas, const struct heap_arena *arena,
-                            uint32_t added) {
+static void leave_parent(const struct arenas *arenas, const struct heap_arena *arena) {
     struct heap_arena *parent = arena_find(arenas, arena->parent);
-    if (parent && parent != arena) parent->children += added;
+    if (parent && parent != arena && parent->children) parent->children--;
 }
 
 static void set_parent(const struct arenas *arenas, struct heap_arena *arena, uintptr_t parent) {
-    count_of_parent(arenas, arena, UINT32_MAX);
+    leave_parent(arenas, arena);
     arena->parent = parent ? ~(uint64_t)parent : 0;
-    count_of_parent(arenas, arena, 1);
+    struct heap_arena *there = arena_find(arenas, arena->parent);
+    if (there && there != arena) there->children++;
 }
 
 static struct heap_arena *arena_make(struct arenas *arenas, uint64_t key, uint32_t scope) {
@@ -158,6 +158,13 @@ static struct heap_arena *arena_make(struct arenas *arenas, uint64_t key, uint32
     return arena;
 }
 
+// A parent that was not seen when it was made: it counts its children from the first one on. This
+// may move all others.
+static void know_parent(struct arenas *arenas, uintptr_t handle, uintptr_t parent) {
+    uint64_t key = ~(uint64_t)parent;
+    if (parent && parent != handle && !arena_find(arenas, key)) arena_make(arenas, key, 0);
+}
+
 static void give_back_all(struct arenas *arenas, struct heap_arena *arena) {
     pool_count_frees(arena->scope, arena->count, arena->bytes);
     arena->count = arena->bytes = 0;
@@ -166,7 +173,7 @@ static void give_back_all(struct arenas *arenas, struct heap_arena *arena) {
 
 static void drop(struct arenas *arenas, struct heap_arena *arena) {
     give_back_all(arenas, arena);
-    count_of_parent(arenas, arena, UINT32_MAX);
+    leave_parent(arenas, arena);
     __atomic_fetch_add(&scope_at(arena->scope)->ended, 1, __ATOMIC_RELAXED);
     arenas->list_used--;
     close_list_gap(arenas, (uint64_t)(arena - arenas->list));
@@ -208,6 +215,7 @@ void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint3
         drop_children(arenas, key);
         drop(arenas, arena_find(arenas, key));
     }
+    know_parent(arenas, handle, parent);
     struct heap_arena *arena = arena_make(arenas, key, scope);
     if (arena && parent != handle) set_parent(arenas, arena, parent);
     lock_give_back(&arenas->lock);
@@ -231,6 +239,7 @@ void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope) {
 
 void arena_move(struct arenas *arenas, uintptr_t handle, uintptr_t parent) {
     if (!handle || !take_lock(arenas)) return;
+    know_parent(arenas, handle, parent);
     struct heap_arena *arena = arena_find(arenas, ~(uint64_t)handle);
     if (arena && parent != handle) set_parent(arenas, arena, parent);
     lock_give_back(&arenas->lock);

@@ -19,7 +19,7 @@ struct arenas;
 struct arenas *arenas_make(uint32_t scope);
 
 // A new arena; `scope` 0: it has no name. One that was not seen when it was made is known from its
-// first block on.
+// first block or child on.
 void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint32_t scope);
 // Its name, where that is given later: what it holds goes there.
 void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope);
