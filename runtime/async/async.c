@@ -68,8 +68,9 @@ static const struct link *link_of(uint32_t number) {
     return &links.list[number - 1];
 }
 
+// The program may say any number: one that no link has yet is none.
 static bool is_chain(uint32_t number) {
-    return number && number <= LINKS_MOST && links.list;
+    return number && number <= LINKS_MOST && links.list && link_of(number)->place.pc;
 }
 
 // With `place` it is made if need be.
