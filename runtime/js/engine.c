@@ -40,11 +40,17 @@ static bool take_constants(struct engine_layout *layout) {
     return true;
 }
 
+static bool is_in_shared(int32_t offset) {
+    const int32_t word = sizeof(uint64_t);
+    return offset >= 0 && offset < ENGINE_SHARED_WORDS * word && offset % word == 0;
+}
+
 // Numbers are words of 64 bits (no compressed pointers), and objects lie as they do in the versions
 // that were tried, where that is not among the constants.
 static bool is_as_known(const struct engine_layout *layout) {
     const int32_t number_shift = 31, word = sizeof(uint64_t);
     return layout->smi_shift == number_shift && layout->frame_context == -word &&
+           is_in_shared(layout->shared_name) && is_in_shared(layout->shared_script) &&
            layout->array_length == word && layout->array_data == 2 * word &&
            layout->script_source == word && layout->script_name == 2 * word;
 }

@@ -92,6 +92,10 @@ enum engine_state engine_find(uint16_t *version);
 // ---- words --------------------------------------------------------------------------------------
 
 enum { ENGINE_OBJECT_TAG = 1, ENGINE_TAG_MASK = 3 };
+// Of a SharedFunctionInfo, with what a function is known by.
+enum { ENGINE_SHARED_WORDS = 7 };
+// Elements of an array beyond are not asked for: their offsets fit into 32 bits.
+enum { ENGINE_ELEMENTS_MOST = 1 << 27 };
 
 static inline bool engine_is_object(uint64_t word) {
     return (word & ENGINE_TAG_MASK) == ENGINE_OBJECT_TAG;

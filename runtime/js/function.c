@@ -22,21 +22,21 @@ static int32_t positions_offset(void) {
     return engine.array_data + before * WORD;
 }
 
-static uint64_t script_of(const uint64_t words[FUNCTION_SHARED_WORDS]) {
+static uint64_t script_of(const uint64_t words[ENGINE_SHARED_WORDS]) {
     return words[engine.shared_script / WORD];
 }
 
 // False: there is no such object. The table of positions counts, which comes later.
 static bool read_facts(struct function_reader *reader, uint64_t shared, uint64_t bytecodes,
-                       uint64_t words[FUNCTION_SHARED_WORDS], uint64_t *facts) {
+                       uint64_t words[ENGINE_SHARED_WORDS], uint64_t *facts) {
     uint64_t positions = 0;
     if (!engine_is_object(shared) || !memory_read(&reader->memory, shared - ENGINE_OBJECT_TAG,
-                                                  words, FUNCTION_SHARED_WORDS * sizeof *words))
+                                                  words, ENGINE_SHARED_WORDS * sizeof *words))
         return false;
     if (bytecodes && !engine_read(&reader->memory, bytecodes, positions_offset(), &positions))
         return false;
     uint64_t hash = codes_mix(bytecodes, positions);
-    for (unsigned i = 0; i < FUNCTION_SHARED_WORDS; i++) hash = codes_mix(hash, words[i]);
+    for (unsigned i = 0; i < ENGINE_SHARED_WORDS; i++) hash = codes_mix(hash, words[i]);
     *facts = codes_mix(hash, (uint64_t)script_id(&reader->memory, script_of(words)));
     return true;
 }
@@ -164,7 +164,7 @@ static uint32_t line_at(struct function_reader *reader, uint64_t script, uint64_
 
 // 0: it is no function.
 static uintptr_t make_frame(struct function_reader *reader, uint64_t shared, uint64_t bytecodes,
-                            int32_t offset, const uint64_t words[FUNCTION_SHARED_WORDS]) {
+                            int32_t offset, const uint64_t words[ENGINE_SHARED_WORDS]) {
     struct memory_reader *memory = &reader->memory;
     uint64_t name = words[engine.shared_name / WORD], script = script_of(words);
     struct scope scope = {.name = name, .start = -1};
@@ -179,7 +179,7 @@ static uintptr_t make_frame(struct function_reader *reader, uint64_t shared, uin
 
 static COLD uintptr_t find_slow(struct function_reader *reader, struct function_seen *seen,
                                 uint64_t shared, uint64_t bytecodes, int32_t offset) {
-    uint64_t words[FUNCTION_SHARED_WORDS], facts;
+    uint64_t words[ENGINE_SHARED_WORDS], facts;
     uintptr_t pc = 0;
     bool was_careful = reader->memory.is_careful;
     reader->memory.is_careful = true;
@@ -203,7 +203,7 @@ uintptr_t function_find(struct function_reader *reader, uint64_t shared, uint64_
     const uint32_t spread = 31;
     uint64_t hash = shared >> low_bits ^ shared >> high_bits ^ (uint64_t)(uint32_t)offset * spread;
     struct function_seen *seen = &reader->seen[hash % FUNCTIONS_SEEN];
-    uint64_t words[FUNCTION_SHARED_WORDS], facts;
+    uint64_t words[ENGINE_SHARED_WORDS], facts;
     if (likely(seen->shared == shared && seen->offset == offset) &&
         read_facts(reader, shared, bytecodes, words, &facts) && likely(seen->facts == facts))
         return seen->pc;

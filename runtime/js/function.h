@@ -10,7 +10,7 @@
 #include "runtime/js/script.h"
 #include "runtime/managed/memory.h"
 
-enum { FUNCTIONS_SEEN = 16384, FUNCTION_SHARED_WORDS = 7 };
+enum { FUNCTIONS_SEEN = 16384 };
 enum { FUNCTION_NAME_BYTES = 1 << 10, FUNCTION_FILE_BYTES = 4 << 10 };
 enum { FUNCTION_BUFFER_BYTES = 256 << 10 };
 

@@ -39,10 +39,14 @@ static const struct version versions[] = {
      .table = 24},
 };
 
-static const struct version *version_find(void) {
+static const struct version *version_find(uint16_t version) {
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        if (versions[i].version == engine.version) return &versions[i];
+        if (versions[i].version == version) return &versions[i];
     return NULL;
+}
+
+bool jit_is_known(uint16_t version) {
+    return version_find(version) && translation_is_known(version);
 }
 
 // ---- which --------------------------------------------------------------------------------------
@@ -211,7 +215,7 @@ static bool read_element(struct memory_reader *memory, uint64_t array, uint32_t 
                          uint64_t *word) {
     int32_t length;
     return engine_read_number(memory, array, engine.array_length, &length) &&
-           index < (uint32_t)length &&
+           index < (uint32_t)length && index <= ENGINE_ELEMENTS_MOST &&
            engine_read(memory, array, engine.array_data + (int32_t)index * WORD, word);
 }
 
@@ -239,8 +243,8 @@ static void add_frame(struct function_reader *reader, struct jit_seen *seen, uin
     uintptr_t pc =
         function_find(reader, shared, bytecodes, bytecodes ? offset : FUNCTION_NO_OFFSET);
     if (seen->count == JIT_FRAMES) seen->is_cut = true;
-    if (seen->is_cut || !pc) return;
     if (!(uint32_t)pc) seen->lacks_lines = true;
+    if (seen->is_cut || !pc) return;
     seen->frames[seen->count++] = pc;
 }
 
@@ -294,9 +298,10 @@ static void read_seen(struct jit_reader *reader, const struct version *version,
 }
 
 // Positions are made later than code: where lines are missing they are looked for again, less and
-// less often. So is code at an address that had none.
+// less often. So is code at an address that had none, and functions that could not be read, as
+// while the collector moves them.
 static bool is_due(struct jit_seen *seen) {
-    bool is_final = seen->object && !seen->lacks_lines;
+    bool is_final = seen->object && seen->count && !seen->lacks_lines;
     if (is_final) return false;
     seen->uses++;
     return !(seen->uses & (seen->uses - 1));
@@ -329,7 +334,7 @@ static COLD const struct jit_seen *find_slow(struct jit_reader *reader,
 const struct jit_seen *jit_find(struct jit_reader *reader, uintptr_t pc, uint64_t shared,
                                 uint64_t bytecodes) {
     const unsigned low_bits = 2, high_bits = 13;
-    const struct version *version = version_find();
+    const struct version *version = version_find(engine.version);
     struct jit_seen *seen = &reader->seen[(pc >> low_bits ^ pc >> high_bits) % JIT_SEEN];
     if (likely(seen->pc == pc) && is_same(version, seen) && !is_due(seen)) return seen;
     return find_slow(reader, version, seen, pc, shared, bytecodes);

@@ -35,6 +35,9 @@ struct jit_reader {
     struct function_reader functions;
 };
 
+// Whether the form of compiled code is known of a version of V8. Without it none is looked for.
+bool jit_is_known(uint16_t version);
+
 // The code at an address where a frame of this thread goes on. `shared` and `bytecodes` are what
 // the frame has of its function, which baseline code needs. Valid until the next call.
 const struct jit_seen *jit_find(struct jit_reader *reader, uintptr_t pc, uint64_t shared,

@@ -20,7 +20,7 @@ void js_look(void) {
     uint16_t version;
     enum engine_state state = engine_find(&version);
     if (state == ENGINE_ABSENT) return;
-    js.can_be_read = state == ENGINE_READ;
+    js.can_be_read = state == ENGINE_READ && jit_is_known(version);
     compiler_barrier();
     js.version = version;
 }
@@ -42,8 +42,8 @@ static int32_t interpreted_offset(struct js_thread *thread, uint64_t frame) {
     uint64_t word;
     if (!read_slot(thread, frame, engine.frame_offset, &word) || !engine_is_number(word))
         return FUNCTION_NO_OFFSET;
-    int32_t offset = engine_number(word) - engine.bytecodes_data + ENGINE_OBJECT_TAG;
-    return offset >= 0 ? offset : FUNCTION_NO_OFFSET;
+    int64_t offset = (int64_t)engine_number(word) - engine.bytecodes_data + ENGINE_OBJECT_TAG;
+    return offset >= 0 && offset <= INT32_MAX ? (int32_t)offset : FUNCTION_NO_OFFSET;
 }
 
 // Elsewhere than in the interpreter and baseline code the slot may hold anything, also what is gone

@@ -23,7 +23,8 @@ static bool find_in_table(struct memory_reader *memory, uint64_t script, int32_t
     int32_t count, end;
     if (!engine_read(memory, script, engine.script_line_ends, &table) ||
         engine_type(memory, table) != engine.type_array ||
-        !engine_read_number(memory, table, engine.array_length, &count) || count <= 0)
+        !engine_read_number(memory, table, engine.array_length, &count) || count <= 0 ||
+        count > ENGINE_ELEMENTS_MOST)
         return false;
     int32_t low = 0, high = count - 1;
     while (low < high) {

@@ -31,7 +31,7 @@ enum { TYPE_COUNT = 9, MAPS = 16 };
 
 // A word that leads to an object in the arena, near its end, to a map, nowhere, or is a number.
 static uint64_t some_word(void) {
-    const uint64_t kinds = 9, small = 300, word = sizeof(uint64_t);
+    const uint64_t kinds = 10, small = 300, word = sizeof(uint64_t);
     uint64_t inside = (uintptr_t)(arena + MAPS) + random_next(&seed) % (ARENA_WORDS - MAPS) * word;
     switch (random_next(&seed) % kinds) {
     case 0:
@@ -42,6 +42,8 @@ static uint64_t some_word(void) {
         return (uintptr_t)(arena + ARENA_WORDS) - random_next(&seed) % small;
     case 3:
         return random_next(&seed) % small;
+    case 9:
+        return random_next(&seed) << 32;
     case 4:
     case 5:
         return (uintptr_t)(arena + random_next(&seed) % TYPE_COUNT) + ENGINE_OBJECT_TAG;
