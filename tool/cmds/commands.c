@@ -232,9 +232,9 @@ const struct command commands[] = {
         .description =
             "A screen with the live heap, its rate, resident memory, and the stacks by what they\n"
             "hold, how they grow, what they allocate; it goes into a stack, searches, sets marks,\n"
-            "lists tenants or requests, switches processes (? lists its keys). The program is not stopped and does nothing\n"
-            "for it. Without PID or NAME: what is being recorded. Without a terminal the text is\n"
-            "printed once, as with --once.\n",
+            "lists tenants or requests, switches processes (? lists its keys). The program is not\n"
+            "stopped and does nothing for it. Without PID or NAME: what is being recorded. Without\n"
+            "a terminal the text is printed once, as with --once.\n",
         .run = cmd_top,
         .words_max = 1,
         .options = {
