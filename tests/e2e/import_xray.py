@@ -208,7 +208,8 @@ def check_kept():
     pathlib.Path("kept").write_bytes((t.SOURCE / "tests/fuzz/corpus/import/xray_basic").read_bytes()[1:])
     name, _ = imported("kept", program=None)
     shown = t.run_cairn("info", name).out.decode()
-    t.check(re.search(r"^peak +unknown: the imported file", shown, re.M) and " left" not in shown, f"info: {shown}")
+    t.check(re.search(r"^peak +unknown: the imported file", shown, re.M) and " left" not in shown
+            and re.search(r"^started +-$", shown, re.M), f"info: {shown}")
     rows = list(csv.DictReader(io.StringIO(t.export(name, "csv").decode())))
     t.check(rows and all(row["allocations"] and row["allocated_bytes"] and not row["peak_bytes"] and not row["frees"]
                          and not row["at_exit_blocks"] for row in rows), f"csv: {rows[:2]}")

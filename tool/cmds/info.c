@@ -46,7 +46,9 @@ static void print_start(const struct cairn_header *header) {
     time_t seconds = (time_t)(header->start_unix_ns / ns_per_s);
     struct tm parts;
     char text[64] = "-";
-    if (localtime_r(&seconds, &parts)) strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
+    // of an imported file it may not be known
+    if (seconds && localtime_r(&seconds, &parts))
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
     print_text("started", text);
 }
 
