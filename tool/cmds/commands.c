@@ -597,7 +597,7 @@ const struct command commands[] = {
             {OPTION_HTML, "html", 0, "FILE", "write a page, over what is there"},
             OPTION_ROWS_FORGES,
             {OPTION_ERROR_EXITCODE, "error-exitcode", 0, "N", "end so if the newest commit made a step up"},
-            {OPTION_SERIES, "series", 0, "FILE|DIR", "bisect: the history (cairn-history.db)"},
+            {OPTION_SERIES, "series", 0, "FILE|DIR", "the same as FILE|DIR, for bisect (cairn-history.db)"},
             {OPTION_BUILD, "build", 0, "COMMAND", "bisect: what builds each commit, for the shell"},
         },
     },
