@@ -218,7 +218,10 @@ def check_waste():
         text = t.run_cairn("check", "--series", "waste.db", "--commit", "now", "--max-waste", "100%", pid)
         t.check_equal(f"a process: {text.out} {text.err}", text.status, 0)
         run.communicate(b"", timeout=t.PATIENCE_S)
-    point, = json.loads(t.run_cairn("history", "waste.db", "--json").out)["series"][0]["points"]
+    shown = t.run_cairn("history", "waste.db", "--json")
+    point, = json.loads(shown.out)["series"][0]["points"]
+    t.check_equal("--series, too", t.run_cairn("history", "--series", "waste.db", "--json").out, shown.out)
+    t.check_equal("both", t.run_cairn("history", "--series", "waste.db", "other.db").status, 2)
     t.check(point["waste"] is not None and point["exit"] >= 20000 * 500, f"a process: {point}")
 
 

@@ -5,6 +5,9 @@ stack as the program knows them and as llvm-xray reads the same logs (convert, a
 calls, exceptions and threads; no live, peak or leak figures anywhere; what is damaged or not the program's is refused."""
 
 import collections
+import csv
+import io
+import json
 import pathlib
 import re
 import shutil
@@ -200,6 +203,35 @@ def check_screens(recording):
     t.check_equal(f"pprof and back: {back.err.decode()}", back.status, 0)
 
 
+def check_kept():
+    """A log that is kept here needs no clang: no figure of what was live leaves by any way."""
+    pathlib.Path("kept").write_bytes((t.SOURCE / "tests/fuzz/corpus/import/xray_basic").read_bytes()[1:])
+    name, _ = imported("kept", program=None)
+    shown = t.run_cairn("info", name).out.decode()
+    t.check(re.search(r"^peak +unknown: the imported file", shown, re.M) and " left" not in shown
+            and re.search(r"^started +-$", shown, re.M), f"info: {shown}")
+    rows = list(csv.DictReader(io.StringIO(t.export(name, "csv").decode())))
+    t.check(rows and all(row["allocations"] and row["allocated_bytes"] and not row["peak_bytes"] and not row["frees"]
+                         and not row["at_exit_blocks"] for row in rows), f"csv: {rows[:2]}")
+    flights = json.loads(t.export(name, "speedscope"))
+    t.check_equal("speedscope", (len(flights["profiles"]), flights["activeProfileIndex"]), (2, 0))
+    costs = t.export(name, "callgrind").decode()
+    t.check(re.search(r"^events: allocated calls$", costs, re.M), f"callgrind: {costs[:300]}")
+    for form in ("sqlite", "dhat", "massif", "parquet", "perfetto", "firefox", "mptrace", "heaptrack"):
+        refused = t.run_cairn("export", "--format", form, "-o", f"kept.{form}", name)
+        t.check(refused.status == 1 and b"does not say what was freed" in refused.err, f"{form}: {refused}")
+    t.check_equal("threads", [(one["peak_bytes"], one["at_exit_bytes"]) for one in t.report(name)["threads"]], [(None, None)])
+    refused = t.run_cairn("report", "--view", "threads", name)
+    t.check(refused.status == 1 and b"does not say what was freed" in refused.err, f"threads: {refused}")
+    refused = t.run_cairn("sql", name, "select * from top")
+    t.check(refused.status == 1 and b"does not say what was freed" in refused.err, f"sql: {refused}")
+    shown = t.run_cairn("diff", "--by", "allocated", name, name)
+    t.check(shown.status == 0 and b"allocated" in shown.out and b"peak heap" not in shown.out
+            and b"at exit" not in shown.out, f"diff: {shown}")
+    found = json.loads(t.run_cairn("diff", "--json", "--by", "calls", name, name).out)
+    t.check_equal("diff --json", (found["peak_bytes"], found["at_exit_bytes"]), (None, None))
+
+
 def check_limits(basic, fdr):
     name, told = imported(basic, program=None)
     t.check("names of functions (--program FILE)" in told, f"without --program: {told}")
@@ -239,6 +271,7 @@ def check_damaged(basic, fdr):
     t.check_equal("--process", t.run_cairn("import", "-o", "one.cairn", "--process", str(pid), "two").status, 0)
 
 
+check_kept()
 if not tool("clang++"):
     t.cannot_run_here("clang is not installed")
 build()

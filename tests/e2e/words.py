@@ -52,7 +52,8 @@ def check_help():
 
 
 def check_outputs():
-    _, path = t.record(t.program("habits", "leak"))
+    result, path = t.record(t.program("habits", "leak"))
+    t.check_equal(f"habits: {result.err.decode()}", result.status, 0)
     check_text("summary", t.run_cairn("report", path).out.decode())
     for view in ("snapshots", "growth", "temporary", "memory", "timeline", "top"):
         check_text(view, t.run_cairn("report", "--view", view, path).out.decode())

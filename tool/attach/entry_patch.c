@@ -150,9 +150,10 @@ static bool add_wishes(struct entries *entries, const struct remote *remote, con
     for (size_t i = 0; i < count; i++) wishes[i].way = known->wrap_ways + i * CAIRN_WRAP_WAY_BYTES;
     if (count && !entries_add_wishes(entries, remote, wishes, count, error)) return false;
     for (size_t i = 0; i < count; i++)
-        if (wishes[i].address)
-            remote_write(remote, known->wrap_functions + i * known->wrap_bytes, &wishes[i].address,
-                         sizeof wishes[i].address);
+        if (wishes[i].address &&
+            !remote_write(remote, known->wrap_functions + i * known->wrap_bytes, &wishes[i].address,
+                          sizeof wishes[i].address))
+            return error_set(error, "its memory cannot be written");
     return true;
 }
 

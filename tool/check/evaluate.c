@@ -208,7 +208,7 @@ static bool evaluate_limit(const struct evaluation *evaluation, const struct bud
     } else if (worst && worst->has_no_frees && measure != MEASURE_ALLOCATED &&
                measure != MEASURE_CALLS) {
         snprintf(result.text, sizeof result.text,
-                 "it was imported of a file that does not say what was freed");
+                 "it was imported from a file that does not say what was freed");
         worst = NULL;
     } else if (worst && measure == MEASURE_OVERRUNS && !worst->has_bands) {
         snprintf(result.text, sizeof result.text,

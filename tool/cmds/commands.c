@@ -232,9 +232,9 @@ const struct command commands[] = {
         .description =
             "A screen with the live heap, its rate, resident memory, and the stacks by what they\n"
             "hold, how they grow, what they allocate; it goes into a stack, searches, sets marks,\n"
-            "lists tenants or requests, switches processes (? lists its keys). The program is not stopped and does nothing\n"
-            "for it. Without PID or NAME: what is being recorded. Without a terminal the text is\n"
-            "printed once, as with --once.\n",
+            "lists tenants or requests, switches processes (? lists its keys). The program is not\n"
+            "stopped and does nothing for it. Without PID or NAME: what is being recorded. Without\n"
+            "a terminal the text is printed once, as with --once.\n",
         .run = cmd_top,
         .words_max = 1,
         .options = {
@@ -597,7 +597,7 @@ const struct command commands[] = {
             {OPTION_HTML, "html", 0, "FILE", "write a page, over what is there"},
             OPTION_ROWS_FORGES,
             {OPTION_ERROR_EXITCODE, "error-exitcode", 0, "N", "end so if the newest commit made a step up"},
-            {OPTION_SERIES, "series", 0, "FILE|DIR", "bisect: the history (cairn-history.db)"},
+            {OPTION_SERIES, "series", 0, "FILE|DIR", "the same as FILE|DIR, for bisect (cairn-history.db)"},
             {OPTION_BUILD, "build", 0, "COMMAND", "bisect: what builds each commit, for the shell"},
         },
     },

@@ -101,12 +101,14 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     } else if (compared->has_snapshots) {
         diff_print_figure(screen, "live", compared->totals.at, compared->totals.at_estimates, true);
     } else {
-        diff_print_figure(screen, "peak heap", compared->totals.peak,
-                          compared->totals.peak_estimates, true);
+        if (!compared->lacks_frees)
+            diff_print_figure(screen, "peak heap", compared->totals.peak,
+                              compared->totals.peak_estimates, true);
         diff_print_figure(screen, "allocated", compared->totals.allocated, NULL, true);
         diff_print_figure(screen, "in calls", compared->totals.calls, NULL, false);
-        diff_print_figure(screen, "at exit", compared->totals.exit, compared->totals.exit_estimates,
-                          true);
+        if (!compared->lacks_frees)
+            diff_print_figure(screen, "at exit", compared->totals.exit,
+                              compared->totals.exit_estimates, true);
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
@@ -181,6 +183,15 @@ static void put_estimated(struct json *json, const struct compared *compared, co
     json_close(json);
 }
 
+// Of what was live; null: an imported file does not say what was freed.
+static void put_held(struct json *json, const struct compared *compared, const char *key,
+                     const int64_t *values, const struct diff_estimate *estimates) {
+    if (compared->lacks_frees)
+        json_put_null(json, key);
+    else
+        put_estimated(json, compared, key, values, estimates);
+}
+
 static void put_row(struct json *json, const struct compared *compared, size_t row) {
     const struct diff *diff = &compared->diff;
     const int64_t *values = diff_values(diff, row);
@@ -233,11 +244,11 @@ static bool print_json(const struct compared *compared, const struct compared_li
     put_side(&json, "before", before);
     put_side(&json, "after", after);
     const struct compared_totals *totals = &compared->totals;
-    put_estimated(&json, compared, "peak_bytes", totals->peak, totals->peak_estimates);
+    put_held(&json, compared, "peak_bytes", totals->peak, totals->peak_estimates);
     put_figure(&json, diff, "allocated_bytes", compared->totals.allocated);
     put_figure(&json, diff, "allocations", compared->totals.calls);
     if (has_waste(compared)) put_figure(&json, diff, "wasted_bytes", compared->totals.wasted);
-    put_estimated(&json, compared, "at_exit_bytes", totals->exit, totals->exit_estimates);
+    put_held(&json, compared, "at_exit_bytes", totals->exit, totals->exit_estimates);
     json_open_array(&json, "rows");
     for (size_t i = 0; i < diff->rows.count; i++) {
         struct change change = diff_row_change(diff, i);

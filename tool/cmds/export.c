@@ -139,7 +139,8 @@ static bool write_export(const struct order *order, struct filter *filter, struc
     struct exported exported = {0};
     struct request request = order->request;
     const struct view_options *options = &request.options;
-    bool is_ok = request_settle(&request, &opened->profile, error) &&
+    bool is_ok = export_format_check(order->format, &opened->profile, error) &&
+                 request_settle(&request, &opened->profile, error) &&
                  request_apply(&request, filter, opened, &names, &own_names, error) &&
                  keep_listed(options, &opened->profile, error);
     bool is_part = filter_is_any(filter) || is_limited(options);

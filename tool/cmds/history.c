@@ -35,6 +35,9 @@ static bool read_view(const struct command_args *args, struct history_view *view
                                 "COMMAND");
     if (args->word_count > 1)
         return error_set(error, "history: unexpected argument \"%s\"", args->words[1]);
+    if (args->word_count && args_has(args, OPTION_SERIES))
+        return error_set(error, "history: --series and \"%s\": one history is shown",
+                         args->words[0]);
     return !args_has(args, OPTION_BUILD) || error_set(error, "history: --build is for bisect");
 }
 
@@ -78,7 +81,8 @@ static int show(const struct command_args *args, const struct history_view *view
     struct history history;
     struct error error;
     bool has_risen = false;
-    const char *word = args->word_count ? args->words[0] : HISTORY_FILE_NAME;
+    const char *word =
+        args->word_count ? args->words[0] : args_text(args, OPTION_SERIES, HISTORY_FILE_NAME);
     struct terminal terminal = terminal_of(stdout);
     if (!history_open(word, args_text(args, OPTION_COMMIT, NULL), &history, &error))
         return command_fail(STATUS_FAILURE, &error);

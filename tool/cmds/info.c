@@ -46,7 +46,9 @@ static void print_start(const struct cairn_header *header) {
     time_t seconds = (time_t)(header->start_unix_ns / ns_per_s);
     struct tm parts;
     char text[64] = "-";
-    if (localtime_r(&seconds, &parts)) strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
+    // of an imported file it may not be known
+    if (seconds && localtime_r(&seconds, &parts))
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &parts);
     print_text("started", text);
 }
 
@@ -158,6 +160,10 @@ static void print_contents(const struct command_args *args, const struct opened 
            units_count((int64_t)profile->modules.count).text);
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     print_key("peak");
+    if (!profile_has_frees(profile)) {
+        puts("unknown: the imported file does not say what was freed");
+        return;
+    }
     printf("counted %s, stacks add up to %s%s%s\n", size_of(args, header->totals.peak_bytes).text,
            size_of(args, (uint64_t)peak.value).text,
            interval_amount(peak, true, args_has(args, OPTION_BYTES)).text,
@@ -277,6 +283,14 @@ static void print_modules(const struct profile *profile, const struct names *nam
     }
 }
 
+// What is left of its blocks.
+static void print_left(const struct profile_thread *thread, bool is_plain, bool is_share) {
+    const struct measured left = measured_bytes(thread->exit_bytes, &thread->exit_estimate);
+    printf(", %s%s left%s", units_size_as(left.value, is_plain).text,
+           is_share ? "" : interval_amount(left, true, is_plain).text,
+           is_share ? "" : interval_samples(left).text);
+}
+
 static void print_threads(const struct command_args *args, const struct profile *profile) {
     printf("\nthreads\n");
     for (size_t i = 0; i < profile->thread_count; i++) {
@@ -284,13 +298,10 @@ static void print_threads(const struct command_args *args, const struct profile 
         char name[4 * sizeof thread->name];
         text_escape(name, sizeof name, thread->name);
         bool is_plain = args_has(args, OPTION_BYTES), is_share = thread->sharing_count > 1;
-        const struct measured left = measured_bytes(thread->exit_bytes, &thread->exit_estimate);
-        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s, %s%s left%s", thread->tid, name,
+        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s", thread->tid, name,
                size_of(args, thread->allocated_bytes).text,
-               units_counted((int64_t)thread->allocations, "call", "calls").text,
-               units_size_as(left.value, is_plain).text,
-               is_share ? "" : interval_amount(left, true, is_plain).text,
-               is_share ? "" : interval_samples(left).text);
+               units_counted((int64_t)thread->allocations, "call", "calls").text);
+        if (profile_has_frees(profile)) print_left(thread, is_plain, is_share);
         if (profile->sampling.is_on && is_share)
             printf(" (a share of %s threads)", units_count(thread->sharing_count).text);
         if (thread->folded_count)

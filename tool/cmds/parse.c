@@ -91,6 +91,16 @@ static bool refuse(const struct command *command, int value, const char *word, i
     return usage_error(command, &error, status);
 }
 
+// Another option, or "--", in the place of an argument: nobody means a file of that name, and what
+// is meant would be lost. `--option=--text` is what it says.
+static bool is_argument_missing(const struct command *command, char **argv) {
+    if (!optarg || optarg != argv[optind - 1] || strncmp(optarg, "--", 2) != 0) return false;
+    size_t length = strcspn(optarg + 2, "=");
+    for (const struct option_row *row = command->options; row->name; row++)
+        if (strlen(row->name) == length && !strncmp(optarg + 2, row->name, length)) return true;
+    return !optarg[2] || !strcmp(optarg, "--help");
+}
+
 static bool keep_option(struct command_args *args, const struct option_row *row, int *status) {
     struct error error;
     const char *value = optarg && row->argument ? optarg : "";
@@ -118,6 +128,10 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
         }
         const struct option_row *row = row_of(command, value);
         if (!row) return refuse(command, value, argv[optind > 1 ? optind - 1 : 1], status);
+        if (is_argument_missing(command, argv)) {
+            optopt = 0;  // the word names it
+            return refuse(command, ':', argv[optind - 2], status);
+        }
         if (!keep_option(args, row, status)) return false;
     }
     args->words = argv + optind;

@@ -99,7 +99,9 @@ static bool run_statements(sqlite3 *database, const char *text, struct error *er
 static bool answer_about(struct opened *opened, const char *text, struct error *error) {
     struct exported exported;
     sqlite3 *database = NULL;
-    if (!exported_prepare(opened, &exported, error)) return false;
+    if (!export_format_check(export_format_find("sqlite"), &opened->profile, error) ||
+        !exported_prepare(opened, &exported, error))
+        return false;
     bool is_open = sqlite3_open(":memory:", &database) == SQLITE_OK;
     if (!is_open) error_set(error, "sql: no memory for the database");
     bool is_ok = is_open && export_sqlite_fill(database, &exported.export, error);

@@ -181,7 +181,8 @@ static void put_head(struct writer *writer) {
     size_t count = 0;
     writer->order[count++] = export->by;
     for (int by = 0; by < EXPORT_MEASURES; by++)
-        if (by != (int)export->by) writer->order[count++] = (enum measure)by;
+        if (by != (int)export->by && measure_is_known((enum measure)by, export->profile))
+            writer->order[count++] = (enum measure)by;
     writer->order_count = count;
     for (size_t i = 0; i < count; i++) put_event(writer->out, writer->order[i]);
     fputs("\nsummary:", writer->out);

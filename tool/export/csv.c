@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row a stack, for spreadsheets and data frames (RFC 4180, with LF): all values, then the frames
-// as "outer;inner"; of samples, with how sure they are in front of these. What a spreadsheet would
-// take for a formula starts with an apostrophe.
+// as "outer;inner"; of samples, with how sure they are in front of these. A value that is not known
+// is empty. What a spreadsheet would take for a formula starts with an apostrophe.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +19,14 @@ static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct e
     return is_ok;
 }
 
-static void put_values(FILE *out, const struct stack *stack) {
+static void put_values(FILE *out, const struct stack *stack, bool has_frees) {
     fprintf(out, "%016" PRIx64 ",", stack->id);
     for (const struct stack_field *field = stack_fields; field->key; field++)
-        fprintf(out, field->is_signed ? "%" PRId64 "," : "%" PRIu64 ",",
-                stack_field_value(field, stack));
+        if (has_frees || stack_field_is_of_calls(field))
+            fprintf(out, field->is_signed ? "%" PRId64 "," : "%" PRIu64 ",",
+                    stack_field_value(field, stack));
+        else
+            fputc(',', out);
     fprintf(out, "%s,", stack->cut ? cut_key(stack->cut) : "");
 }
 
@@ -46,7 +49,7 @@ static bool put_rows(FILE *out, const struct export *export, struct folded *fold
     if (!ranking) return error_set(error, "no memory for rows");
     for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &export->profile->stacks[ranking[i]];
-        put_values(out, stack);
+        put_values(out, stack, profile_has_frees(export->profile));
         if (export->profile->sampling.is_on) put_estimates(out, stack);
         is_ok = put_frames(out, folded, stack->node, error);
     }

@@ -79,7 +79,8 @@ struct export_format {
     bool (*write)(FILE *out, const struct export *export, struct error *error);
     bool (*write_file)(const char *path, const struct export *export, struct error *error);
     const struct export_series *series;
-    bool is_binary;  // not for a terminal
+    bool is_binary;    // not for a terminal
+    bool needs_frees;  // it is of what was live: not of an import that does not say it
 };
 
 extern const struct export_format export_formats[];  // ends with name NULL
@@ -87,6 +88,10 @@ extern const struct export_format export_formats[];  // ends with name NULL
 // NULL if there is none of that name, or for that path's ending.
 const struct export_format *export_format_find(const char *name);
 const struct export_format *export_format_of_path(const char *path);
+
+// False with an error if the format is of what this profile does not know.
+bool export_format_check(const struct export_format *format, const struct profile *profile,
+                         struct error *error);
 
 // One recording, or the sum of several, in a format that is not a file by name.
 bool export_stream(const struct export_format *format, FILE *out, const struct export *export,

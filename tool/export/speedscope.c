@@ -80,6 +80,14 @@ static bool put_profile(struct json *json, const struct export *export, struct f
     return is_ok;
 }
 
+// Measures with a profile each, up to this one; EXPORT_MEASURES: all.
+static unsigned count_profiles(const struct export *export, enum measure end) {
+    unsigned count = 0;
+    for (unsigned by = 0; by < end; by++)
+        count += measure_is_known((enum measure)by, export->profile);
+    return count;
+}
+
 static bool put_all(struct json *json, const struct export *export, struct frame_table *frames) {
     char text[FRAME_TITLE_BYTES];
     bool is_ok = true;
@@ -90,11 +98,13 @@ static bool put_all(struct json *json, const struct export *export, struct frame
     snprintf(text, sizeof text, "%s (%s)", export->program, export->trust);
     json_put_string(json, "name", text);
     bool is_usual = export->by < EXPORT_MEASURES;  // else it is one more profile
-    json_put_uint(json, "activeProfileIndex", is_usual ? export->by : EXPORT_MEASURES);
+    enum measure end = is_usual ? export->by : (enum measure)EXPORT_MEASURES;
+    json_put_uint(json, "activeProfileIndex", count_profiles(export, end));
     put_frames(json, frames);
     json_open_array(json, "profiles");
     for (int by = 0; by < EXPORT_MEASURES && is_ok; by++)
-        is_ok = put_profile(json, export, frames, (enum measure)by);
+        is_ok = !measure_is_known((enum measure)by, export->profile) ||
+                put_profile(json, export, frames, (enum measure)by);
     is_ok = is_ok && (is_usual || put_profile(json, export, frames, export->by));
     json_close(json);
     json_close(json);

@@ -102,11 +102,12 @@ static void add_figures(struct taken_row *row, const struct opened *opened, bool
     int64_t peak_bound = profile->sampling.is_on
                              ? estimate_bytes_interval(&estimates[ESTIMATED_PEAK])
                              : clamp(profile->peak.error_bytes);
+    const bool has_frees = profile_has_frees(profile);
     row->process_count++;
     row->flags |= flags_of(profile);
-    add_figure(&figures[HISTORY_PEAK], profile->peak.bytes, peak_bound, true);
+    add_figure(&figures[HISTORY_PEAK], profile->peak.bytes, peak_bound, has_frees);
     add_figure(&figures[HISTORY_EXIT], has_exit ? profile->exit_bytes : 0,
-               has_exit ? estimate_bytes_interval(&estimates[ESTIMATED_EXIT]) : 0, true);
+               has_exit ? estimate_bytes_interval(&estimates[ESTIMATED_EXIT]) : 0, has_frees);
     add_figure(&figures[HISTORY_CALLS], clamp(profile->totals.allocations), 0, true);
     add_figure(&figures[HISTORY_BYTES], clamp(profile->totals.allocated_bytes), 0, true);
     add_figure(&figures[HISTORY_TEMPORARY], clamp(profile->totals.temporary), 0, has_temporary);

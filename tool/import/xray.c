@@ -189,7 +189,7 @@ static void find_owner(const struct flight *flight, struct buffer *buffer) {
     const uint8_t *start = flight->file.items + buffer->offset;
     struct bytes at = {start, start + buffer->size, false}, body;
     unsigned kind;
-    while (take_metadata(&at, &kind, &body)) {
+    while (take_metadata(&at, &kind, &body) && kind != CUSTOM_EVENT && kind != TYPED_EVENT) {
         if (kind == NEW_BUFFER) buffer->tid = (uint32_t)bytes_number(&body, 4);
         if (kind == PROCESS) buffer->pid = (uint32_t)bytes_number(&body, 4);
         if (kind == WALL_TIME) {
@@ -355,7 +355,7 @@ static bool name_program(struct reader *reader) {
 
 static bool finish(struct reader *reader) {
     struct imported *imported = reader->imported;
-    const double ns_per_s = 1e9;
+    const double ns_per_s = 1e9, seconds_most = 1e9;  // what is more is no time
     if (imported->wanted_pid && !reader->pid)
         return error_set(reader->error, "xray: no event of the process %" PRIu32,
                          imported->wanted_pid);
@@ -364,9 +364,10 @@ static bool finish(struct reader *reader) {
                                         "arg1 in a list of -fxray-attr-list)");
     if (!*imported->command) snprintf(imported->command, sizeof imported->command, "(xray)");
     imported->pid = reader->pid;
-    if (reader->header.frequency)
-        imported->duration_ns = (uint64_t)((double)(reader->last - reader->first) * ns_per_s /
-                                           (double)reader->header.frequency);
+    if (reader->header.frequency) {
+        double seconds = (double)(reader->last - reader->first) / (double)reader->header.frequency;
+        if (seconds < seconds_most) imported->duration_ns = (uint64_t)(seconds * ns_per_s);
+    }
     imported->has_no_frees = true;
     tell(reader);
     return true;

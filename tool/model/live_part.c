@@ -85,8 +85,6 @@ static bool has_all(const struct context *context, const struct live_set *set) {
 static bool find_rows(struct live_part *part, const struct contexts *contexts, uint32_t *rows) {
     for (size_t i = 0; i < contexts->count; i++) {
         const struct context *context = &contexts->list[i];
-        for (size_t at = 0; at < context->label_count; at++)
-            part->has_other |= is_other(context->labels[at]);
         if (part->kind == LIVE_OF_LABELS) {
             rows[i] = has_all(context, &part->of);
             continue;

@@ -29,8 +29,7 @@ struct live_part {
     struct index_table index;
     uint32_t *row_of_scope;  // row + 1; 0: not in it
     size_t scope_count;
-    bool is_new;     // it was not looked at yet
-    bool has_other;  // labels beyond those that a process keeps
+    bool is_new;  // it was not looked at yet
 };
 
 // Takes the place of the part that was there. False without memory.

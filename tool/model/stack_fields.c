@@ -14,3 +14,8 @@ int64_t stack_field_value(const struct stack_field *field, const struct stack *s
     memcpy(&value, (const char *)stack + field->offset, sizeof value);
     return value;
 }
+
+bool stack_field_is_of_calls(const struct stack_field *field) {
+    return field->offset == offsetof(struct stack, allocations) ||
+           field->offset == offsetof(struct stack, allocated_bytes);
+}

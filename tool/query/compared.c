@@ -60,6 +60,7 @@ static void note_totals(struct compared *compared, size_t index, const struct op
         compared->waste_count++;
     }
     compared->owners_count += recording_is_of_owners(profile->recording);
+    compared->lacks_frees |= !profile_has_frees(profile);
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
 }

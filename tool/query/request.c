@@ -175,8 +175,8 @@ static bool show_mapped(struct profile *profile, struct error *error) {
 }
 
 static bool needs_frees(const struct request *request) {
-    static const char *const names[] = {"leaks",     "timeline", "growth",
-                                        "temporary", "ages",     "findings"};
+    static const char *const names[] = {"leaks", "timeline", "growth",  "temporary",
+                                        "ages",  "findings", "threads", "snapshots"};
     bool is_needed = request->leaks || request->filter.lifespan != LIFESPAN_ANY;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is_needed |= request->view && !strcmp(request->view->name, names[i]);

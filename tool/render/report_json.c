@@ -232,6 +232,14 @@ static void put_thread_estimate(struct json *json, const char *key,
         json_values_put_estimate(json, key, estimate);
 }
 
+static void put_if_known(struct json *json, const char *key, int64_t value,
+                         const struct profile *profile) {
+    if (profile_has_frees(profile))
+        json_put_int(json, key, value);
+    else
+        json_put_null(json, key);
+}
+
 void report_json_put_threads(struct json *json, const struct profile *profile) {
     json_open_array(json, "threads");
     for (size_t i = 0; i < profile->thread_count; i++) {
@@ -247,8 +255,8 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
             json_put_null(json, "end_ns");
         json_put_uint(json, "allocations", thread->allocations);
         json_put_uint(json, "allocated_bytes", thread->allocated_bytes);
-        json_put_int(json, "peak_bytes", thread->peak_bytes);
-        json_put_int(json, "at_exit_bytes", thread->exit_bytes);
+        put_if_known(json, "peak_bytes", thread->peak_bytes, profile);
+        put_if_known(json, "at_exit_bytes", thread->exit_bytes, profile);
         if (profile->sampling.is_on) {
             put_thread_estimate(json, "peak_estimate", thread, &thread->peak_estimate);
             put_thread_estimate(json, "at_exit_estimate", thread, &thread->exit_estimate);

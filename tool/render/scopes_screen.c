@@ -265,12 +265,11 @@ static void print_summary_key(const struct terminal *terminal, const char *key) 
 }
 
 bool pools_print_lines(const struct terminal *terminal, const struct profile *profile,
-                       const struct view_options *view) {
+                       const struct view_options *view, struct error *error) {
     struct table table;
-    struct error unused;
     struct view_options by_peak = *view;
     by_peak.by = MEASURE_PEAK;
-    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, &by_peak, &unused)) return false;
+    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, &by_peak, error)) return false;
     for (size_t i = 0; i < table.count && i < SUMMARY_POOLS; i++) {
         const struct stack *values = &table.rows[i].values;
         print_summary_key(terminal, i ? "" : "pools");

@@ -18,7 +18,7 @@ bool pools_print(const struct terminal *terminal, const struct profile *profile,
 // Lines of the summary: the pools that had the highest peaks of their own; nothing where there are
 // none. False without memory.
 bool pools_print_lines(const struct terminal *terminal, const struct profile *profile,
-                       const struct view_options *view);
+                       const struct view_options *view, struct error *error);
 
 // A line for each function of `cairn run --wrap` whose calls are not seen. False without memory.
 bool wrapped_print_missing(const struct terminal *terminal, struct recording *recording);

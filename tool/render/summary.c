@@ -317,7 +317,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         if (profile_has_frees(profile)) print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
-        pools_print_lines(terminal, profile, summary->view);
+        if (!pools_print_lines(terminal, profile, summary->view, error)) return false;
         overruns_print_line(terminal, profile);
         reachability_print_fact(terminal, profile);
     } else {

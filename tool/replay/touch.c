@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+static const uint64_t block_bytes_most = UINT64_C(1) << 40;  // that is followed
 enum {
     PAGES_AT_ONCE = 32,
     PAGES_SHIFT = 5,
@@ -56,9 +57,11 @@ static bool cover(struct touch *touch, uint64_t page, uint64_t end) {
     return true;
 }
 
-// A block that grew where it is has its old part, which is new if it was.
+// A block that grew where it is has its old part, which is new if it was. What a damaged log says
+// is larger than any heap is not followed page by page.
 bool touch_follow(struct touch *touch, struct live_block *block, const struct live_block *freed) {
     const uint64_t start = block->address, end = start + block->size;
+    if (block->size > block_bytes_most) return true;
     uint64_t first = page_up(touch, start), last = end / touch->page_bytes;
     bool is_same = freed && freed->address == start && first < last;
     if (is_same) first = page_up(touch, start + freed->size);

@@ -353,7 +353,10 @@ static void begin_next(struct event_drain *drain, struct drained *drained, uint3
     const uint64_t now_ns = clock_now_ns();
     const struct cairn_control *control = &drained->process->memory.header->control;
     bool is_refused = number <= __atomic_load_n(&control->events_taken, __ATOMIC_RELAXED);
-    if (number < drained->log || is_refused) return;
+    if (number < drained->log || is_refused) {
+        drained->begun_ns = 0;
+        return;
+    }
     if (!drained->begun_ns) drained->begun_ns = number == 1 ? now_ns : now_ns + BEGIN_NS;
     if (now_ns < drained->begun_ns && !is_last) return;
     drained->begun_ns = 0;

@@ -98,6 +98,8 @@ static void test_messages(void **state) {
         {"run --foo x", "run: unknown option --foo"},
         {"run --view x", "run: unknown option --view (cairn report has it)"},
         {"report --top", "report: option --top needs an argument"},
+        {"history --markdown --series x", "history: option --markdown needs an argument"},
+        {"run -o -- true", "run: option -o needs an argument"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512] = "";

@@ -145,6 +145,20 @@ static void test_growth_and_youth(void **state) {
     touch_free(&touch);
 }
 
+// A damaged log may say any size: such a block is not followed page by page.
+static void test_sizes_that_cannot_be(void **state) {
+    (void)state;
+    struct touch touch = {.page_bytes = PAGE};
+    struct live_block block = allocate(&touch, 0x100000, UINT64_C(1) << 62, CELL, 1);
+    assert_false(block.is_marked);
+    assert_int_equal(touch.covered.count, 0);
+    block = allocate(&touch, 0x100000, UINT64_MAX - 0x80000, CELL, 2);
+    assert_false(block.is_marked);
+    look(&touch, &block, 3);
+    assert_true(touch_end(&touch));
+    touch_free(&touch);
+}
+
 // Looks of older logs say how much of a cell's blocks is resident; of a log that began late no
 // place is new.
 static void test_older_and_late_logs(void **state) {
@@ -167,7 +181,7 @@ int main(void) {
         cmocka_unit_test(test_new_places),          cmocka_unit_test(test_places_that_were_used),
         cmocka_unit_test(test_filled_or_not),       cmocka_unit_test(test_first_part),
         cmocka_unit_test(test_large_blocks),        cmocka_unit_test(test_growth_and_youth),
-        cmocka_unit_test(test_older_and_late_logs),
+        cmocka_unit_test(test_older_and_late_logs), cmocka_unit_test(test_sizes_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
