@@ -24,6 +24,17 @@ function bar(text: string, value: number, most: number): HTMLElement {
   return h("span", { class: "with-share" }, fillBar, h("span", {}, text));
 }
 
+// Makes columns of numbers of one width.
+function numbersOf(width: string) {
+  return (
+    id: string,
+    label: string,
+    help: string | undefined,
+    of: (row: number) => number,
+    text: (value: number) => string,
+  ): Column => ({ id, label, help, isNumber: true, width, sort: of, cell: (row) => text(of(row)) });
+}
+
 type Matches = (text: string) => boolean;
 
 interface Listed {
@@ -132,13 +143,7 @@ export class TableScreen implements Screen {
   private stackColumns(view: View, most: number): Column[] {
     const { model } = this.app,
       { measure } = view;
-    const number = (
-      id: string,
-      label: string,
-      help: string,
-      of: (row: number) => number,
-      text: (value: number) => string,
-    ): Column => ({ id, label, help, isNumber: true, width: "108px", sort: of, cell: (row) => text(of(row)) });
+    const number = numbersOf("108px");
     const columns: Column[] = [
       {
         id: "name",
@@ -507,12 +512,7 @@ export class TableScreen implements Screen {
       .map((i) => view.model.parts[i])
       .flatMap((part) => part.profile.facts.threads.map((thread) => ({ thread, part, facts: part.profile.facts })));
     const name = (row: number) => threads[row].thread.name || "[no name]";
-    const number = (
-      id: string,
-      label: string,
-      of: (row: number) => number,
-      text: (value: number) => string,
-    ): Column => ({ id, label, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
+    const number = numbersOf("130px");
     const only = (row: number) =>
       threads.length > 1 && this.app.set(focused(this.app.state, "thread", String(threads[row].thread.slot)));
     let most = 0;
@@ -561,13 +561,13 @@ export class TableScreen implements Screen {
           cell: (row) =>
             bar(units.size(threads[row].thread.allocated_bytes), threads[row].thread.allocated_bytes, most),
         },
-        number("calls", "Calls", (row) => threads[row].thread.allocations, units.count),
+        number("calls", "Calls", undefined, (row) => threads[row].thread.allocations, units.count),
         withSure(
-          number("exit", "Left of it", (row) => threads[row].thread.at_exit_bytes, units.size),
+          number("exit", "Left of it", undefined, (row) => threads[row].thread.at_exit_bytes, units.size),
           (row) => threads[row].thread.at_exit_estimate,
         ),
-        number("start", "Started at", (row) => threads[row].thread.start_ns, units.duration),
-        number("lasted", "Ran for", (row) => Math.max(lasted(row), 0), units.duration),
+        number("start", "Started at", undefined, (row) => threads[row].thread.start_ns, units.duration),
+        number("lasted", "Ran for", undefined, (row) => Math.max(lasted(row), 0), units.duration),
       ],
       rows: threads.map((_, i) => i),
       key: (row) => `${threads[row].thread.tid} ${threads[row].thread.start_ns}`,
@@ -621,13 +621,7 @@ export class TableScreen implements Screen {
       rows = view.contexts(key),
       isOther = rows.map(({ labels }) => labels.some((label) => label.endsWith(OTHER)));
     const most = rows.reduce((most, row) => Math.max(most, row.peak), 0);
-    const number = (
-      id: string,
-      label: string,
-      help: string,
-      of: (row: number) => number,
-      text: (value: number) => string,
-    ): Column => ({ id, label, help, isNumber: true, width: "130px", sort: of, cell: (row) => text(of(row)) });
+    const number = numbersOf("130px");
     const end = view.model.parts.every((part) => part.profile.facts.has_ended) ? "At the end" : "Now";
     const only = (row: number) => {
       const focus = rows[row].labels.map((label) => `context:${label}`);
@@ -699,12 +693,7 @@ export class TableScreen implements Screen {
       parts.findIndex((part) => rows[row].file && part.profile.facts.path.endsWith("/" + rows[row].file));
     let most = 0;
     for (const row of rows) most = Math.max(most, row.peak);
-    const number = (
-      id: string,
-      label: string,
-      of: (row: number) => number,
-      text: (value: number) => string,
-    ): Column => ({ id, label, isNumber: true, width: "115px", sort: of, cell: (row) => text(of(row)) });
+    const number = numbersOf("115px");
     const ending = (row: number) =>
       rows[row].signal
         ? `signal ${rows[row].signal}`
@@ -741,16 +730,17 @@ export class TableScreen implements Screen {
         number(
           "rss",
           "RSS peak",
+          undefined,
           (row) => rows[row].rss_peak,
           (value) => (value ? units.size(value) : "–"),
         ),
-        number("allocated", "Allocated", (row) => rows[row].allocated, units.size),
-        number("calls", "Calls", (row) => rows[row].calls, units.count),
+        number("allocated", "Allocated", undefined, (row) => rows[row].allocated, units.size),
+        number("calls", "Calls", undefined, (row) => rows[row].calls, units.count),
         withSure(
-          number("exit", "At the end", (row) => rows[row].exit, units.size),
+          number("exit", "At the end", undefined, (row) => rows[row].exit, units.size),
           (row) => rows[row].exit_estimate,
         ),
-        number("duration", "Ran for", (row) => rows[row].duration_ns, units.duration),
+        number("duration", "Ran for", undefined, (row) => rows[row].duration_ns, units.duration),
         { id: "ending", label: "Ended", width: "90px", sort: ending, cell: ending },
       ],
       rows: rows.map((_, i) => i),

@@ -19,6 +19,7 @@
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
 #include "runtime/sys/region.h"
+#include "tests/unit/runtime/codes_place.h"
 #include "tests/unit/runtime/random.h"
 
 enum { LIMIT = 64, ROUNDS = 1000, THREAD_ROUNDS = 50 };
@@ -26,7 +27,7 @@ enum { ARENA_WORDS = 8192, CODES_BYTES = 8 << 20 };
 static const int tid = 4711;
 static uint64_t seed = 1;
 
-static uint64_t *arena, used_bytes, space_bytes;
+static uint64_t *arena;
 static const uint64_t object = 64;  // of the thread, its word in the arena
 static struct frame outside[2];
 
@@ -158,14 +159,7 @@ static void test_hostile_memory(void **state) {
     const struct managed_walker walker = {walk, NULL};
     uint64_t deepest = 0;
     arena = make_arena();
-    codes.region = (struct region){.base = sys_map(CODES_BYTES),
-                                   .capacity_bytes = CODES_BYTES,
-                                   .chunk_bytes = CODES_BYTES,
-                                   .used_bytes = &used_bytes,
-                                   .space_bytes = &space_bytes,
-                                   .claimed_bytes = CODES_BYTES};
-    assert_non_null(codes.region.base);
-    assert_true(codes_begin());
+    codes_make_place(CODES_BYTES);
     struct java_thread *thread = NULL;
     java.can_be_read = true;
     for (size_t round = 0; round < ROUNDS; round++) {

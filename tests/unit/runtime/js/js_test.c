@@ -20,11 +20,12 @@
 #include "runtime/managed/codes.h"
 #include "runtime/sys/frame.h"
 #include "runtime/sys/region.h"
+#include "tests/unit/runtime/codes_place.h"
 #include "tests/unit/runtime/random.h"
 
 enum { LIMIT = 64, ROUNDS = 60, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, VERSION = 11 << 8 | 3 };
 static uint64_t seed = 1;
-static uint64_t *arena, used_bytes, space_bytes;
+static uint64_t *arena;
 
 // Types that an object may claim to have.
 enum { TYPE_COUNT = 9, MAPS = 16 };
@@ -152,14 +153,7 @@ static void test_hostile_memory(void **state) {
     struct frame frames[LIMIT];
     uint32_t named = 0;
     arena = make_arena();
-    codes.region = (struct region){.base = sys_map(CODES_BYTES),
-                                   .capacity_bytes = CODES_BYTES,
-                                   .chunk_bytes = CODES_BYTES,
-                                   .used_bytes = &used_bytes,
-                                   .space_bytes = &space_bytes,
-                                   .claimed_bytes = CODES_BYTES};
-    assert_non_null(codes.region.base);
-    assert_true(codes_begin());
+    codes_make_place(CODES_BYTES);
     struct js_thread *thread = js_thread_make(LIMIT);
     assert_non_null(thread);
     js.can_be_read = true;
