@@ -184,6 +184,14 @@ def check_overhead():
     t.check_equal("without a limit", plain.out.strip(), b"unset")
 
 
+def check_lost_recording():
+    """A recording that cannot be kept is said under --quiet too."""
+    place = scratch("lost")
+    result = t.run_cairn("run", "-q", "-o", "x.cairn", "sh", "-c", "rm -r x.cairn", cwd=place)
+    t.check_equal("lost: status", result.status, 0)
+    t.check(b"x.cairn" in result.err, f"lost: {result.err!r}")
+
+
 def check_orphan(name, child):
     """A child that outlives the main process, and cairn, puts its recording into the run."""
     place = scratch(name)
@@ -232,6 +240,7 @@ check_combined()
 check_children()
 check_forks_refused()
 check_overhead()
+check_lost_recording()
 check_orphan("orphan", "perl -e \"@x = map { $_ x 9 } 1..5000; sleep 1\"".replace("$", "\\$"))
 check_orphan("late", "sleep 1; perl -e \"@x = map { $_ x 9 } 1..5000\"".replace("$", "\\$"))
 check_hostile_names()

@@ -78,6 +78,8 @@ def steps(how, kind, stride):
         return
     made, jumped, _, _ = map(int, result.out.split())
     found = t.report(path)
+    if not found:
+        return
     events = collections.Counter(row["event"] for row in rows(log))
     allocations = events["alloc"] + events["calloc"] + events["realloc"]
     t.check(abs(allocations - found["totals"]["allocations"]) <= 2 * jumped,

@@ -12,7 +12,9 @@
 #define HOOK __attribute__((visibility("default")))
 #define SLOTS 32768u
 #define SLOT_BYTES 1024u
-#define LARGE_BYTES (16u << 20)  // what does not fit a slot is never given back
+// What does not fit a slot is never given back: it must last for `cairn run` too, which is below the
+// same preload and packs the recording.
+#define LARGE_BYTES (256u << 20)
 
 static _Alignas(4096) char slots[SLOTS][SLOT_BYTES];
 static atomic_bool is_taken[SLOTS];

@@ -53,7 +53,7 @@ struct run_command {
     struct job job;
     enum symbolize_which symbols;
     char *wrap_rows;  // allocators by name; NULL: none
-    FILE *summary;    // where the report goes; NULL: nowhere
+    FILE *summary;    // where the report goes; NULL: nowhere (--quiet)
 };
 
 static bool run_open_summary(struct run_command *run, struct error *error) {
@@ -87,7 +87,7 @@ static bool run_is_readable_python(struct run_command *run, struct error *error)
 static void run_say(const struct run_command *run, const char *text) {
     char safe[MESSAGE_BYTES];
     text_escape(safe, sizeof safe, text);
-    fprintf(run->summary, "cairn: %s\n", safe);
+    fprintf(run->summary ? run->summary : stderr, "cairn: %s\n", safe);
 }
 
 static void run_announce(struct run_command *run) {
@@ -162,7 +162,8 @@ static void run_report(struct run_command *run) {
     name_options_symbols()->held_count = run->watch.files.count;
     args_number(run->args, OPTION_TOP, top, SIZE_MAX, &top, NULL);
     options.top = (size_t)top;
-    if (run->summary && run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
+    // what is lost is said under --quiet too
+    if (run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
     if (run->summary) run_say_unrecorded(run);
     if (run->summary) run_say_refused(run);
     if (run->store.is_made) {
