@@ -33,7 +33,7 @@ struct top {
     char search[128];
     char since[64];
     char whole_since[64];  // of all stacks, while a part is listed
-    char key[128];         // contexts are listed by its values; "": by whole sets of labels
+    char key[CAIRN_LABEL_TEXT];  // contexts are listed by its values; "": by whole sets of labels
     char message[512];     // at the foot; "": none
 };
 
