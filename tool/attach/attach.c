@@ -244,8 +244,8 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
                     1;
     }
     if (request->wrap_rows && used < room)
-        used += (size_t)snprintf(known->settings + used, room - used, "%s=%s",
-                                 CAIRN_VARIABLE(WRAP), request->wrap_rows) +
+        used += (size_t)snprintf(known->settings + used, room - used, "%s=%s", CAIRN_VARIABLE(WRAP),
+                                 request->wrap_rows) +
                 1;
     if (used > room || room - used < request->settings_bytes)
         return error_set(error, "the settings are too long");

@@ -120,8 +120,8 @@ static bool note_absence(const struct wish *wish, struct top_session *session, s
         return error_set(error, "no memory for the contexts of this recording");
     if (has_it) return true;
     text_escape(safe, sizeof safe, wish->context);
-    snprintf(top->message, sizeof top->message, "--context %s: the program has no such label so far",
-             safe);
+    snprintf(top->message, sizeof top->message,
+             "--context %s: the program has no such label so far", safe);
     if (wish->is_once) fprintf(stderr, "cairn: top: %s\n", top->message);
     return true;
 }

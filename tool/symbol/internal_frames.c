@@ -45,6 +45,7 @@ const struct internal_rule internal_rules[] = {
     {NULL, EXACT, INTERNAL_ALLOCATOR, "libtcmalloc"},
     {NULL, EXACT, INTERNAL_ALLOCATOR, "libmimalloc"},
     {NULL, EXACT, INTERNAL_ALLOCATOR, "libcairn"},
+    {NULL, EXACT, INTERNAL_ALLOCATOR, "memfd:libcairn"},  // of cairn attach
 
     // C++ operators; "operator new" is also the beginning of "operator new[]".
     {"operator new", PREFIX, INTERNAL_ALLOCATOR, NULL},

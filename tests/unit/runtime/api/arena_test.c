@@ -111,7 +111,7 @@ static void test_many(void **state) {
 enum { TWINS = 24, TWIN_BLOCKS = 200 };
 static struct {
     bool is_there[TWINS];
-    unsigned parent[TWINS];                       // 0: none, or that number
+    unsigned parent[TWINS];                           // 0: none, or that number
     unsigned owner[TWIN_BLOCKS], bytes[TWIN_BLOCKS];  // 0: nobody
 } twin;
 
