@@ -30,6 +30,8 @@ for page in done:
         t.check(False, failure)
     if page.missing:
         t.skip_part(f"{page.name}: {page.missing}")
+    for reason in page.lacking:
+        t.skip_part(reason)
     for key, count in page.counts.items():
         totals[key] = totals.get(key, 0) + count
 left = [one for page in done for one in page.left]
