@@ -148,6 +148,20 @@ uint32_t code_tables_function(struct code_tables *tables, const struct frame *fr
     return (uint32_t)tables->functions.count;
 }
 
+// Both formats number them alike.
+enum line_field { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+
+void code_tables_put_lines(struct code_tables *tables, const struct code_location *location,
+                           struct byte_buffer *line, unsigned field, struct byte_buffer *message) {
+    for (size_t i = 0; i < location->frame_count; i++) {
+        const struct frame *frame = &location->frames[i];
+        if (!frame->function) continue;
+        message_put(line, LINE_FUNCTION, code_tables_function(tables, frame));
+        message_put(line, LINE_NUMBER, frame->line);
+        message_put_message(message, field, line);
+    }
+}
+
 const char *code_mapping_path(const struct code_tables *tables,
                               const struct code_mapping *mapping) {
     if (mapping->module == MODULE_NONE) return "[no module]";

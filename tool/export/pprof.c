@@ -54,7 +54,6 @@ enum location_field {
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4
 };
-enum line_field { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM = 3, FUNCTION_FILE = 4 };
 
 struct writer {
@@ -86,14 +85,9 @@ static void put_comment(struct writer *writer, const char *format, const char *t
 }
 
 static void put_times(struct writer *writer) {
-    const struct export *export = writer->export;
-    const struct export_interval *interval = export->interval;
-    const struct recording *recording = export->profile->recording;
-    uint64_t start_ns = recording->header.start_unix_ns, ns = recording_last_ns(recording);
-    if (interval) start_ns = interval->end_unix_ns - interval->duration_ns;
-    if (interval) ns = interval->duration_ns;
-    message_write_integer(writer->out, PROFILE_TIME_NS, start_ns);
-    message_write_integer(writer->out, PROFILE_DURATION_NS, ns);
+    const struct sample_span span = sample_span_of(writer->export);
+    message_write_integer(writer->out, PROFILE_TIME_NS, span.start_unix_ns);
+    message_write_integer(writer->out, PROFILE_DURATION_NS, span.duration_ns);
 }
 
 static void put_facts(struct writer *writer) {
@@ -239,13 +233,8 @@ static void put_location(struct writer *writer, uint32_t number) {
     message_put(&writer->message, LOCATION_ID, number);
     message_put(&writer->message, LOCATION_MAPPING, location.mapping);
     message_put(&writer->message, LOCATION_ADDRESS, location.address);
-    for (size_t i = 0; i < location.frame_count; i++) {
-        const struct frame *frame = &location.frames[i];
-        if (!frame->function) continue;
-        message_put(&writer->inner, LINE_FUNCTION, code_tables_function(&writer->tables, frame));
-        message_put(&writer->inner, LINE_NUMBER, frame->line);
-        message_put_message(&writer->message, LOCATION_LINE, &writer->inner);
-    }
+    code_tables_put_lines(&writer->tables, &location, &writer->inner, LOCATION_LINE,
+                          &writer->message);
     message_write(writer->out, PROFILE_LOCATION, &writer->message);
 }
 

@@ -56,6 +56,15 @@ int64_t sample_type_value(const struct sample_type *type, const struct stack *st
     return measured.value;
 }
 
+struct sample_span sample_span_of(const struct export *export) {
+    const struct export_interval *interval = export->interval;
+    const struct recording *recording = export->profile->recording;
+    if (interval)
+        return (struct sample_span){interval->end_unix_ns - interval->duration_ns,
+                                    interval->duration_ns};
+    return (struct sample_span){recording->header.start_unix_ns, recording_last_ns(recording)};
+}
+
 uint64_t sample_period(const struct recording *recording) {
     struct cairn_sampling sampling;
     bool is_sampled = recording_sampling(recording, &sampling) && sampling.is_on;
