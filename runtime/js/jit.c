@@ -270,13 +270,15 @@ static void add_optimized(struct jit_reader *reader, const struct version *versi
 
 // What tells the code from other code at its place. It may be gone, and what it led to: read by
 // system calls.
-static bool read_facts(const struct version *version, uint64_t stream, uint64_t *facts) {
+static bool read_facts(const struct version *version, uint64_t stream, struct jit_seen *seen) {
     uint64_t head[2], tables[2], code = stream;
     if (!memory_read_carefully(stream - ENGINE_OBJECT_TAG, head, sizeof head)) return false;
     if (version->code_of_stream) code = head[1];
     uint64_t at = code - ENGINE_OBJECT_TAG + (uint64_t)(int64_t)version->deopt;
     if (!memory_read_carefully(at, tables, sizeof tables)) return false;
-    *facts = codes_mix(codes_mix(codes_mix(head[0], head[1]), tables[0]), tables[1]);
+    seen->map = head[0];
+    seen->code = head[1];
+    seen->facts = codes_mix(tables[0], tables[1]);
     return true;
 }
 
@@ -284,7 +286,7 @@ static void read_seen(struct jit_reader *reader, const struct version *version,
                       struct jit_seen *seen, uint64_t shared, uint64_t bytecodes) {
     struct compiled compiled;
     if (!find_compiled(reader, version, seen->pc, &compiled) ||
-        !read_facts(version, compiled.stream, &seen->facts))
+        !read_facts(version, compiled.stream, seen))
         return;
     seen->object = compiled.stream;
     if (compiled.kind == engine.kind_interpreted) seen->kind = JIT_INTERPRETER;
@@ -307,10 +309,45 @@ static bool is_due(struct jit_seen *seen) {
     return !(seen->uses & (seen->uses - 1));
 }
 
-static bool is_same(const struct version *version, const struct jit_seen *seen) {
-    uint64_t facts;
+// V8 takes memory for objects, and gives it back, in pieces of this size and at its multiples, or
+// larger ones: where an instruction is that a frame of this thread returns to, all before it in its
+// piece is there too.
+enum { PIECE_SHIFT = 18, SCAN_MOST = 64 << 10 };
+
+// True if the code at the address is the object that it was: no other one begins on the way there.
+// One that begins earlier would have its instructions where this one has its head. What that keeps
+// is there too, and read directly.
+static bool is_there(struct memory_reader *memory, const struct jit_seen *seen) {
+    uint64_t head[2], word, at = seen->object - ENGINE_OBJECT_TAG;
+    if (!memory_read(memory, at, head, sizeof head)) return false;
+    if (head[0] != seen->map || head[1] != seen->code) return false;
+    for (at += INSTRUCTIONS_ALIGN; at < seen->pc; at += INSTRUCTIONS_ALIGN)
+        if (!memory_read_word(memory, at, &word) || word == seen->map) return false;
+    return true;
+}
+
+static bool has_same_tables(struct memory_reader *memory, const struct version *version,
+                            const struct jit_seen *seen) {
+    uint64_t tables[2], code = version->code_of_stream ? seen->code : seen->object;
+    uint64_t at = code - ENGINE_OBJECT_TAG + (uint64_t)(int64_t)version->deopt;
+    return memory_read(memory, at, tables, sizeof tables) &&
+           codes_mix(tables[0], tables[1]) == seen->facts;
+}
+
+static bool is_same_carefully(const struct version *version, const struct jit_seen *seen) {
+    struct jit_seen now;
+    return read_facts(version, seen->object, &now) && now.map == seen->map &&
+           now.code == seen->code && now.facts == seen->facts;
+}
+
+static bool is_same(struct memory_reader *memory, const struct version *version,
+                    const struct jit_seen *seen) {
     if (!seen->object) return true;
-    return read_facts(version, seen->object, &facts) && facts == seen->facts;
+    bool is_near = seen->object >> PIECE_SHIFT == seen->pc >> PIECE_SHIFT &&
+                   seen->pc - seen->object <= SCAN_MOST;
+    if (unlikely(memory->is_careful || !is_near || !is_there(memory, seen)))
+        return is_same_carefully(version, seen);
+    return has_same_tables(memory, version, seen);
 }
 
 static COLD const struct jit_seen *find_slow(struct jit_reader *reader,
@@ -336,6 +373,8 @@ const struct jit_seen *jit_find(struct jit_reader *reader, uintptr_t pc, uint64_
     const unsigned low_bits = 2, high_bits = 13;
     const struct version *version = version_find(engine.version);
     struct jit_seen *seen = &reader->seen[(pc >> low_bits ^ pc >> high_bits) % JIT_SEEN];
-    if (likely(seen->pc == pc) && is_same(version, seen) && !is_due(seen)) return seen;
+    if (likely(seen->pc == pc) && is_same(&reader->functions.memory, version, seen) &&
+        !is_due(seen))
+        return seen;
     return find_slow(reader, version, seen, pc, shared, bytecodes);
 }

@@ -22,7 +22,8 @@ enum jit_kind {
 // words by which it was found are the same.
 struct jit_seen {
     uintptr_t pc;
-    uint64_t object, facts;  // 0: no code was found
+    uint64_t object, map, code;  // 0: no code was found; the words at its beginning
+    uint64_t facts;              // of its tables
     uint32_t uses;
     uint8_t kind, count;
     bool is_cut, lacks_lines;

@@ -148,6 +148,15 @@ static uint64_t *make_arena(void) {
     return (uint64_t *)place;
 }
 
+// What is read directly says the same as what is read by system calls alone.
+static void check_twin(struct js_thread *thread, struct managed_native native) {
+    struct managed_stack direct = js_weave(thread, native, false);
+    struct managed_stack careful = js_weave(thread, native, true);
+    assert_int_equal(direct.count, careful.count);
+    for (uint32_t i = 0; i < direct.count; i++)
+        assert_int_equal(direct.frames[i].pc, careful.frames[i].pc);
+}
+
 static void test_hostile_memory(void **state) {
     (void)state;
     struct frame frames[LIMIT];
@@ -169,6 +178,7 @@ static void test_hostile_memory(void **state) {
             for (uint32_t i = 0; i < stack.count; i++)
                 named += (stack.frames[i].pc & FRAME_PYTHON) != 0;
         }
+        check_twin(thread, native);
     }
     assert_true(named > ROUNDS / 10);  // it comes so far
 }
