@@ -62,6 +62,7 @@ struct writer {
     struct sample_types types;
     struct code_tables tables;
     struct byte_buffer message, inner;
+    uint32_t bytes_text;  // "bytes"
     struct contexts contexts;
     struct context_cell *cells;  // by stack and set of labels; NULL: there are no labels
     size_t cell_count, next_cell;
@@ -115,10 +116,9 @@ static void put_values(struct writer *writer, const struct stack *stack) {
 static void put_labels(struct writer *writer, const struct stack *stack) {
     uint64_t mean = stack->allocations ? stack->allocated_bytes / stack->allocations : 0;
     if (mean) {
-        uint32_t bytes = text_of(writer, "bytes");
-        message_put(&writer->inner, LABEL_KEY, bytes);
+        message_put(&writer->inner, LABEL_KEY, writer->bytes_text);
         message_put(&writer->inner, LABEL_NUMBER, mean);
-        message_put(&writer->inner, LABEL_UNIT, bytes);
+        message_put(&writer->inner, LABEL_UNIT, writer->bytes_text);
         message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
     }
     if (!stack->cut || stack->cut == CAIRN_CUT_GUESSED) return;
@@ -283,6 +283,7 @@ static bool write_all(struct writer *writer) {
     struct code_tables *tables = &writer->tables;
     if (!code_tables_start(tables, writer->export)) return false;
     put_facts(writer);
+    writer->bytes_text = text_of(writer, "bytes");
     put_samples(writer);
     if (!tables->has_failed) put_drop_frames(writer);
     if (!tables->has_failed) put_tables(writer);
