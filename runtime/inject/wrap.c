@@ -48,9 +48,9 @@ struct function {
     char name[CAIRN_WRAP_NAME_BYTES];
 };
 
-static struct heap heaps[CAIRN_WRAP_HEAPS];
+static APART struct heap heaps[CAIRN_WRAP_HEAPS];
 extern HIDDEN struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
-__attribute__((used)) struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
+__attribute__((used)) APART struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
 static uint32_t heap_count, function_count;
 
 // The functions of heaps are numbered in the order of their rows.
