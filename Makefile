@@ -147,7 +147,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
 .PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
-	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-counts clean
+	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
@@ -487,6 +487,12 @@ bench:
 bench-reports: all $(BUILD)/tests/large_recording
 	$(Q)$(PYTHON) bench/reports.py --build-dir $(BUILD) > $(BUILD)/reports.md
 	$(Q)mv $(BUILD)/reports.md bench/results/reports.md && cat bench/results/reports.md
+
+# The tree is a Debian with newer profilers and programs (bench/README.md).
+bench-newer: all bench-programs
+	$(Q)test -n '$(CHROOT)' || { echo 'make bench-newer CHROOT=DIR: a Debian tree, as bench/README.md says'; exit 2; }
+	$(Q)BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/newer.py --chroot '$(CHROOT)' --rounds $(ROUNDS) \
+		bench/results/newer.md && cat bench/results/newer.md
 
 bench-counts: all bench-programs
 	$(Q)BUILD_DIR=$(BUILD) $(PYTHON) bench/instructions.py --misses > $(BUILD)/counts.md
