@@ -83,8 +83,8 @@ static bool check_whole(const struct replay_order *order, const struct event_log
                 ? "which are known, but not how they came to lie as they do"
                 : "which are not known");
     event_log_missing(facts, missing, sizeof missing);
-    return error_set(error, "%s: missing in the log: %s (--partial replays the rest)",
-                     order->log, missing);
+    return error_set(error, "%s: missing in the log: %s (--partial replays the rest)", order->log,
+                     missing);
 }
 
 bool replay_order_open(const struct replay_order *order, struct script *script,
