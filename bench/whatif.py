@@ -4,7 +4,8 @@
 resident memory at its peak is read from /proc/PID/smaps every 2 ms; beside it what a replay says of a log that was
 recorded with glibc alone: blocks are touched as far as they were then (--touch recorded, where the log knows it; else
 all). Both are the most of several runs: where memory is given back after a time, as in jemalloc, and where it lies in a
-place that is drawn, no run is like the other, and a look can miss a peak, but makes none. Times would depend on how busy the machine is, and are not taken.
+place that is drawn, no run is like the other, and a look can miss a peak, but makes none.
+Times would depend on how busy the machine is, and are not taken.
 
     make && bench/whatif.py [FILE [PROGRAM ...]]
 
