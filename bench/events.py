@@ -154,7 +154,8 @@ def main():
     with open(options.file, "w", encoding="utf-8") as out:
         print("# What a log of all events costs\nProcessor time, of the program and what runs beside it, and the log's size"
               f" (`bench/events.py`), medians of {options.rounds} rounds. An event is an allocation or a free, as cairn's"
-              " log counts them.\n\n| program | | seconds | ns added an event | MB | bytes an event |\n"
+              " log counts them. heaptrack and memray are run; bytehound, which no distribution packages and whose"
+              " documentation has no figures, is not here.\n\n| program | | seconds | ns added an event | MB | bytes an event |\n"
               "|---|---|--:|--:|--:|--:|", file=out)
         for row in table:
             print("|", " | ".join(row), "|", file=out)

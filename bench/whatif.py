@@ -3,13 +3,13 @@
 """What cairn replay predicts, beside what is: programs are really run on each allocator, and their allocator's
 resident memory at its peak is read from /proc/PID/smaps every 2 ms; beside it what a replay says of a log that was
 recorded with glibc alone: blocks are touched as far as they were then (--touch recorded, where the log knows it; else
-all). Both are the middle of several runs: where memory is given back after a time, as in jemalloc, and where it lies in
-a place that is drawn, no run is like the other. Times would depend on how busy the machine is, and are not taken.
+all). Both are the most of several runs: where memory is given back after a time, as in jemalloc, and where it lies in a
+place that is drawn, no run is like the other, and a look can miss a peak, but makes none.
+Times would depend on how busy the machine is, and are not taken.
 
     make && bench/whatif.py [FILE [PROGRAM ...]]
 
-Writes a table to FILE, by default bench/results/whatif.md. Programs and allocators that are not here are left out. As
-root all of it comes before what else runs here."""
+Writes a table to FILE, by default bench/results/whatif.md. Programs and allocators that are not here are left out."""
 
 import itertools
 import os
@@ -17,7 +17,6 @@ import pathlib
 import re
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -220,8 +219,8 @@ def measure(name, argv, rows):
     for allocator, names in ALLOCATORS.items():
         preload = library(names) if names else ""
         if preload is not None:
-            real = statistics.median(real_peak(argv, preload or usual) for _ in range(RUNS))
-            predicted = statistics.median(predicted_peak(f"{base}.events", preload) for _ in range(RUNS))
+            real = max(real_peak(argv, preload or usual) for _ in range(RUNS))
+            predicted = max(predicted_peak(f"{base}.events", preload) for _ in range(RUNS))
             pairs[allocator] = (real, predicted)
     for allocator, (real, predicted) in pairs.items():
         rows.append((name, allocator, real, predicted, 100 * (predicted - real) / real))
@@ -244,7 +243,7 @@ def write_table(target, rows, right):
     with open(target, "w", encoding="utf-8") as out:
         out.write("# What a replay predicts, and what is\nResident memory of the allocator at its peak, MiB "
                   "(`bench/whatif.py`): really, and as `cairn replay`\nsays of a log made with glibc, where blocks are "
-                  f"touched as far as they were then. Each is the middle of {RUNS} runs.\n\n"
+                  f"touched as far as they were then. Each is the most of {RUNS} runs.\n\n"
                   "| program | allocator | real | predicted | difference |\n|---|---|--:|--:|--:|\n")
         for name, allocator, real, predicted, difference in rows:
             mark = "" if abs(difference) <= NEAR else "**"
@@ -255,17 +254,9 @@ def write_table(target, rows, right):
         out.write(f"; not for {', '.join(wrong)}.\n" if wrong else ".\n")
 
 
-def come_first():
-    try:
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
-    except OSError:
-        pass  # not root
-
-
 def main():
     target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "bench/results/whatif.md").resolve()
     rows, right = [], []
-    come_first()
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         make_data()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pairs MODE DEPTH STACKS PAIRS [THREADS]: nanoseconds of a malloc+free pair from stacks of a given
-// depth, in each thread.
+// pairs MODE DEPTH STACKS PAIRS [THREADS [wait]]: nanoseconds of a malloc+free pair from stacks of
+// a given depth, in each thread.
 //   one      one stack again and again
 //   ring     the same, each block lives for 1,000 further allocations
 //   grow     the same, each block a byte larger than the one that is freed: every free leaves a new
@@ -12,7 +12,8 @@
 // each other between them. Prints `least middle mean processor pairs`: three figures over the parts
 // and the processor time, in nanoseconds a pair, and the number of pairs of all threads. With more
 // threads than processors the first three are divided by how many share one. Stacks differ by call
-// sites: each level calls the next from one of four places.
+// sites: each level calls the next from one of four places. With `wait` it says so and waits for a
+// line of input before the first pair.
 #include "bench/programs/parts.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ static struct {
     enum mode mode;
     unsigned depth, threads;
     unsigned tree_levels;  // of `depth`, the innermost ones; 0 unless MODE_WALK
+    int waits;
     uint64_t stacks, pairs_a_part;
 } plan;
 
@@ -165,6 +167,7 @@ static int read_plan(int argc, char **argv) {
     plan.stacks = strtoull(argv[3], NULL, 10);
     plan.pairs_a_part = strtoull(argv[4], NULL, 10) / PARTS + 1;
     plan.threads = argc > 5 ? (unsigned)atoi(argv[5]) : 1;
+    plan.waits = argc > 6 && !strcmp(argv[6], "wait");
     if (plan.mode == MODE_WALK) {
         while (1ull << (2 * plan.tree_levels) < plan.stacks) plan.tree_levels++;
         plan.stacks = 1ull << (2 * plan.tree_levels);
@@ -176,14 +179,20 @@ static int read_plan(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (!read_plan(argc, argv)) {
-        fprintf(stderr,
-                "usage: pairs one|ring|grow|walk|random|never DEPTH STACKS PAIRS [THREADS]\n");
+        fprintf(
+            stderr,
+            "usage: pairs one|ring|grow|walk|random|never DEPTH STACKS PAIRS [THREADS [wait]]\n");
         return 2;
     }
     pthread_barrier_init(&barrier, NULL, plan.threads);
     for (unsigned i = 1; i < plan.threads; i++) {
         workers[i].number = (uint64_t)i << 40;
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) return 1;
+    }
+    if (plan.waits) {
+        char line[16];
+        if (write(STDOUT_FILENO, "ready\n", 6) != 6 || read(STDIN_FILENO, line, sizeof line) < 0)
+            return 1;
     }
     double start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     work(workers);

@@ -89,8 +89,20 @@ def peak(shown):
 
 t.check(abs(peak(shown) - peak(own)) <= peak(own) * 0.2, f"pages: {peak(shown)} and {peak(own)} resident")
 
-# A log that was cut anywhere is replayed up to there; one without a whole frame has nothing to replay.
+# A log without one of its pieces: what is missing is said, and the rest replayed if that is wanted.
 whole = pathlib.Path(log).read_bytes()
+starts = [found.start() for found in re.finditer(b"fram", whole)]
+t.check(len(starts) > 2 and starts[0] == 648, f"pieces: {starts[:5]}")
+gap = pathlib.Path("gap.events")
+gap.write_bytes(whole[:starts[1]] + whole[starts[2]:])
+t.check("1 piece is missing" in summary(str(gap)), f"gap: {summary(str(gap))}")
+shown = t.run_cairn("replay", str(gap))
+t.check_equal("gap: replay", (shown.status, shown.err),
+              (1, b"cairn: gap.events: missing in the log: 1 piece (--partial replays the rest)\n"))
+shown = t.run_cairn("replay", "--partial", "--threads", "1", str(gap))
+t.check(shown.status == 0 and b"missing: 1 piece" in shown.out, f"gap: {shown.out!r} {shown.err!r}")
+
+# A log that was cut anywhere is replayed up to there; one without a whole frame has nothing to replay.
 last = 0
 for cut_at in (3, 300, 700, *range(20000, len(whole), max(1, (len(whole) - 20000) // 9))):
     cut = pathlib.Path("cut.events")

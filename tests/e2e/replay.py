@@ -124,11 +124,11 @@ static __attribute__((destructor)) void end(void) { fprintf(stderr, "%ld ms", la
 """, encoding="ascii")
 clocked = str(clock.with_suffix(".so"))
 subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", clocked, clock], check=True)
-LASTS_MS = 1500
-waits = f"my @a = map {{ 'x' x $_ }} 1..99; select(undef, undef, undef, {LASTS_MS / 1000}); my @b = map {{ 'y' x $_ }} 1..99"
+PAUSE_MS = 1500
+waits = f"@a = map {{ 'x' x $_ }} 1..99; select(undef, undef, undef, {PAUSE_MS / 1000}); @a = map {{ 'y' x $_ }} 1..99"
 shown = t.run_cairn("replay", "-a", clocked, logged(["perl", "-e", waits])[1])
 seen = re.fullmatch(rb"(\d+) ms", shown.err)
-t.check(seen and int(seen.group(1)) >= LASTS_MS, f"clock: {shown.err!r}")
+t.check(seen and int(seen.group(1)) >= PAUSE_MS, f"clock: {shown.err!r}")
 
 # A log that was cut is refused, and replayed up to there if that is wanted.
 cut = pathlib.Path(t.fresh_path("cut.events"))

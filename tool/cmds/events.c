@@ -147,6 +147,10 @@ static void print_losses(const struct terminal *terminal, const struct event_log
     if (end->lost_frames)
         parts_add(&parts, STYLE_WARNING, "%s could not be written",
                   units_counted((int64_t)end->lost_frames, "piece", "pieces").text);
+    const uint64_t unexplained = event_log_unexplained(facts);
+    if (unexplained)
+        parts_add(&parts, STYLE_WARNING, "%s missing",
+                  units_counted((int64_t)unexplained, "piece is", "pieces are").text);
     if (!parts.used)
         parts_add(&parts, STYLE_PLAIN, "complete: every event from the first to the last");
     parts_end(&parts);

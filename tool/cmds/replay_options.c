@@ -64,7 +64,7 @@ bool replay_order_read(const struct command_args *args, struct replay_order *ord
 static bool check_whole(const struct replay_order *order, const struct event_log *log,
                         struct error *error) {
     const struct event_log_facts *facts = event_log_facts(log);
-    char beginning[EVENT_LOG_TEXT];
+    char beginning[EVENT_LOG_TEXT], missing[EVENT_LOG_TEXT];
     if (order->is_partial || !event_log_is_partial(log)) return true;
     if (facts->is_cut)
         return error_set(error, "%s: the log was cut (--partial replays it up to there)",
@@ -82,9 +82,9 @@ static bool check_whole(const struct replay_order *order, const struct event_log
             facts->file.flags & CAIRN_EVENT_FILE_LIVE
                 ? "which are known, but not how they came to lie as they do"
                 : "which are not known");
-    return error_set(error,
-                     "%s: %" PRIu64 " events are missing in the log (--partial replays the others)",
-                     order->log, facts->end.lost_events);
+    event_log_missing(facts, missing, sizeof missing);
+    return error_set(error, "%s: missing in the log: %s (--partial replays the rest)", order->log,
+                     missing);
 }
 
 bool replay_order_open(const struct replay_order *order, struct script *script,
@@ -116,7 +116,7 @@ static void add_touch(struct parts *parts, const struct replay_order *order,
 void replay_print_notes(const struct terminal *terminal, const struct replay_order *order,
                         const struct script *script) {
     struct parts parts = {.terminal = terminal};
-    char beginning[EVENT_LOG_TEXT];
+    char beginning[EVENT_LOG_TEXT], missing[EVENT_LOG_TEXT];
     add_touch(&parts, order, script);
     parts_add(&parts, STYLE_DIM, "%s",
               units_counted(script->thread_count, "thread", "threads").text);
@@ -134,6 +134,9 @@ void replay_print_notes(const struct terminal *terminal, const struct replay_ord
         event_log_beginning(&script->log, beginning, sizeof beginning);
         parts_add(&parts, STYLE_WARNING, "%s", beginning);
     }
+    if (script->log.is_cut) parts_add(&parts, STYLE_WARNING, "up to where the log was cut");
+    event_log_missing(&script->log, missing, sizeof missing);
+    if (*missing) parts_add(&parts, STYLE_WARNING, "missing: %s", missing);
     if (script->unknown_count)
         parts_add(&parts, STYLE_WARNING, "%s of unknown blocks left out",
                   units_counted((int64_t)script->unknown_count, "free", "frees").text);

@@ -20,7 +20,7 @@ enum {
 };
 enum { HEAD_HEIGHT = 26, GAP = 8, CAP_HEIGHT = 6, NOTES_COLUMNS = 4000 };
 
-static const char *const titles[PANELS] = {"resident at the peak", "95 % of the last blocks freed",
+static const char *const titles[PANELS] = {"resident at the peak", "resident, 95 % of blocks freed",
                                            "time in the allocator, a call"};
 static const char *const classes[PANELS] = {"peak", "freed", "time"};
 

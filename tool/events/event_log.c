@@ -233,6 +233,19 @@ void event_log_beginning(const struct event_log_facts *facts, char *out, size_t 
                  units_duration(file->begin_ms * MS_NS).text);
 }
 
+uint64_t event_log_unexplained(const struct event_log_facts *facts) {
+    uint64_t told = facts->end.lost_chunks + facts->end.lost_frames;
+    return facts->missing_count > told ? facts->missing_count - told : 0;
+}
+
+void event_log_missing(const struct event_log_facts *facts, char *out, size_t size) {
+    const int64_t events = (int64_t)facts->end.lost_events;
+    const int64_t pieces = (int64_t)(facts->end.lost_frames + event_log_unexplained(facts));
+    snprintf(out, size, "%s%s%s", events ? units_counted(events, "event", "events").text : "",
+             events && pieces ? " and " : "",
+             pieces ? units_counted(pieces, "piece", "pieces").text : "");
+}
+
 uint64_t event_log_forced(const struct event_log *log) {
     return log->forced;
 }

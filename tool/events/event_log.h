@@ -31,6 +31,10 @@ bool event_log_is_late(const struct event_log_facts *facts);
 // Where it begins then, as a sentence.
 enum { EVENT_LOG_TEXT = 160 };
 void event_log_beginning(const struct event_log_facts *facts, char *out, size_t size);
+// Chunks that are missing, and nobody said so as the log was taken.
+uint64_t event_log_unexplained(const struct event_log_facts *facts);
+// What is missing between its first and last event: "1,204 events and 2 pieces"; "" if nothing is.
+void event_log_missing(const struct event_log_facts *facts, char *out, size_t size);
 
 // The next event, 1; 0: there are no more; -1: the log is damaged, as `error` says.
 int event_log_next(struct event_log *log, struct event *event, struct error *error);
