@@ -281,7 +281,7 @@ static bool ends_in_go(struct remote_unwinder *unwinder) {
         const char *name = name_of(unwinder, dwfl_addrmodule(unwinder->dwfl, frame->pc), frame->pc);
         for (size_t k = 0; name && k < sizeof switches / sizeof *switches; k++) {
             size_t length = strlen(switches[k]);
-            if (strncmp(name, switches[k], length) || (name[length] && name[length] != '.'))
+            if (strncmp(name, switches[k], length) != 0 || (name[length] && name[length] != '.'))
                 continue;
             unwinder->frame_count = i + 1;
             return true;
