@@ -278,11 +278,10 @@ static bool ends_in_go(struct remote_unwinder *unwinder) {
     for (size_t i = 0; i < unwinder->frame_count; i++) {
         const struct safe_point_frame *frame = &unwinder->frames[i];
         if (frame->kind != FRAME_PROGRAM) continue;
-        const char *name =
-            name_of(unwinder, dwfl_addrmodule(unwinder->dwfl, frame->pc), frame->pc);
+        const char *name = name_of(unwinder, dwfl_addrmodule(unwinder->dwfl, frame->pc), frame->pc);
         for (size_t k = 0; name && k < sizeof switches / sizeof *switches; k++) {
             size_t length = strlen(switches[k]);
-            if (strncmp(name, switches[k], length) || (name[length] && name[length] != '.'))
+            if (strncmp(name, switches[k], length) != 0 || (name[length] && name[length] != '.'))
                 continue;
             unwinder->frame_count = i + 1;
             return true;

@@ -33,7 +33,8 @@ work() {
     echo >.asked && read -r _ <.ready && echo >.asked.plain && read -r _ <.ready.plain
 }
 attached_and_worked() {
-    [ "$(cat "/proc/$begun/comm")" = bpftrace ] && { grep -q Attaching .printed || grep -qs 'cairn trace' heap.trace; } && work
+    [ "$(cat "/proc/$begun/comm")" = bpftrace ] && grep -qs Attaching .printed heap.trace && work &&
+        { [ ! -e heap.trace ] || grep -q 'cairn trace' heap.trace; }
 }
 export -f work
 mkdir .bin && ln -s "$SOURCE_DIR/examples" examples
