@@ -22,6 +22,10 @@
 #define CAIRN_ATTACHMENT_SETTINGS 14336u
 #define CAIRN_ATTACHMENT_TLS_MAX 64u
 
+// What CPython exports in free-threaded builds alone: their objects come from an allocator in the
+// interpreter.
+#define CAIRN_PYTHON_FREE_THREADED "_Py_MergeZeroLocalRefcount"
+
 enum cairn_attachment_result {
     CAIRN_ATTACHMENT_DONE = 0,
     CAIRN_ATTACHMENT_NO_SPACE = 1,    // no address space for cairn's tables

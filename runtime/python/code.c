@@ -46,7 +46,8 @@ struct head {
 
 static bool read_head(struct code_reader *reader, uintptr_t object, uintptr_t type,
                       struct head *head) {
-    return memory_read(&reader->memory, object, head, sizeof *head) && head->type == type;
+    return memory_read(&reader->memory, object + code_layout.object_more, head, sizeof *head) &&
+           head->type == type;
 }
 
 // Copies a text as UTF-8, cut to `most` bytes, and a NUL; the bytes written.
@@ -56,7 +57,8 @@ static size_t put_text(struct code_reader *reader, uintptr_t object, size_t most
     uint64_t state = 0;
     size_t used = 0;
     bool is_read = read_head(reader, object, code_types.text, &head) &&
-                   memory_read_word(&reader->memory, object + PYTHON_TEXT_STATE, &state);
+                   memory_read_word(&reader->memory,
+                                    object + PYTHON_TEXT_STATE + code_layout.object_more, &state);
     size_t width = state >> PYTHON_TEXT_KIND_SHIFT & PYTHON_TEXT_KIND_MASK;
     bool is_known =
         is_read && state & PYTHON_TEXT_IS_COMPACT && (width == 1 || width == 2 || width == 4);
@@ -108,7 +110,8 @@ static uint64_t text_facts(struct code_reader *reader, uintptr_t text) {
     uint64_t facts[2] = {0, 0};
     _Static_assert(PYTHON_TEXT_HASH == PYTHON_OBJECT_LENGTH + sizeof facts[0],
                    "they are neighbours");
-    memory_read(&reader->memory, text + PYTHON_OBJECT_LENGTH, facts, sizeof facts);
+    uintptr_t place = text + PYTHON_OBJECT_LENGTH + code_layout.object_more;
+    memory_read(&reader->memory, place, facts, sizeof facts);
     return codes_mix(facts[0], facts[1]);
 }
 
@@ -144,7 +147,8 @@ static uint32_t code_line(struct code_reader *reader, const struct code_fields *
     struct head head;
     if (!read_head(reader, object, code_types.bytes, &head)) return 0;
     size_t size = head.length < CODE_TABLE_BYTES ? head.length : CODE_TABLE_BYTES;
-    if (!memory_read(&reader->memory, object + PYTHON_BYTES, reader->text, size)) return 0;
+    uintptr_t bytes = object + PYTHON_BYTES + code_layout.object_more;
+    if (!memory_read(&reader->memory, bytes, reader->text, size)) return 0;
     if (offset > UINT32_MAX) offset = 0;  // not begun yet: before the first one
     return lines_find(code_layout.lines, reader->text, size, fields->first_line, (uint32_t)offset);
 }
@@ -171,6 +175,17 @@ static bool is_shim(const struct code_fields *fields) {
     return fields->function == fields->file && !fields->first_line;
 }
 
+// On its way out: what it points to may be gone. (Of the count of references the upper half is
+// another's in later versions. The free-threaded build has two counts, the shared one with two bits
+// of state.)
+static bool is_dying(struct code_reader *reader, uintptr_t code, uint64_t references) {
+    enum { LOCAL_COUNT = 12, STATE_BITS = 2 };
+    uint32_t local = 0;
+    if (likely(!code_layout.object_more)) return !(uint32_t)references;
+    return !(references >> STATE_BITS) &&
+           !(memory_read_part(&reader->memory, code + LOCAL_COUNT, UINT32_MAX, &local) && local);
+}
+
 uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instruction) {
     const unsigned low_bits = 1, high_bits = 13;
     struct line_seen *seen =
@@ -179,13 +194,13 @@ uintptr_t code_find(struct code_reader *reader, uintptr_t code, uintptr_t instru
         uint64_t references, type;
     } head;
     struct code_fields fields;
-    bool is_code = memory_read(&reader->memory, code, &head, sizeof head) &&
-                   head.type == code_types.code && read_fields(&reader->memory, code, &fields);
+    bool is_code =
+        memory_read(&reader->memory, code + code_layout.object_more, &head, sizeof head) &&
+        head.type == code_types.code && read_fields(&reader->memory, code, &fields);
     if (!is_code) return frame_python(CODE_UNKNOWN, 0);
-    // On its way out: what it points to may be gone. (In later versions the upper half is
-    // another's.)
-    bool is_dying = !(uint32_t)head.references, is_here = seen->instruction == instruction;
-    if (unlikely(is_dying)) return is_here ? seen->pc : frame_python(CODE_UNKNOWN, 0);
+    bool is_here = seen->instruction == instruction;
+    if (unlikely(is_dying(reader, code, head.references)))
+        return is_here ? seen->pc : frame_python(CODE_UNKNOWN, 0);
     if (unlikely(is_shim(&fields))) return 0;
     uint64_t facts = facts_of(reader, &fields);
     if (likely(is_here && seen->facts == facts)) return seen->pc;

@@ -13,15 +13,15 @@ enum { MINOR_SHIFT = 16, FIRST_MINOR = 8, TABLE_END = 13 };
 
 static const struct python_layout table[TABLE_END - FIRST_MINOR] = {
     {PYTHON_CHAIN_OBJECTS, PYTHON_LINES_CHANGES, 24, 176, 32, 24, 104, 0, 1, 40, 104, 112, 120, 0,
-     48, 72},
+     48, 72, 0},
     {PYTHON_CHAIN_OBJECTS, PYTHON_LINES_CHANGES, 24, 176, 32, 24, 104, 0, 1, 40, 104, 112, 120, 0,
-     48, 72},
+     48, 72, 0},
     {PYTHON_CHAIN_OBJECTS, PYTHON_LINES_RANGES, 24, 176, 32, 24, 96, 0, 2, 40, 104, 112, 120, 0, 48,
-     72},
+     72, 0},
     {PYTHON_CHAIN_CALLS, PYTHON_LINES_POSITIONS, 56, 152, 32, 48, 56, 68, 0, 72, 112, 128, 136, 184,
-     48, 72},
+     48, 72, 0},
     {PYTHON_CHAIN_ENTRIES_BY_CALL, PYTHON_LINES_POSITIONS, 56, 0, 0, 8, 56, 70, 0, 68, 112, 128,
-     136, 192, 40, 56},
+     136, 192, 40, 56, 0},
 };
 
 // Where _Py_DebugOffsets has what, in words of 8 bytes.
@@ -44,6 +44,7 @@ static bool read_word(uintptr_t address, uint64_t *word) {
 
 // ---- what a type says of its objects ------------------------------------------------------------
 
+// Of types: the second one before 3.13 alone, where no build has larger heads.
 enum { TYPE_BASIC_SIZE = 32, TYPE_MEMBERS = 240, MEMBER_BYTES = 40, MEMBER_OFFSET = 16 };
 
 // Texts of the interpreter's own: they are read up to the last byte that matters.
@@ -67,16 +68,16 @@ static int64_t member_offset(uintptr_t type, const char *name) {
     return -1;
 }
 
-static bool has_size(uintptr_t type, uint64_t size) {
+static bool has_size(uintptr_t type, uint64_t size, const struct python_layout *layout) {
     uint64_t there;
-    return read_word(type + TYPE_BASIC_SIZE, &there) && there == size;
+    return read_word(type + TYPE_BASIC_SIZE + layout->object_more, &there) && there == size;
 }
 
 // Objects of Python as all the versions here have them.
 static bool has_usual_objects(const struct python_objects *objects,
                               const struct python_layout *layout) {
-    return has_size(objects->bytes, PYTHON_BYTES + 1) &&
-           has_size(objects->text, layout->text_compact + sizeof(void *));
+    return has_size(objects->bytes, PYTHON_BYTES + layout->object_more + 1, layout) &&
+           has_size(objects->text, layout->text_compact + sizeof(void *), layout);
 }
 
 static bool agrees(const struct python_objects *objects, const struct python_layout *layout) {
@@ -84,7 +85,7 @@ static bool agrees(const struct python_objects *objects, const struct python_lay
     bool is_oldest = layout->lines == PYTHON_LINES_CHANGES;
     uintptr_t code = objects->code;
     return has_usual_objects(objects, layout) &&
-           (!has_calls || has_size(code, layout->code_instructions)) &&
+           (!has_calls || has_size(code, layout->code_instructions, layout)) &&
            (has_calls || member_offset(objects->frame, "f_back") == layout->frame_previous) &&
            (has_calls || member_offset(objects->frame, "f_code") == layout->frame_code) &&
            member_offset(code, "co_firstlineno") == layout->code_first_line &&
@@ -95,16 +96,16 @@ static bool agrees(const struct python_objects *objects, const struct python_lay
 
 // ---- what a later version says of itself --------------------------------------------------------
 
+enum { COOKIE, VERSION, FREE_THREADED };
+
 struct debug_offsets {
     uint64_t words[DEBUG_WORDS_MOST];
 };
 
 static bool is_true_of(const struct debug_offsets *offsets, uint32_t version) {
     static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
-    enum { COOKIE, VERSION, FREE_THREADED };
     return !memcmp(&offsets->words[COOKIE], cookie, sizeof cookie) &&
-           offsets->words[VERSION] >> MINOR_SHIFT == version >> MINOR_SHIFT &&
-           !offsets->words[FREE_THREADED];
+           offsets->words[VERSION] >> MINOR_SHIFT == version >> MINOR_SHIFT;
 }
 
 // A field's offset; none is so large. Its place is a multiple of its size.
@@ -132,6 +133,18 @@ static bool take_offsets(const struct debug_offsets *offsets, const struct debug
            take_offset(offsets, words->text_ascii, pointer, &layout->text_ascii);
 }
 
+// Heads of objects are those of this build.
+static bool has_heads(const struct debug_offsets *offsets, const struct debug_words *words,
+                      const struct python_layout *layout) {
+    const uint64_t *of = offsets->words;
+    unsigned more = layout->object_more;
+    return of[words->object_type] == PYTHON_OBJECT_TYPE + more &&
+           of[words->bytes_length] == PYTHON_OBJECT_LENGTH + more &&
+           of[words->bytes] == PYTHON_BYTES + more &&
+           of[words->text_length] == PYTHON_OBJECT_LENGTH + more &&
+           of[words->text_state] == PYTHON_TEXT_STATE + more;
+}
+
 static bool find_by_debug_offsets(uint32_t version, const struct debug_words *words,
                                   const struct python_objects *objects,
                                   struct python_layout *layout) {
@@ -141,13 +154,12 @@ static bool find_by_debug_offsets(uint32_t version, const struct debug_words *wo
     const uint16_t utf8_bytes = 16;  // .utf8_length and .utf8
     bool is_read = memory_read_carefully(objects->runtime, &offsets, sizeof offsets) &&
                    is_true_of(&offsets, version) && take_offsets(&offsets, words, layout);
+    if (!is_read) return false;
     layout->text_compact = (uint16_t)(layout->text_ascii + utf8_bytes);
-    return is_read && offsets.words[words->object_type] == PYTHON_OBJECT_TYPE &&
-           offsets.words[words->bytes_length] == PYTHON_OBJECT_LENGTH &&
-           offsets.words[words->bytes] == PYTHON_BYTES &&
-           offsets.words[words->text_length] == PYTHON_OBJECT_LENGTH &&
-           offsets.words[words->text_state] == PYTHON_TEXT_STATE &&
-           has_usual_objects(objects, layout);
+    bool is_free_threaded = offsets.words[FREE_THREADED] != 0;
+    if (is_free_threaded && words != debug_words) return false;
+    if (is_free_threaded) layout->object_more = PYTHON_FREE_THREADED_MORE;
+    return has_heads(&offsets, words, layout) && has_usual_objects(objects, layout);
 }
 
 bool layout_find(uint32_t version, const struct python_objects *objects,

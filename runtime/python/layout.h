@@ -10,6 +10,8 @@
 
 #include "runtime/sys/sys.h"
 
+// Offsets in objects; those of the free-threaded build, whose heads are larger, are
+// python_layout.object_more further on.
 enum {
     PYTHON_OBJECT_TYPE = 8,     // PyObject.ob_type, behind the count of references
     PYTHON_OBJECT_LENGTH = 16,  // PyVarObject.ob_size, PyASCIIObject.length
@@ -44,6 +46,8 @@ enum python_lines {
     PYTHON_LINES_POSITIONS,  // from 3.11 on: with columns
 };
 
+enum { PYTHON_FREE_THREADED_MORE = 16 };
+
 struct python_layout {
     enum python_chain chain;
     enum python_lines lines;
@@ -61,6 +65,7 @@ struct python_layout {
     uint16_t code_instructions;  // .co_code_adaptive; 0: they are elsewhere
     uint16_t text_ascii;         // size of PyASCIIObject: where an ASCII text has its characters
     uint16_t text_compact;       // of PyCompactUnicodeObject: where others have theirs
+    uint16_t object_more;        // PYTHON_FREE_THREADED_MORE or 0
 };
 
 // Types and the runtime's state, as addresses; 0: not exported.
@@ -70,7 +75,8 @@ struct python_objects {
 };
 
 // The layout of a version (Py_Version). False where it is not known, and where the interpreter's
-// own description of its objects does not agree with it: another build, as the free-threaded one.
+// own description of its objects does not agree with it: another build. Of free-threaded ones only
+// 3.13's is known: later ones have copies of instructions for each thread.
 bool layout_find(uint32_t version, const struct python_objects *objects,
                  struct python_layout *layout);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that says it is a Python, of each version that is read, and whose states, frames and code objects hold
+"""A program that says it is a Python, of each version that is read and of the free-threaded build, and whose states, frames and code objects hold
 anything: pointers to nowhere, to themselves, to unmapped and half mapped pages, lengths without end. It allocates in
 all of it, with and without the interpreter's lock; its output and status are its own."""
 
@@ -13,7 +13,7 @@ SOURCE = r"""
 #include <string.h>
 #include <sys/mman.h>
 const unsigned long Py_Version = VERSION;
-enum { AREA = 1 << 16 };
+enum { AREA = 1 << 16, M = MORE / 8 };  /* words by which heads of objects are larger */
 struct member { const char *name; uint64_t type, offset, flags; const char *text; };
 #if VERSION < 0x030a0000
 #define TABLE "co_lnotab"
@@ -33,14 +33,14 @@ static struct member code_members[] = {{"co_firstlineno", 0, LINE}, {"co_filenam
 static struct member frame_members[] = {{"f_back", 0, 24}, {"f_code", 0, 32}, {0}};
 uint64_t PyCode_Type[40] = {[4] = CODE_SIZE, [30] = (uint64_t)(uintptr_t)code_members};
 uint64_t PyFrame_Type[40] = {[30] = (uint64_t)(uintptr_t)frame_members};
-uint64_t PyUnicode_Type[40] = {[4] = TEXT}, PyBytes_Type[40] = {[4] = 33};
+uint64_t PyUnicode_Type[40] = {[4 + M] = TEXT + MORE}, PyBytes_Type[40] = {[4 + M] = 33 + MORE};
 #define W(a, b, c) [VERSION < 0x030e0000 ? a : VERSION < 0x030f0000 ? b : c]
 uint64_t _PyRuntime[93] = {
-    0x7970677562656478, VERSION,  /* xdebugpy */
+    0x7970677562656478, VERSION, MORE != 0,  /* xdebugpy */
     W(23, 26, 26) = 72, W(29, 32, 40) = 8, W(30, 33, 41) = 0, W(31, 34, 42) = 56,
     W(33, 36, 44) = 74, W(35, 40, 48) = 112, W(37, 42, 50) = 128, W(38, 43, 51) = 136,
-    W(39, 44, 52) = 68, W(43, 48, 56) = CODE_SIZE, W(45, 51, 59) = 8, W(65, 75, 87) = 16,
-    W(66, 76, 88) = 32, W(68, 78, 90) = 32, W(69, 79, 91) = 16, W(70, 80, 92) = 40};
+    W(39, 44, 52) = 68, W(43, 48, 56) = CODE_SIZE, W(45, 51, 59) = 8 + MORE, W(65, 75, 87) = 16 + MORE,
+    W(66, 76, 88) = 32 + MORE, W(68, 78, 90) = 32 + MORE, W(69, 79, 91) = 16 + MORE, W(70, 80, 92) = 40 + MORE};
 static uint64_t *area, *state, seed = 5, rounds;
 static int has_lock;
 static uint64_t next(void) { seed ^= seed << 13; seed ^= seed >> 7; return seed ^= seed << 17; }
@@ -68,10 +68,10 @@ static uint64_t hostile(void) {
 }
 /* A code object with texts of hostile lengths: what comes behind the checks of types. */
 static void make_code(uint64_t *code) {
-    code[0] = 5; code[1] = (uint64_t)(uintptr_t)PyCode_Type;
+    code[0] = code[M] = 5; code[1 + M] = (uint64_t)(uintptr_t)PyCode_Type;
     uint64_t *text = area + next() % (AREA / 8 - 8), *bytes = area + next() % (AREA / 8 - 8);
-    text[1] = (uint64_t)(uintptr_t)PyUnicode_Type; text[2] = next() >> next() % 64; text[4] = 0x20 | next() % 8 << 2 | (next() & 0x40);
-    bytes[1] = (uint64_t)(uintptr_t)PyBytes_Type; bytes[2] = next() >> next() % 64;
+    text[1 + M] = (uint64_t)(uintptr_t)PyUnicode_Type; text[2 + M] = next() >> next() % 64; text[4 + M] = 0x20 | next() % 8 << 2 | (next() & 0x40);
+    bytes[1 + M] = (uint64_t)(uintptr_t)PyBytes_Type; bytes[2 + M] = next() >> next() % 64;
     code[FILE_AT / 8] = code[NAME_AT / 8] = (uint64_t)(uintptr_t)text; code[TABLE_AT / 8] = (uint64_t)(uintptr_t)bytes;
     if (next() % 2) code[FILE_AT / 8] = hostile();
 }
@@ -94,14 +94,14 @@ int main(void) {
 """
 
 t.need("gcc")
-for minor in range(8, 16):
-    name = f"false{minor}"
+for minor, more in [*((minor, 0) for minor in range(8, 16)), (13, 16)]:
+    what, name = f"3.{minor}{'t' if more else ''}", f"false{minor}-{more}"
     with open("false.c", "w", encoding="ascii") as file:
         file.write(SOURCE)
-    built = t.run(["gcc", "-O1", "-w", "-rdynamic", f"-DVERSION={0x03000000 + (minor << 16):#x}", "-o", name, "false.c"])
+    built = t.run(["gcc", "-O1", "-w", "-rdynamic", f"-DVERSION={0x03000000 + (minor << 16):#x}", f"-DMORE={more}", "-o", name, "false.c"])
     t.check_equal(f"gcc: {built.err.decode()}", built.status, 0)
     result, recording = t.record_alone([f"./{name}"], env={"CAIRN_PYTHON": "1"})
-    t.check_equal(f"3.{minor}", (result.status, result.out, result.err), (7, b"6000 rounds\n", b""))
+    t.check_equal(what, (result.status, result.out, result.err), (7, b"6000 rounds\n", b""))
     info = t.run_cairn("info", recording)
-    t.check(b"stacks have its frames" in info.out, f"3.{minor} was read: {info.out[-400:]}")
+    t.check(b"stacks have its frames" in info.out, f"{what} was read: {info.out[-400:]}")
 t.finish()

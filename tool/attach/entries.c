@@ -14,15 +14,26 @@
 // More than any allocator's function has.
 #define FUNCTION_MAX_BYTES (1u << 20)
 
-enum family { PLAIN, RJEM, JE, TC, MI, FAMILY_COUNT };
-enum { IN_PLAIN = 1 << PLAIN, IN_JE = 1 << RJEM | 1 << JE, IN_TC = 1 << TC, IN_MI = 1 << MI };
+enum family { PLAIN, RJEM, JE, TC, MI, PYTHON_OBJECTS, PYTHON_MEMORY, FAMILY_COUNT };
+enum {
+    IN_PLAIN = 1 << PLAIN,
+    IN_JE = 1 << RJEM | 1 << JE,
+    IN_TC = 1 << TC,
+    IN_MI = 1 << MI,
+    IN_PYTHON = 1 << PYTHON_OBJECTS | 1 << PYTHON_MEMORY,
+};
 enum { IN_ALL = IN_PLAIN | IN_JE | IN_TC | IN_MI, WITH_JEMALLOC = 1 << FAMILY_COUNT };
 
 static const struct {
     const char *prefix, *allocator;
 } families[FAMILY_COUNT] = {
-    [PLAIN] = {"", "its own malloc"}, [RJEM] = {"_rjem_", "jemalloc"}, [JE] = {"je_", "jemalloc"},
-    [TC] = {"tc_", "tcmalloc"},       [MI] = {"mi_", "mimalloc"},
+    [PLAIN] = {"", "its own malloc"},
+    [RJEM] = {"_rjem_", "jemalloc"},
+    [JE] = {"je_", "jemalloc"},
+    [TC] = {"tc_", "tcmalloc"},
+    [MI] = {"mi_", "mimalloc"},
+    [PYTHON_OBJECTS] = {"_PyObject_Mi", "CPython's mimalloc"},
+    [PYTHON_MEMORY] = {"_PyMem_Mi", "CPython's mimalloc"},
 };
 
 // In the order of strcmp. WITH_JEMALLOC: without a prefix only where mallctl is defined as well,
@@ -32,6 +43,10 @@ static const struct entry_name {
     enum cairn_entry_kind kind;
     unsigned where;
 } entry_names[] = {
+    {"Calloc", CAIRN_ENTRY_ARENA_CALLOC, IN_PYTHON},
+    {"Free", CAIRN_ENTRY_ARENA_FREE, IN_PYTHON},
+    {"Malloc", CAIRN_ENTRY_ARENA_ALLOC, IN_PYTHON},
+    {"Realloc", CAIRN_ENTRY_ARENA_REALLOC, IN_PYTHON},
     {"_ZdaPv", CAIRN_ENTRY_FREE, IN_PLAIN},
     {"_ZdaPvRKSt9nothrow_t", CAIRN_ENTRY_FREE, IN_PLAIN},
     {"_ZdaPvSt11align_val_t", CAIRN_ENTRY_FREE, IN_PLAIN},
@@ -135,7 +150,7 @@ struct candidate {
 
 struct search {
     ARRAY(struct candidate) items;
-    bool has_mallctl, exports_malloc;
+    bool has_mallctl, exports_malloc, has_free_threads;
     const char *sanitizer;  // that it is built with; NULL: none
 };
 
@@ -157,6 +172,7 @@ static enum family family_of(const char **name) {
 static bool look_at_symbol(struct search *search, const char *name, const Elf64_Sym *symbol) {
     const char *rest = name;
     if (!strcmp(name, "mallctl")) search->has_mallctl = true;
+    if (!strcmp(name, CAIRN_PYTHON_FREE_THREADED)) search->has_free_threads = true;
     for (size_t i = 0; i < SANITIZERS; i++)
         if (!strcmp(name, sanitizers[i].symbol)) search->sanitizer = sanitizers[i].name;
     enum family family = family_of(&rest);
@@ -211,6 +227,10 @@ static bool has_global(const struct search *search, const char *name) {
 
 // A program may call functions of its own by one or two of these names.
 static bool is_allocator(const struct search *search, enum family family) {
+    // Others have these functions too, and use them if PYTHONMALLOC says so.
+    if (1 << family & IN_PYTHON)
+        return search->has_free_threads && has_function(search, family, "Malloc") &&
+               has_function(search, family, "Free");
     bool has_malloc = has_function(search, family, "malloc");
     bool has_free = has_function(search, family, "free");
     if (family == PLAIN)

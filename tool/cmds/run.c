@@ -76,7 +76,10 @@ static bool run_is_recordable(struct run_command *run, struct error *error) {
 // --python for another Python than the one whose frames can be read.
 static bool run_is_readable_python(struct run_command *run, struct error *error) {
     const unsigned major_shift = 24, minor_shift = 16, mask = 0xff;
-    uint32_t version = run->launch.is_for_python ? python_of_image(run->program.image) : 0;
+    // Its objects come from an allocator in itself, whose functions are found (entries.h).
+    if (run->launch.is_for_python && python_is_free_threaded(run->program.image))
+        run->launch.is_for_python = false;
+    uint32_t version = run->recording.is_for_python ? python_of_image(run->program.image) : 0;
     if (!version || cairn_python_is_read(version)) return true;
     return error_set(error,
                      "%s is Python %u.%u, and --python reads the frames of " CAIRN_PYTHON_READ

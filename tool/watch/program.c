@@ -15,6 +15,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "format/attachment.h"
+
 enum { MAJOR_SHIFT = 24, MINOR_SHIFT = 16, PART_MAX = 255 };
 
 // The version in "python3.11" behind `stem`; 0: there is none.
@@ -79,7 +81,8 @@ static uint32_t version_of_elf(Elf *elf, const char *name) {
     return version;
 }
 
-uint32_t python_of_image(const char *path) {
+// What an ELF file says; 0: nothing, or it is none.
+static uint32_t ask_image(const char *path, uint32_t (*ask)(Elf *elf, const char *name)) {
     char real[PATH_MAX];
     if (!realpath(path, real)) return 0;
     int file = open(real, O_RDONLY | O_CLOEXEC);
@@ -88,10 +91,50 @@ uint32_t python_of_image(const char *path) {
     Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
     const char *slash = strrchr(real, '/');
     bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
-    uint32_t version = is_elf ? version_of_elf(elf, slash ? slash + 1 : real) : 0;
+    uint32_t said = is_elf ? ask(elf, slash ? slash + 1 : real) : 0;
     if (elf) elf_end(elf);
     close(file);
-    return version;
+    return said;
+}
+
+uint32_t python_of_image(const char *path) {
+    return ask_image(path, version_of_elf);
+}
+
+// By the name of its library, as "libpython3.13t.so.1.0", or by what only such a build exports.
+static bool has_free_threads(Elf *elf, Elf_Scn *section, const GElf_Shdr *header) {
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+    for (size_t i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        GElf_Dyn entry;
+        const char *text = NULL;
+        if (header->sh_type == SHT_DYNAMIC && gelf_getdyn(data, (int)i, &entry) &&
+            entry.d_tag == DT_NEEDED)
+            text = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
+        if (text && version_in_name(text, "libpython") && strstr(text, "t.so")) return true;
+        if (header->sh_type == SHT_DYNSYM && gelf_getsym(data, (int)i, &symbol) &&
+            symbol.st_shndx != SHN_UNDEF)
+            text = elf_strptr(elf, header->sh_link, symbol.st_name);
+        if (text && !strcmp(text, CAIRN_PYTHON_FREE_THREADED)) return true;
+    }
+    return false;
+}
+
+static uint32_t free_threads_of_elf(Elf *elf, const char *name) {
+    Elf_Scn *section = NULL;
+    (void)name;
+    while ((section = elf_nextscn(elf, section))) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        bool is_asked = header.sh_type == SHT_DYNAMIC || header.sh_type == SHT_DYNSYM;
+        if (is_asked && has_free_threads(elf, section, &header)) return true;
+    }
+    return false;
+}
+
+bool python_is_free_threaded(const char *path) {
+    return ask_image(path, free_threads_of_elf) != 0;
 }
 
 enum { STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127, SCRIPT_LINE_MAX = 256 };

@@ -39,4 +39,7 @@ const char *program_base_name(const char *path);
 // lower half; 0: none, or it does not say.
 uint32_t python_of_image(const char *path);
 
+// Whether that interpreter is a free-threaded build, which refuses PYTHONMALLOC=malloc.
+bool python_is_free_threaded(const char *path);
+
 #endif

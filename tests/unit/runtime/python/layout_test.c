@@ -154,6 +154,43 @@ static void test_debug_offsets(void **state) {
     assert_false(layout_find(0x030e02f0, &types, &layout));
 }
 
+// As the free-threaded 3.13 says it.
+static void describe_free_threaded(void) {
+    static const struct {
+        uint8_t word;
+        uint16_t offset;
+    } fields[] = {{23, 72},  {29, 8},   {30, 0},  {31, 56},  {33, 70}, {35, 128},
+                  {37, 144}, {38, 152}, {39, 84}, {43, 232}, {45, 24}, {65, 32},
+                  {66, 48},  {68, 48},  {69, 32}, {70, 56}};
+    memset(runtime, 0xff, sizeof runtime);
+    memcpy(runtime, "xdebugpy", 8);
+    runtime[1] = 0x030d05f0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        runtime[fields[i].word] = fields[i].offset;
+    memset(text, 0, sizeof text);
+    memset(bytes, 0, sizeof bytes);
+    text[BASIC_SIZE + 2] = 80;
+    bytes[BASIC_SIZE + 2] = 49;
+}
+
+static void test_free_threaded(void **state) {
+    (void)state;
+    struct python_objects types = objects();
+    struct python_layout layout;
+    describe_free_threaded();
+    assert_true(layout_find(0x030d05f0, &types, &layout));
+    assert_int_equal(layout.object_more, PYTHON_FREE_THREADED_MORE);
+    assert_int_equal(layout.text_compact, 72);
+    runtime[2] = 0;  // it says that it is another build
+    assert_false(layout_find(0x030d05f0, &types, &layout));
+    describe_free_threaded();
+    runtime[45] = 8;
+    assert_false(layout_find(0x030d05f0, &types, &layout));
+    describe_free_threaded();
+    bytes[BASIC_SIZE + 2] = 33;
+    assert_false(layout_find(0x030d05f0, &types, &layout));
+}
+
 // Whatever lies there.
 static void test_hostile(void **state) {
     (void)state;
@@ -237,8 +274,9 @@ static void test_text_bits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),         cmocka_unit_test(test_other_versions),
-        cmocka_unit_test(test_debug_offsets), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_headers),       cmocka_unit_test(test_text_bits),
+        cmocka_unit_test(test_debug_offsets), cmocka_unit_test(test_free_threaded),
+        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_text_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
