@@ -82,6 +82,8 @@ def summary(node):
 
 
 node = shutil.which("node")
+if node and "--maglev-osr " in t.run([node, "--v8-options"]).out.decode():
+    MODES["optimized by Maglev alone"] = ["--no-turbofan"]
 if not node:
     t.cannot_run_here("node is not installed")
 shutil.copy(f"{t.SOURCE}/tests/programs/calls.js", program)
@@ -91,7 +93,7 @@ if not t.report(probe)["stacks"] or "stacks have its frames" not in t.run_cairn(
     t.check("JavaScript frames are missing, cairn reads those of V8" in text, text)
     t.cannot_run_here("this node's V8 is another version than those that are read")
 for mode, options in MODES.items():
-    compare(node, mode, options, CALLS_COMPILED if mode == "optimized" else CALLS)
+    compare(node, mode, options, CALLS_COMPILED if mode.startswith("optimized") else CALLS)
 without(node)
 summary(node)
 t.finish()
