@@ -565,11 +565,12 @@ static inline _Bool cairn_java_is_read(uint32_t version) {
 #define CAIRN_GO_UNKNOWN UINT16_MAX
 
 // V8 whose frames the library reads, as major << 8 | minor; each was compared with its own stacks.
-#define CAIRN_JS_READ "10.2 and 11.3 (Node 18 and 20)"
+#define CAIRN_JS_READ "10.2, 11.3 and 13.6 (Node 18, 20 and 24)"
 
 static inline _Bool cairn_js_is_read(uint32_t version) {
     const uint32_t of_node_18 = 10u << 8 | 2u, of_node_20 = 11u << 8 | 3u;
-    return version == of_node_18 || version == of_node_20;
+    const uint32_t of_node_24 = 13u << 8 | 6u;
+    return version == of_node_18 || version == of_node_20 || version == of_node_24;
 }
 
 #define CAIRN_TEXT_COMMAND 4096u

@@ -23,9 +23,6 @@
     row(frame_offset, "v8dbg_off_fp_bytecode_offset") \
     row(map_type, "v8dbg_class_Map__instance_type__uint16_t") \
     row(function_shared, "v8dbg_class_JSFunction__shared__SharedFunctionInfo") \
-    row(shared_data, "v8dbg_class_SharedFunctionInfo__function_data__Object") \
-    row(shared_name, "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object") \
-    row(shared_script, "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject") \
     row(script_name, "v8dbg_class_Script__name__Object") \
     row(script_source, "v8dbg_class_Script__source__Object") \
     row(script_line_ends, "v8dbg_class_Script__line_ends__Object") \
@@ -54,15 +51,22 @@
     row(type_scope, "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE") \
     row(type_script, "v8dbg_type_Script__SCRIPT_TYPE") \
     row(type_bytecodes, "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE") \
-    row(type_bytes, "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE") \
     row(type_array, "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE") \
     row(type_interpreter_data, "v8dbg_type_InterpreterData__INTERPRETER_DATA_TYPE") \
     row(type_code, "v8dbg_type_Code__CODE_TYPE") \
     row(kind_mask, "v8dbg_CodeKindFieldMask") \
     row(kind_interpreted, "v8dbg_CodeKindInterpretedFunction") \
     row(kind_baseline, "v8dbg_CodeKindBaseline")
-// And under one of two names: instructions lie behind a Code until they have an object of their own.
+// And under one of two names: instructions lie behind a Code until they have an object of their
+// own, and tables of code are bytes like others until they are kept where programs do not reach.
 #define ENGINE_RENAMED_ROWS(row) \
+    row(shared_name, \
+        "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_", \
+        "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object") \
+    row(shared_script, "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_", \
+        "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject") \
+    row(type_bytes, "v8dbg_type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", \
+        "v8dbg_type_ByteArray__BYTE_ARRAY_TYPE") \
     row(type_stream, "v8dbg_type_InstructionStream__INSTRUCTION_STREAM_TYPE", \
         "v8dbg_type_Code__CODE_TYPE") \
     row(stream_start, "v8dbg_class_InstructionStream__instruction_start__uintptr_t", \
@@ -75,7 +79,7 @@ struct engine_layout {
     ENGINE_RENAMED_ROWS(ENGINE_MEMBER)
 #undef ENGINE_MEMBER
     uint16_t version;         // major << 8 | minor
-    uint64_t bytecode_sizes;  // where V8 has the sizes of its bytecodes
+    uint64_t bytecode_sizes;  // where V8 has the sizes of its bytecodes; 0: it does not say
 };
 
 extern HIDDEN struct engine_layout engine;
@@ -92,6 +96,8 @@ enum engine_state engine_find(uint16_t *version);
 // ---- words --------------------------------------------------------------------------------------
 
 enum { ENGINE_OBJECT_TAG = 1, ENGINE_TAG_MASK = 3 };
+// Of a SharedFunctionInfo: what there is of its code.
+enum { ENGINE_SHARED_DATA = 8 };
 // Of a SharedFunctionInfo, with what a function is known by.
 enum { ENGINE_SHARED_WORDS = 7 };
 // Elements of an array beyond are not asked for: their offsets fit into 32 bits.

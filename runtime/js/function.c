@@ -16,9 +16,18 @@ enum { WORD = sizeof(uint64_t) };
 
 // ---- what a function is -------------------------------------------------------------------------
 
-// Fields of BytecodeArray behind its length: constants, handlers, positions.
+// The version from which on functions keep their code where programs do not reach, with other
+// layouts.
+enum { FIRST_TRUSTED = 13 << 8 };
+
+static bool is_trusted(void) {
+    return engine.version >= FIRST_TRUSTED;
+}
+
+// Fields of BytecodeArray behind its length: constants, handlers, positions. Later ones: a wrapper,
+// positions.
 static int32_t positions_offset(void) {
-    const int32_t before = 2;
+    const int32_t before = is_trusted() ? 1 : 2;
     return engine.array_data + before * WORD;
 }
 
@@ -42,10 +51,10 @@ static bool read_facts(struct function_reader *reader, uint64_t shared, uint64_t
 }
 
 uint64_t function_bytecodes(struct function_reader *reader, uint64_t shared) {
-    const int32_t of_interpreter_data = WORD, of_code = 2 * WORD;
+    const int32_t of_interpreter_data = WORD, of_code = is_trusted() ? WORD : 2 * WORD;
     const int steps_most = 3;
     uint64_t data;
-    if (!engine_read(&reader->memory, shared, engine.shared_data, &data)) return 0;
+    if (!engine_read(&reader->memory, shared, ENGINE_SHARED_DATA, &data)) return 0;
     for (int i = 0; i < steps_most; i++) {
         int32_t type = engine_type(&reader->memory, data);
         if (type == engine.type_bytecodes) return data;
@@ -75,28 +84,41 @@ struct scope {
     int32_t start;                 // -1: not known
 };
 
-// A ScopeInfo: flags, numbers of parameters and of variables, the names of these and what they are,
-// and then what the flags say.
+// A ScopeInfo: flags, numbers of parameters and of variables, later ones their positions, the names
+// of the variables and what they are, and then what the flags say, among it earlier ones'
+// positions.
 enum {
     SCOPE_FLAGS = 8,
     SCOPE_LOCALS = 24,
     SCOPE_REST = 32,
+    SCOPE_REST_TRUSTED = 48,
     SCOPE_TYPE_MASK = 15,
     SCOPE_IS_MODULE = 3,
+    SCOPE_IS_MODULE_TRUSTED = 5,
     SCOPE_HAS_CLASS = 1 << 10,
     SCOPE_HAS_NAME = 3 << 12,
     SCOPE_HAS_INFERRED_NAME = 1 << 14,
     SCOPE_NAMES_END = 75,  // so many or more are in a table of their own
 };
 
+// Those of later ones are no number of V8's.
+static bool read_flags(struct memory_reader *memory, uint64_t object, uint32_t *flags) {
+    int32_t number;
+    if (is_trusted()) return engine_read_half(memory, object, SCOPE_FLAGS, flags);
+    if (!engine_read_number(memory, object, SCOPE_FLAGS, &number)) return false;
+    *flags = (uint32_t)number;
+    return true;
+}
+
 static bool read_scope(struct memory_reader *memory, uint64_t object, struct scope *scope) {
-    int32_t flags, count, at = SCOPE_REST;
+    uint32_t flags, module = is_trusted() ? SCOPE_IS_MODULE_TRUSTED : SCOPE_IS_MODULE;
+    int32_t count, at = is_trusted() ? SCOPE_REST_TRUSTED : SCOPE_REST;
     *scope = (struct scope){.start = -1};
-    if (!engine_read_number(memory, object, SCOPE_FLAGS, &flags) ||
+    if (!read_flags(memory, object, &flags) ||
         !engine_read_number(memory, object, SCOPE_LOCALS, &count) || count < 0 ||
         count > UINT16_MAX)
         return false;
-    if ((flags & SCOPE_TYPE_MASK) == SCOPE_IS_MODULE) at += WORD;
+    if ((flags & SCOPE_TYPE_MASK) == module) at += WORD;
     at += (count < SCOPE_NAMES_END ? count : 1) * WORD + count * WORD;
     if (flags & SCOPE_HAS_CLASS) at += WORD;
     if (flags & SCOPE_HAS_NAME) {
@@ -107,6 +129,7 @@ static bool read_scope(struct memory_reader *memory, uint64_t object, struct sco
         if (!engine_read(memory, object, at, &scope->inferred_name)) return false;
         at += WORD;
     }
+    if (is_trusted()) at = SCOPE_REST;
     if (!engine_read_number(memory, object, at, &scope->start)) scope->start = -1;
     return true;
 }

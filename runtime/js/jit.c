@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "runtime/js/bytecodes.h"
 #include "runtime/js/engine.h"
 #include "runtime/js/positions.h"
 #include "runtime/js/translation.h"
@@ -16,27 +17,39 @@
 enum { WORD = sizeof(uint64_t) };
 
 // Where a version has what no constant says. Offsets in Code, and in the object of its
-// instructions that of the Code (0: they are one).
+// instructions that of the Code (0: they are one); elements of the data for deoptimization; words
+// of 4 bytes before the number of safe points.
 struct version {
     uint16_t version;
-    uint16_t bytecode_count;
     int32_t code_of_stream, flags, size, deopt, table;
+    uint8_t literals, entries, before_points;
 };
 
 static const struct version versions[] = {
     {.version = 10 << 8 | 2,
-     .bytecode_count = 198,
      .flags = 48,
      .size = 40,
      .deopt = 16,
-     .table = 24},
+     .table = 24,
+     .literals = 2,
+     .entries = 11},
     {.version = 11 << 8 | 3,
-     .bytecode_count = 198,
      .code_of_stream = 8,
      .flags = 48,
      .size = 56,
      .deopt = 16,
-     .table = 24},
+     .table = 24,
+     .literals = 2,
+     .entries = 11},
+    {.version = 13 << 8 | 6,
+     .code_of_stream = 8,
+     .flags = 52,
+     .size = 56,
+     .deopt = 8,
+     .table = 16,
+     .literals = 3,
+     .entries = 12,
+     .before_points = 1},
 };
 
 static const struct version *version_find(uint16_t version) {
@@ -46,7 +59,7 @@ static const struct version *version_find(uint16_t version) {
 }
 
 bool jit_is_known(uint16_t version) {
-    return version_find(version) && translation_is_known(version);
+    return version_find(version) && translation_is_known(version) && bytecodes_is_known(version);
 }
 
 // ---- which --------------------------------------------------------------------------------------
@@ -133,14 +146,10 @@ static int32_t count_bytecodes(struct function_reader *reader, const struct vers
 
 // Where the bytecode of that number begins. The first two are prefixes, for operands of twice and
 // four times the size.
-static int32_t bytecode_offset(struct function_reader *reader, const struct version *version,
-                               uint64_t bytecodes, int32_t number) {
-    enum { SCALES = 3, SIZES_MOST = SCALES * 256, PREFIXES = 2 };
-    uint8_t sizes[SIZES_MOST];
-    uint32_t count = version->bytecode_count, at = 0;
-    if (!engine.bytecode_sizes || SCALES * count > SIZES_MOST ||
-        !memory_read_carefully(engine.bytecode_sizes, sizes, SCALES * count))
-        return FUNCTION_NO_OFFSET;
+static int32_t bytecode_offset(struct function_reader *reader, uint64_t bytecodes, int32_t number) {
+    enum { PREFIXES = 2 };
+    uint8_t sizes[BYTECODES_SIZES];
+    uint32_t at = 0, count = bytecodes_read_sizes(engine.version, engine.bytecode_sizes, sizes);
     uint32_t end = function_read_bytes(reader, bytecodes, engine.bytecodes_data);
     for (; number > 0; number--) {
         uint32_t scale = 0, code = at < end ? reader->buffer[at] : count;
@@ -159,17 +168,23 @@ static void add_baseline(struct jit_reader *reader, const struct version *versio
                          uint64_t bytecodes) {
     struct function_reader *functions = &reader->functions;
     int32_t offset = count_bytecodes(functions, version, compiled, seen->pc);
-    if (offset > 0) offset = bytecode_offset(functions, version, bytecodes, offset);
+    if (offset > 0) offset = bytecode_offset(functions, bytecodes, offset);
     seen->frames[0] = function_find(functions, shared, bytecodes, offset);
     seen->count = seen->frames[0] != 0;
 }
 
 // ---- optimized code -----------------------------------------------------------------------------
 
-// The table of safe points, behind the instructions: a head, and so many entries.
+// The table of safe points, behind the instructions: a head, and so many entries. Maglev's has a
+// word more at the end of its head, and a byte more in each entry.
 struct safe_points {
     uint32_t count, form;
 };
+
+// Two compilers follow the baseline's; the first is Maglev, of which earlier versions have none.
+static bool is_of_maglev(const struct version *version, const struct compiled *compiled) {
+    return version->before_points && compiled->kind == engine.kind_baseline + 1;
+}
 
 static uint32_t number_at(const uint8_t *bytes, uint32_t size) {
     uint32_t number = 0;
@@ -179,18 +194,21 @@ static uint32_t number_at(const uint8_t *bytes, uint32_t size) {
 
 // Which of its deoptimizations belongs to the call that returns to `pc`; -1: none. Where the code
 // was found wrong meanwhile, the call returns elsewhere: to the second address of the entry.
-static int32_t find_deopt(struct function_reader *reader, const struct compiled *compiled,
-                          uintptr_t pc) {
+static int32_t find_deopt(struct function_reader *reader, const struct version *version,
+                          const struct compiled *compiled, uintptr_t pc) {
     const unsigned bits = 7;  // of a size
     const uint32_t size_most = sizeof(uint32_t), has_deopt = 1;
+    bool has_more = is_of_maglev(version, compiled);
     struct safe_points head;
-    uint64_t at = compiled->start + compiled->size;
+    uint64_t at = compiled->start + compiled->size + version->before_points * sizeof(uint32_t);
     if (!memory_read_carefully(at, &head, sizeof head) || !(head.form & has_deopt)) return -1;
     uint32_t registers = head.form >> 1 & bits, pc_size = head.form >> 4 & bits;
-    uint32_t index_size = head.form >> 7 & bits, step = 2 * pc_size + index_size + registers;
+    uint32_t index_size = head.form >> 7 & bits;
+    uint32_t step = 2 * pc_size + index_size + registers + has_more;
+    at += sizeof head + has_more * sizeof(uint32_t);
     if (pc_size > size_most || index_size > size_most || registers > size_most || !step) return -1;
     if (head.count > FUNCTION_BUFFER_BYTES / step ||
-        !memory_read_carefully(at + sizeof head, reader->buffer, (size_t)head.count * step))
+        !memory_read_carefully(at, reader->buffer, (size_t)head.count * step))
         return -1;
     uint32_t wanted = (uint32_t)(pc - compiled->start);
     for (uint32_t i = 0; i < head.count; i++) {
@@ -205,8 +223,6 @@ static int32_t find_deopt(struct function_reader *reader, const struct compiled 
 // Elements of the data for deoptimization.
 enum {
     DEOPT_TRANSLATIONS = 0,
-    DEOPT_LITERALS = 2,
-    DEOPT_ENTRIES = 11,
     DEOPT_ENTRY_WORDS = 3,
     DEOPT_ENTRY_TRANSLATION = 1,
 };
@@ -219,10 +235,12 @@ static bool read_element(struct memory_reader *memory, uint64_t array, uint32_t 
            engine_read(memory, array, engine.array_data + (int32_t)index * WORD, word);
 }
 
-static uint32_t read_frames(struct function_reader *reader, uint64_t deopt, int32_t index,
+static uint32_t read_frames(struct function_reader *reader, const struct version *version,
+                            uint64_t deopt, int32_t index,
                             struct translation_frame frames[TRANSLATION_FRAMES]) {
     uint64_t table, at;
-    uint32_t entry = DEOPT_ENTRIES + (uint32_t)index * DEOPT_ENTRY_WORDS + DEOPT_ENTRY_TRANSLATION;
+    uint32_t entry =
+        version->entries + (uint32_t)index * DEOPT_ENTRY_WORDS + DEOPT_ENTRY_TRANSLATION;
     if (index < 0 || !read_element(&reader->memory, deopt, DEOPT_TRANSLATIONS, &table) ||
         !read_element(&reader->memory, deopt, entry, &at) || !engine_is_number(at))
         return 0;
@@ -235,6 +253,13 @@ static uint32_t read_frames(struct function_reader *reader, uint64_t deopt, int3
 static uint64_t strong(uint64_t word) {
     const uint64_t weak_bit = 2;
     return word & ~weak_bit;
+}
+
+// A literal that is a function or what functions of one source share.
+static uint64_t shared_of(struct memory_reader *memory, uint64_t literal) {
+    uint64_t shared;
+    if (engine_type(memory, literal) == engine.type_shared) return literal;
+    return engine_read(memory, literal, engine.function_shared, &shared) ? shared : 0;
 }
 
 static void add_frame(struct function_reader *reader, struct jit_seen *seen, uint64_t shared,
@@ -254,14 +279,14 @@ static void add_optimized(struct jit_reader *reader, const struct version *versi
     struct memory_reader *memory = &functions->memory;
     struct translation_frame frames[TRANSLATION_FRAMES];
     uint64_t deopt = 0, literals = 0, literal;
-    int32_t index = find_deopt(functions, compiled, seen->pc);
+    int32_t index = find_deopt(functions, version, compiled, seen->pc);
     uint32_t count = 0;
     if (engine_read(memory, compiled->code, version->deopt, &deopt) &&
-        read_element(memory, deopt, DEOPT_LITERALS, &literals))
-        count = read_frames(functions, deopt, index, frames);
+        read_element(memory, deopt, version->literals, &literals))
+        count = read_frames(functions, version, deopt, index, frames);
     for (uint32_t i = count; i-- > 0;)
         if (read_element(memory, literals, frames[i].literal, &literal))
-            add_frame(functions, seen, strong(literal), frames[i].offset);
+            add_frame(functions, seen, shared_of(memory, strong(literal)), frames[i].offset);
     // The function that was compiled, in no line, and not what is inlined there.
     if (!count) add_frame(functions, seen, shared, FUNCTION_NO_OFFSET);
 }

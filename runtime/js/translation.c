@@ -9,6 +9,7 @@
 // What operations are, for us.
 enum kind {
     KIND_VALUE,
+    KIND_LITERAL,  // a value that is a literal
     KIND_BEGIN,
     KIND_FRAME,
     KIND_BUILTIN,  // a frame of V8's own that goes on with a function
@@ -34,6 +35,7 @@ struct version {
     { 1, KIND_VALUE }
 #define VALUES_2 VALUES_1, VALUES_1
 #define VALUES_4 VALUES_2, VALUES_2
+#define VALUES_16 VALUES_4, VALUES_4, VALUES_4, VALUES_4
 
 static const struct version versions[] = {
     {10 << 8 | 2,
@@ -65,6 +67,15 @@ static const struct version versions[] = {
       {2, KIND_OTHER},   VALUES_4,          VALUES_4,        {5, KIND_FRAME}, {3, KIND_FRAME},
       {3, KIND_BUILTIN}, {3, KIND_BUILTIN}, {4, KIND_OTHER}, {0, KIND_VALUE}, VALUES_4,
       VALUES_1,          {2, KIND_VALUE},   {1, KIND_SAME}}},
+    {13 << 8 | 6,
+     45,
+     false,
+     {{6, KIND_FRAME}, {4, KIND_FRAME}, {3, KIND_BUILTIN}, {3, KIND_BUILTIN}, {2, KIND_OTHER},
+      {1, KIND_OTHER}, {3, KIND_OTHER}, {4, KIND_OTHER},   {3, KIND_OTHER},   {3, KIND_OTHER},
+      {3, KIND_OTHER}, VALUES_1,        {0, KIND_VALUE},   {0, KIND_VALUE},   {3, KIND_BEGIN},
+      {3, KIND_BEGIN}, VALUES_2,        VALUES_1,          {0, KIND_VALUE},   VALUES_16,
+      VALUES_1,        {0, KIND_VALUE}, {1, KIND_LITERAL}, VALUES_2,          VALUES_1,
+      VALUES_1,        {2, KIND_VALUE}, {1, KIND_SAME}}},
 };
 
 static const struct version *version_find(uint16_t version) {
@@ -87,7 +98,7 @@ struct reader {
     bool is_bad;
 };
 
-enum { OPERANDS_MOST = 5 };
+enum { OPERANDS_MOST = 6 };
 
 static void read_operands(struct positions_numbers *numbers, unsigned count,
                           uint32_t operands[OPERANDS_MOST]) {
@@ -154,6 +165,15 @@ static int32_t with_sign(uint32_t number) {
     return number & 1 ? -value : value;
 }
 
+// The first value of a frame is its function. Of V8's own frames Maglev has the function that they
+// return to elsewhere. The reader is a copy: the value is read again.
+static void read_closure(struct reader reader, struct translation_frame *frame) {
+    uint32_t operands[OPERANDS_MOST];
+    const struct operation *operation = read_next(&reader, operands);
+    if (operation && operation->kind == KIND_LITERAL)
+        frame->literal = (uint32_t)with_sign(operands[0]);
+}
+
 uint32_t translation_read(uint16_t version_number, const uint8_t *table, size_t size,
                           uint32_t index, struct translation_frame frames[TRANSLATION_FRAMES]) {
     uint32_t operands[OPERANDS_MOST] = {0}, count = 0;
@@ -166,13 +186,15 @@ uint32_t translation_read(uint16_t version_number, const uint8_t *table, size_t 
     while (wanted > 0) {
         operation = read_next(&reader, operands);
         if (!operation || operation->kind == KIND_BEGIN) return 0;
-        if (operation->kind == KIND_VALUE) continue;
+        if (operation->kind == KIND_VALUE || operation->kind == KIND_LITERAL) continue;
         wanted--;
         if (operation->kind == KIND_OTHER) continue;
         if (count == TRANSLATION_FRAMES) return 0;
         bool is_builtin = operation->kind == KIND_BUILTIN;
         frames[count].offset = is_builtin ? TRANSLATION_BUILTIN : with_sign(operands[0]);
-        frames[count++].literal = (uint32_t)with_sign(operands[1]);
+        frames[count].literal = (uint32_t)with_sign(operands[1]);
+        if (is_builtin) read_closure(reader, &frames[count]);
+        count++;
     }
     return count;
 }

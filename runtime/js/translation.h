@@ -11,7 +11,7 @@
 // A function at an instruction of its bytecode.
 struct translation_frame {
     int32_t offset;    // TRANSLATION_BUILTIN: it is one of V8's own
-    uint32_t literal;  // its number in the literals of the code
+    uint32_t literal;  // its number, or a function's that is of it, in the literals of the code
 };
 
 enum { TRANSLATION_BUILTIN = INT32_MAX, TRANSLATION_FRAMES = 64 };

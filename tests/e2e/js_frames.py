@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=js: the frames of JavaScript of native allocations are those that V8's own interface for stacks tells
 at the same time, at calls of many kinds, interpreted, of baseline code, optimized with what is inlined there, and with
-objects that move (CAIRN_LONG=1: at 100,000 calls each way). Without the option a line of the report says so, and other
-versions are refused by name."""
+objects that move (CAIRN_LONG=1: at 100,000 calls each way). Sampled stacks have them, and those of a node that was
+attached to. Without the option a line of the report says so, and other versions are refused by name. The first node of
+PATH is tried."""
 
 import collections
 import os
 import pathlib
 import re
 import shutil
+import subprocess
 
 import cairn_test as t
+from attached import Attached
 
 CALLS, CALLS_COMPILED = (100000, 100000) if os.environ.get("CAIRN_LONG") else (1000, 10000)
 place = t.fresh_path("js")
@@ -60,6 +63,36 @@ def compare(node, mode, options, calls):
         print(mode, "told" if stack in lost else "recorded", stack)
 
 
+def sampled(node):
+    options = ["--frames=js", "--sample", "--rate", "1000", "--seed", "1"]
+    _, recording = t.record([node, program, library, told, str(CALLS_COMPILED)], options=options)
+    wanted, found = told_stacks(), stacks_of(t.report(recording), "sampled")
+    t.check(len(found) > 10, f"sampled: {len(found)} stacks")
+    t.check_equal("sampled: stacks that were not told", [stack for stack in found if stack not in wanted][:2], [])
+
+
+def attached(node):
+    """Functions that were compiled before are read like others."""
+    script = pathlib.Path(place) / "waits.js"
+    script.write_text("const native = { exports: {} };\nprocess.dlopen(native, process.argv[2]);\n"
+                      "function leaf() { native.exports.allocate(); }\n"
+                      "function round() { for (let i = 0; i < 3000; i++) leaf(); }\n"
+                      "process.stdin.on('data', () => { round(); console.log('done'); });\n"
+                      "for (let i = 0; i < 10; i++) round();\nconsole.log('ready');\n", encoding="ascii")
+    with t.Process([node, str(script), library], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        t.check_equal("attached: it starts", process.stdout.readline(), b"ready\n")
+        beside = Attached(process.pid, "--frames=js", "--exact")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        t.check_equal("attached: it goes on", process.stdout.readline(), b"done\n")
+        beside.leave()
+        found = stacks_of(t.report(beside.path), "attached")
+        whole = sum(calls for stack, calls in found.items() if stack.startswith(f"leaf:{script}:3 round:{script}:4 "))
+        t.check_equal("attached: calls with their functions and lines", whole, 3000)
+        t.check_equal("attached: it ends", process.communicate()[0], b"")
+        t.check_equal("attached: its status", process.wait(t.PATIENCE_S), 0)
+
+
 def without(node):
     argv = [node, program, library, told, "100"]
     _, recording = t.record(argv)
@@ -82,6 +115,8 @@ def summary(node):
 
 
 node = shutil.which("node")
+if node and "--maglev-osr " in t.run([node, "--v8-options"]).out.decode():
+    MODES["optimized by Maglev alone"] = ["--no-turbofan"]
 if not node:
     t.cannot_run_here("node is not installed")
 shutil.copy(f"{t.SOURCE}/tests/programs/calls.js", program)
@@ -91,7 +126,9 @@ if not t.report(probe)["stacks"] or "stacks have its frames" not in t.run_cairn(
     t.check("JavaScript frames are missing, cairn reads those of V8" in text, text)
     t.cannot_run_here("this node's V8 is another version than those that are read")
 for mode, options in MODES.items():
-    compare(node, mode, options, CALLS_COMPILED if mode == "optimized" else CALLS)
+    compare(node, mode, options, CALLS_COMPILED if mode.startswith("optimized") else CALLS)
+sampled(node)
+attached(node)
 without(node)
 summary(node)
 t.finish()

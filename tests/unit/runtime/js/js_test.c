@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "format/format.h"
+#include "runtime/js/bytecodes.h"
 #include "runtime/js/engine.h"
 #include "runtime/js/positions.h"
 #include "runtime/js/translation.h"
@@ -24,6 +25,7 @@
 #include "tests/unit/runtime/random.h"
 
 enum { LIMIT = 64, ROUNDS = 60, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, VERSION = 11 << 8 | 3 };
+enum { TRUSTED_VERSION = 13 << 8 | 6 };
 static uint64_t seed = 1;
 static uint64_t *arena;
 
@@ -53,8 +55,8 @@ static uint64_t some_word(void) {
     }
 }
 
-// As V8 11.3 has it, but that one offset may be any other.
-static void make_layout(void) {
+// As V8 11.3 has it, but for what another version has elsewhere without a constant that says so.
+static void make_layout(uint16_t version) {
     const int32_t word = sizeof(uint64_t),
                   types[TYPE_COUNT] = {262, 261, 167, 191, 190, 175, 159, 245, 252};
     engine = (struct engine_layout){
@@ -65,7 +67,6 @@ static void make_layout(void) {
         .frame_offset = -5 * word,
         .map_type = 0,
         .function_shared = 3 * word,
-        .shared_data = word,
         .shared_name = 2 * word,
         .shared_script = 4 * word,
         .script_source = word,
@@ -104,7 +105,7 @@ static void make_layout(void) {
         .kind_mask = 15,
         .kind_interpreted = 10,
         .kind_baseline = 11,
-        .version = VERSION,
+        .version = version,
         .bytecode_sizes = (uintptr_t)(arena + ARENA_WORDS / 2),
     };
     for (int i = 0; i < TYPE_COUNT; i++) arena[i] = (uint64_t)types[i];
@@ -167,7 +168,7 @@ static void test_hostile_memory(void **state) {
     assert_non_null(thread);
     js.can_be_read = true;
     for (size_t round = 0; round < ROUNDS; round++) {
-        make_layout();
+        make_layout(round % 2 ? VERSION : TRUSTED_VERSION);
         for (size_t i = MAPS; i < ARENA_WORDS; i += round % 4 ? 1 + random_below(&seed, 16) : 1)
             arena[i] = some_word();
         struct managed_native native = make_frames(frames);
@@ -232,6 +233,41 @@ static void test_signed_translation(void **state) {
     assert_int_equal(translation_read(version, table, sizeof table, 4, frames), 0);
 }
 
+// Of V8 13.6: of a frame of V8's own the function is the first value, if that is a literal.
+static void test_closure(void **state) {
+    (void)state;
+    struct translation_frame frames[TRANSLATION_FRAMES];
+    // begin, 3 frames; frame: bytecode 5 of literal 0, a literal; V8's own of literal 0, whose
+    // function is literal 3; another one of literal 1, whose function is in a register
+    const uint8_t table[] = {14, 0, 6, 4,  1, 10, 0, 0, 0, 38, 8, 2,
+                             0,  0, 0, 38, 6, 2,  0, 2, 0, 39, 8};
+    assert_int_equal(translation_read(TRUSTED_VERSION, table, sizeof table, 0, frames), 3);
+    assert_int_equal(frames[0].offset, 5);
+    assert_int_equal(frames[0].literal, 0);
+    assert_int_equal(frames[1].offset, TRANSLATION_BUILTIN);
+    assert_int_equal(frames[1].literal, 3);
+    assert_int_equal(frames[2].offset, TRANSLATION_BUILTIN);
+    assert_int_equal(frames[2].literal, 1);
+}
+
+// By V8's own table where it is exported, or by ours.
+static void test_bytecodes(void **state) {
+    (void)state;
+    const uint32_t count = 208, older_count = 198, call = 109;
+    uint8_t sizes[BYTECODES_SIZES], there[BYTECODES_SIZES];
+    assert_int_equal(bytecodes_read_sizes(TRUSTED_VERSION, 0, sizes), count);
+    assert_int_equal(sizes[0], 1);
+    assert_int_equal(sizes[call], 6);
+    assert_int_equal(sizes[count + call], 9);
+    assert_int_equal(sizes[2 * count + call], 15);
+    memset(there, 7, sizeof there);
+    assert_int_equal(bytecodes_read_sizes(VERSION, (uintptr_t)there, sizes), older_count);
+    assert_int_equal(sizes[3 * older_count - 1], 7);
+    assert_int_equal(bytecodes_read_sizes(VERSION, 0, sizes), 0);
+    assert_int_equal(bytecodes_read_sizes(VERSION, sizeof there, sizes), 0);
+    assert_int_equal(bytecodes_read_sizes(1, 0, sizes), 0);
+}
+
 static void test_random_tables(void **state) {
     (void)state;
     struct translation_frame frames[TRANSLATION_FRAMES];
@@ -242,6 +278,9 @@ static void test_random_tables(void **state) {
         table[1] = 0;
         uint32_t count = translation_read(VERSION, table, sizeof table, 0, frames);
         assert_true(count <= TRANSLATION_FRAMES);
+        table[0] = 14;
+        count = translation_read(TRUSTED_VERSION, table, sizeof table, 0, frames);
+        assert_true(count <= TRANSLATION_FRAMES);
         positions_find(table, sizeof table, (int32_t)random_below(&seed, 1000));
     }
 }
@@ -250,7 +289,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_memory), cmocka_unit_test(test_positions),
         cmocka_unit_test(test_translations),   cmocka_unit_test(test_signed_translation),
-        cmocka_unit_test(test_random_tables),
+        cmocka_unit_test(test_random_tables),  cmocka_unit_test(test_closure),
+        cmocka_unit_test(test_bytecodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
