@@ -236,21 +236,22 @@ static NOINLINE void *realloc_new(size_t size, uintptr_t *frame) {
     return event_record_alloc(block, size, frame);
 }
 
-EXPORT void *realloc(void *block, size_t size) {
-    uintptr_t *frame = EVENT_HERE();
-    gate_make_ready();
-    if (!block) {
-        block = realloc_new(size, frame);
-        EVENT_KEEP_FRAME();
-        return block;
-    }
+// Apart, so that a new block does not pay for the registers that this one keeps.
+static NOINLINE void *realloc_block(void *block, size_t size, uintptr_t *frame) {
     struct live_block old = resize_take(block, frame);
-    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    bool inside = event_inside_begin((uintptr_t)frame);
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
     event_inside_end(inside);
     resize_book(block, old, result, size, frame);
     return result;
+}
+
+EXPORT void *realloc(void *block, size_t size) {
+    gate_make_ready();
+    block = block ? realloc_block(block, size, EVENT_HERE()) : realloc_new(size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t size) {

@@ -147,9 +147,11 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
 
 // The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
 // next event is compared with.
+// `is_guessed`: it is not the one that was guessed.
 static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, uintptr_t *frame,
-                                                         const struct walk_check *near) {
-    const struct walk_seen *again = stack_cache_find(&thread->recall, frame);
+                                                         const struct walk_check *near,
+                                                         bool is_guessed) {
+    const struct walk_seen *again = stack_cache_find(&thread->recall, frame, is_guessed);
     if (again) {
         see(thread, *again);
     } else {
@@ -191,7 +193,7 @@ ALWAYS_INLINE uint32_t cell_of_caller(struct thread *thread, uintptr_t *frame) {
     bool is_valid = thread->trace.generation == rule_generation();
     const struct walk_check *near = NULL;
     bool is_same = is_valid && walk_is_same(&thread->seen, frame, &near);
-    uint32_t cell = is_same ? thread->seen.value : cell_of_unseen(thread, frame, near);
+    uint32_t cell = is_same ? thread->seen.value : cell_of_unseen(thread, frame, near, false);
     if (unlikely(probes_event.mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
     return cell;
 }
@@ -319,11 +321,39 @@ ALWAYS_INLINE bool is_countable(const struct thread *thread, const void *block) 
     return block && thread->trace.generation == rule_generation() && gate_is_undisturbed();
 }
 
-void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                         const struct walk_check *near) {
+static NOINLINE void *alloc_unguessed(struct thread *thread, void *block, size_t size,
+                                      uintptr_t *frame, const struct walk_check *near,
+                                      bool is_guessed) {
     if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
-    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, near));
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, near, is_guessed));
+    gate_leave(thread);
+    return block;
+}
+
+static NOINLINE void *alloc_other_size(struct thread *thread, void *block, size_t size) {
+    count_other_size(thread, thread->seen.value, size);
+    gate_leave(thread);
+    return block;
+}
+
+// One of few stacks in turn is what most programs' next stack is. So this is one function without a
+// call, but for those at its end, and saves no registers. The stack is remembered only while the
+// thread is not switched off and goes by the present rules; that recording as a whole is, and a
+// mark, is noticed where a cell is not of the present epoch.
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         const struct walk_check *near) {
+    const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
+    bool has_usual_size;
+    if (!again) {
+        bool is_guessed = thread->recall.phase == RECALL_WORKS;
+        return alloc_unguessed(thread, block, size, frame, near, is_guessed);
+    }
+    see(thread, *again);
+    if (unlikely(!event_is_countable(thread, size)) ||
+        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        return event_alloc_seen(thread, block, size, frame);
+    if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
@@ -332,7 +362,7 @@ void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, 
                                const struct walk_check *near) {
     if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
     generation_look(thread);
-    uint32_t cell = cell_of_unseen(thread, frame, near);
+    uint32_t cell = cell_of_unseen(thread, frame, near, false);
     alloc_enter(thread, block, size, cell);
     note_block(thread, block, cell, size);
     gate_leave(thread);

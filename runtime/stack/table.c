@@ -3,6 +3,10 @@
 
 #include "runtime/sys/sys.h"
 
+// Segments from this size on ask for large pages: a table that has come so far is filled evenly and
+// looked up at random, and one that stays smaller would only waste them.
+enum { HUGE_FROM_BYTES = 4 << 20 };
+
 // Mean entries a bucket holds before the next one is split: 3.5 of 5.
 enum { LOAD_NUMERATOR = 7, LOAD_DENOMINATOR = 2 };
 
@@ -14,7 +18,10 @@ static bool segment_make(struct bucket **segments, struct arena *arena, uint32_t
         buckets = (size_t)TABLE_FIRST_BUCKETS << (segment - 1);
     }
     if (segment >= TABLE_SEGMENTS) return false;
-    if (!segments[segment]) segments[segment] = arena_alloc(arena, buckets * sizeof(struct bucket));
+    if (segments[segment]) return true;
+    size_t bytes = buckets * sizeof(struct bucket);
+    segments[segment] = arena_alloc(arena, bytes);
+    if (segments[segment] && bytes >= HUGE_FROM_BYTES) sys_wish_huge(segments[segment], bytes);
     return segments[segment] != NULL;
 }
 
@@ -113,11 +120,19 @@ static void bucket_split(struct table *table, struct arena *arena, uint32_t inde
     }
 }
 
+// The next split is that of the two buckets behind these: their lines come meanwhile. What lies
+// behind a segment is nothing, which a prefetch may ask for.
+static void split_prefetch(const struct table *table, uint32_t index) {
+    __builtin_prefetch(table_bucket_at(table->segments, index) + 1, 1);
+    __builtin_prefetch(table_bucket_at(table->segments, index + table->base) + 1, 1);
+}
+
 static void table_grow(struct table *table, struct arena *arena) {
     uint32_t index = table->bucket_count - table->base;
     if (!segment_make(table->segments, arena, table->bucket_count)) return;
     table->bucket_count++;
     bucket_split(table, arena, index);
+    split_prefetch(table, index);
     if (table->bucket_count == table->base * 2) table->base *= 2;
 }
 

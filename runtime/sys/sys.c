@@ -189,6 +189,10 @@ void *sys_map(size_t bytes) {
     return memory;
 }
 
+void sys_wish_huge(void *memory, size_t bytes) {
+    sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_HUGEPAGE, 0, 0, 0);
+}
+
 void sys_unmap(void *memory, size_t bytes) {
     sys_release(memory, bytes);
     __atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);

@@ -95,6 +95,10 @@ void sys_set_claims_safe(bool is_safe);
 void *sys_map(size_t bytes);
 void sys_unmap(void *memory, size_t bytes);
 
+// Memory of sys_map that will be touched all over may come in large pages, where the system has
+// them for who asks.
+void sys_wish_huge(void *memory, size_t bytes);
+
 // Address space of which only a little will be touched: not in core dumps, not in sys_own_bytes.
 void *sys_reserve(size_t bytes);
 

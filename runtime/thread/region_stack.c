@@ -109,6 +109,7 @@ void region_stack_switch(struct thread *thread, bool is_on) {
     if (is_on) return;
     thread->line->left_bytes = 0;
     thread->seen = (struct walk_seen){0};
+    stack_cache_reset(&thread->recall);
     thread->trace.generation = rule_generation() - 1;  // the last one never comes back
 }
 

@@ -24,11 +24,13 @@ static bool stack_cache_make(struct stack_cache *recall) {
     if (recall->nodes) return true;
     if (sys_is_over_budget()) return false;
     size_t node_bytes = (RECALL_NODES + 1) * sizeof *recall->nodes;
-    uint8_t *memory = sys_map(node_bytes + TABLE_SLOTS * sizeof *recall->table);
+    size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
+    uint8_t *memory = sys_map(node_bytes + table_bytes + RECALL_GUESSES * sizeof *recall->guesses);
     recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
     if (!memory || !recall->checks) return false;
     recall->nodes = (struct stack_cache_node *)memory;
     recall->table = (uint16_t *)(memory + node_bytes);
+    recall->guesses = (uint16_t *)(memory + node_bytes + table_bytes);
     return true;
 }
 
@@ -42,7 +44,9 @@ void stack_cache_reset(struct stack_cache *recall) {
     recall->last = recall->place = 0;
     recall->node_count = recall->check_count = 0;
     recall->generation = rule_generation();
-    if (recall->nodes) memset(recall->table, 0, TABLE_SLOTS * sizeof *recall->table);
+    if (!recall->nodes) return;
+    memset(recall->table, 0, TABLE_SLOTS * sizeof *recall->table);
+    memset(recall->guesses, 0, RECALL_GUESSES * sizeof *recall->guesses);
 }
 
 // The key of a place: a root's is its frame and return address, a child's its parent, the number
@@ -116,14 +120,15 @@ static uint32_t node_find(struct stack_cache *recall, const uintptr_t *frame) {
     return 0;
 }
 
-static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame) {
+static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame,
+                                               bool is_guessed) {
     if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
-    struct stack_cache_node *last = &recall->nodes[recall->last];
-    uint32_t number = recall->last ? last->next : 0;
+    uint16_t *guess = stack_cache_guess(recall, frame, frame[1]);
     const struct walk_check *near;
-    if (!number || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
+    uint32_t number = *guess;
+    if (is_guessed || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
         number = node_find(recall, frame);
-        if (recall->last && number) last->next = (uint16_t)number;
+        if (number) *guess = (uint16_t)number;
     }
     if (!number) return NULL;
     recall->last = (uint16_t)number;
@@ -182,12 +187,13 @@ static COLD void phase_turn(struct stack_cache *recall) {
     }
 }
 
-const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame) {
+const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame,
+                                         bool is_guessed) {
     if (unlikely(recall->left == 0)) phase_turn(recall);
     recall->left--;
     if (recall->phase == RECALL_WAITS) return NULL;
     if (unlikely(is_timed(recall))) recall->began = sys_ticks();
-    return is_in_use(recall) ? stack_cache_use(recall, frame) : NULL;
+    return is_in_use(recall) ? stack_cache_use(recall, frame, is_guessed) : NULL;
 }
 
 // The words were only reserved: they count once they are used.
@@ -206,7 +212,7 @@ static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
     uint32_t hash = is_root ? place_hash((uintptr_t)seen->frame, seen->pc)
                             : child_hash(recall->place, recall->place_shared,
                                          check_after(seen, recall->place_shared)->value);
-    *node = (struct stack_cache_node){*seen, recall->place_shared, recall->place, 0};
+    *node = (struct stack_cache_node){*seen, recall->place_shared, recall->place};
     checks[-1] = walk_check_end();
     memcpy(checks, walk_seen_checks(seen), seen->check_count * sizeof *checks);
     node->seen.end = checks + seen->check_count;
@@ -214,7 +220,7 @@ static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
     recall->node_count = number;
     recall->check_count += 1 + seen->check_count;
     stack_cache_count_own(recall);
-    if (recall->last) recall->nodes[recall->last].next = (uint16_t)number;
+    *stack_cache_guess(recall, seen->frame, seen->pc) = (uint16_t)number;
     recall->last = (uint16_t)number;
 }
 

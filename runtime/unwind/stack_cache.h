@@ -5,9 +5,9 @@
 // are walked and hashed again. Here up to RECALL_NODES whole stacks are kept with what they stand
 // for, each with the words that decide it, so that seeing one again costs one comparison a word.
 //
-//   - Most programs repeat the order of their stacks: each stack knows the one that followed it
-//   last
-//     time, which is tried first.
+//   - Most programs repeat the order of their stacks: which one came last time after the same one,
+//     with the hook's frame and return address of now, is guessed first (guesses). A guess is only
+//     believed once all its words are compared, so a place that several share costs time alone.
 //   - Otherwise a stack is found by its hook's frame and return address (a root), and from there by
 //     the first word that differs from it, inside out: a child of the root has the same inner words
 //     up to there, so going on from it compares no word twice.
@@ -27,7 +27,7 @@
 
 #include "runtime/unwind/walk.h"
 
-enum { RECALL_NODES = 1024, RECALL_TRIAL = 512 };
+enum { RECALL_NODES = 1024, RECALL_TRIAL = 512, RECALL_GUESSES = 1024 };
 
 enum stack_cache_phase {
     RECALL_WAITS,     // not in use; the next trial comes when `left` captures are done
@@ -42,12 +42,12 @@ struct stack_cache_node {
     struct walk_seen seen;
     uint32_t shared;
     uint16_t parent;  // 0: a root
-    uint16_t next;    // the stack that came after it last time; 0: none yet
 };
 
 struct stack_cache {
-    struct stack_cache_node *nodes;  // [0] is none
+    struct stack_cache_node *nodes;  // [0] is none, and of no frame
     uint16_t *table;                 // node numbers by hash of their place
+    uint16_t *guesses;               // node numbers by what came before; 0: none yet
     struct walk_check *checks;       // of all nodes
     uint32_t node_count, check_count;
     uint32_t touched_count;  // most checks there ever were
@@ -58,7 +58,7 @@ struct stack_cache {
     uint32_t pause;         // captures between two trials
     uint64_t ticks[2];      // of the present trial's captures, without and with it
     uint64_t began;         // the present capture, in a trial
-    uint16_t last;          // the node seen last; 0: another stack came in between
+    uint16_t last;          // the node seen last; 0: another stack, which is not kept
     uint16_t place;         // where the stack that was not found belongs: below this node…
     uint32_t place_shared;  // …after so many equal words
 };
@@ -67,8 +67,35 @@ struct stack_cache {
 void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count);
 
 // Looks for the stack of a hook with this frame, which is not the last one seen. NULL: unknown, or
-// not in use; stack_cache_keep must follow when it is known. Counts as one capture.
-const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame);
+// not in use; stack_cache_keep must follow when it is known. Counts as one capture. `is_guessed`:
+// stack_cache_guessed was asked before, in vain.
+const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame,
+                                         bool is_guessed);
+
+// Where the guess lies for a hook with this frame and return address. Any spread does that sends
+// what follows different nodes to different places.
+ALWAYS_INLINE uint16_t *stack_cache_guess(const struct stack_cache *recall, const uintptr_t *frame,
+                                          uintptr_t pc) {
+    const uint32_t odd_factor = 613;
+    const unsigned frame_shift = 4;
+    uint32_t place = (uint32_t)pc + (uint32_t)((uintptr_t)frame >> frame_shift);
+    return &recall->guesses[(place + recall->last * odd_factor) % RECALL_GUESSES];
+}
+
+// The same as stack_cache_find and stack_cache_keep where no trial is on and the guess is right,
+// without a call. NULL: it is to be looked for; nothing was changed.
+ALWAYS_INLINE const struct walk_seen *stack_cache_guessed(struct stack_cache *recall,
+                                                          const uintptr_t *frame) {
+    if (recall->phase != RECALL_WORKS || unlikely(recall->left == 0)) return NULL;
+    if (unlikely(recall->generation != rule_generation())) return NULL;
+    uint32_t number = *stack_cache_guess(recall, frame, frame[1]);
+    const struct walk_seen *seen = &recall->nodes[number].seen;
+    const struct walk_check *near;
+    if (!walk_is_same(seen, frame, &near)) return NULL;
+    recall->left--;
+    recall->last = (uint16_t)number;
+    return seen;
+}
 
 // The capture is done; if stack_cache_find did not know the stack, this is it (nothing if its frame
 // is NULL).
