@@ -78,7 +78,7 @@ PROCESSOR_FLAGS_aarch64 := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer 
 	-mbranch-protection=none -mno-outline-atomics
 RUNTIME_BASE := $(COMMON) $(PROCESSOR_FLAGS_$(ARCH)) -Wconversion $(CLANG_WARNINGS) $(CLANG_RUNTIME) -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt \
-	-fno-tree-slp-vectorize $(NO_BUILTINS)
+	-fno-tree-slp-vectorize -ffunction-sections $(NO_BUILTINS)
 RUNTIME_LTO := $(if $(IS_CROSS),,-flto=auto -flto-partition=one)
 RUNTIME_FLAGS := $(RUNTIME_BASE) $(RUNTIME_LTO)
 EXPORTS := $(BUILD)/exports.map
@@ -87,6 +87,12 @@ VERSION_SCRIPT := -Wl,--version-script=$(EXPORTS)
 # undefined symbols more. Constructors work without them.
 RUNTIME_LINK := -shared -nostartfiles -Wl,-soname,libcairn.so -Wl,-z,now -Wl,-z,relro \
 	-Wl,--no-undefined -Wl,--as-needed
+# Functions that nearly every recorded program runs lie together (runtime/order.txt), in pieces that begin where the
+# kernel's do: it maps 64 KiB around each page that is touched. A linker that is not GNU's takes the list itself, or
+# leaves the order as it is.
+RUNTIME_ORDER := @$(BUILD)/order.flags
+COMMA := ,
+LLD_ORDER := -Wl$(COMMA)--symbol-ordering-file=runtime/order.txt -Wl$(COMMA)--no-warn-symbol-ordering
 # Before all others (runtime/hook/hooks.c). Not the check build: that loads libgcc as it starts, and dlopen before
 # libc is initialized would initialize it without arguments and environment.
 RUNTIME_FIRST := -Wl,-z,initfirst
@@ -141,7 +147,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
 .PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
-	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-counts clean
+	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
 
@@ -167,16 +173,24 @@ $(BUILD)/exports.map $(BUILD)/exports-cxx.map: dev/exported-names.sh dev/runtime
 	@mkdir -p $(@D)
 	$(Q)dev/exported-names.sh --map $(if $(findstring cxx,$(@F)),cxx) >$@
 
+$(BUILD)/order.flags: runtime/order.txt dev/order.awk Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_LINK) -Wl,--verbose -o $@.so 2>/dev/null | awk -f dev/order.awk $< - >$(BUILD)/order.ld; \
+		rm -f $@.so; \
+		if grep -q 'text\.exit\.malloc ' $(BUILD)/order.ld; then \
+			echo -Wl,-T,$(BUILD)/order.ld -Wl,-z,max-page-size=65536; \
+		else echo $(if $(IS_CROSS),$(LLD_ORDER)); fi >$@
+
 # Renamed into place, never written in place: programs that run have the old one mapped.
-$(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS)
+$(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(RUNTIME_ORDER) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # The same with C++'s operator new and delete wrapped too (runtime/preload/operators.c).
-$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/exports-cxx.map
+$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/exports-cxx.map $(BUILD)/order.flags
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_ORDER) $(RUNTIME_FIRST) \
 		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
 	$(Q)mv -f $@.new $@
 
@@ -196,9 +210,9 @@ $(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(MUSL_FLAGS) -c -o $@ $<
-$(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS)
+$(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(RUNTIME_ORDER) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
@@ -473,6 +487,12 @@ bench:
 bench-reports: all $(BUILD)/tests/large_recording
 	$(Q)$(PYTHON) bench/reports.py --build-dir $(BUILD) > $(BUILD)/reports.md
 	$(Q)mv $(BUILD)/reports.md bench/results/reports.md && cat bench/results/reports.md
+
+# The tree is a Debian with newer profilers and programs (bench/README.md).
+bench-newer: all bench-programs
+	$(Q)test -n '$(CHROOT)' || { echo 'make bench-newer CHROOT=DIR: a Debian tree, as bench/README.md says'; exit 2; }
+	$(Q)BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/newer.py --chroot '$(CHROOT)' --rounds $(ROUNDS) \
+		bench/results/newer.md && cat bench/results/newer.md
 
 bench-counts: all bench-programs
 	$(Q)BUILD_DIR=$(BUILD) $(PYTHON) bench/instructions.py --misses > $(BUILD)/counts.md

@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 #include "format/heap_functions.h"
+#include "format/wrap.h"
 
 #define CAIRN_ATTACHMENT_MAGIC 0x31746174746e6961u
-#define CAIRN_ATTACHMENT_SETTINGS 6144u
+#define CAIRN_ATTACHMENT_SETTINGS 14336u
 #define CAIRN_ATTACHMENT_TLS_MAX 64u
 
 enum cairn_attachment_result {
@@ -130,6 +131,11 @@ struct cairn_attachment {
     // with the address of the function without the hook. Where the executable has the function, the
     // tool leads it to its way and writes there what it moved. 0: there are none.
     uint64_t wrap_ways, wrap_functions, wrap_bytes;
+    // The way of each function in the order of the rows, set by the tool before start, and the
+    // address of its struct cairn_scope, set by start; where the tool attaches.
+    uint8_t wrap_way[CAIRN_WRAP_FUNCTIONS];
+    uint64_t wrap_scopes[CAIRN_WRAP_FUNCTIONS];
+    uint64_t patch_at;  // mapping of all jumps that the tool wrote; 0: there is none
 
     // Set by the library's constructor.
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool

@@ -66,6 +66,6 @@ __attribute__((unused)) static const struct cairn_setting_row cairn_settings[CAI
 };
 
 // The variable's name.
-#define CAIRN_VARIABLE(id) (cairn_settings[CAIRN_SETTING_##id].name)
+#define CAIRN_VARIABLE(id) (CAIRN_SETTING_##id >= 0 ? "CAIRN_" #id : "")
 
 #endif

@@ -45,6 +45,7 @@ struct torture_head {
     uint64_t file_bytes_max;        // what a process of the run may write to one file; 0: anything
     uint64_t died_signal;           // after the failure; 0: none
     uint64_t died_frames;           // how many of `frames`, innermost first; 0: not known
+    uint64_t has_given_up;          // the program called exit before who asked for memory returned
     char tool[TORTURE_PATH_BYTES];  // cairn's own processes are left alone
 };
 

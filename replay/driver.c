@@ -5,6 +5,10 @@
 // Between the calls it allocates nothing: what it works on is a file that is mapped shared, whose
 // pages count as the file's and not as anonymous memory. Threads are there before the first call,
 // with what the C library allocates for each.
+//
+// Allocators that give memory back after a time ask the clock. The calls take much less time than
+// they took in the program, so the clock here is the log's (clock_gettime), unless calls are made
+// at the speed of the program.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,13 +44,40 @@ static struct cairn_replay_block *blocks;
 static struct cairn_replay_sample *samples;
 static pthread_barrier_t barrier;
 static uint64_t start_ns, sample_every, next_sample;
+static uint64_t log_start_ns;  // (atomic) of the log's clock; 0: clocks are the system's
 static uint32_t is_sampling;
 static int rollup = -1;
 
 static uint64_t now_ns(clockid_t clock) {
     struct timespec now;
-    clock_gettime(clock, &now);
+    syscall(SYS_clock_gettime, clock, &now);
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+// --- the log's clock
+
+// (atomic) Of all threads the latest time in the log, since the first call.
+static uint64_t log_ms;
+
+static void advance_log(uint64_t ms) {
+    uint64_t before = __atomic_load_n(&log_ms, __ATOMIC_RELAXED);
+    while (before < ms && !__atomic_compare_exchange_n(&log_ms, &before, ms, true, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED)) {
+    }
+}
+
+static bool is_steady(clockid_t clock) {
+    return clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE ||
+           clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_BOOTTIME;
+}
+
+// In the place of the C library's, for the allocator. Stands still between two calls of one time.
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now) {
+    const uint64_t start = __atomic_load_n(&log_start_ns, __ATOMIC_RELAXED);
+    if (!start || !is_steady(clock)) return (int)syscall(SYS_clock_gettime, clock, now);
+    const uint64_t ns = start + __atomic_load_n(&log_ms, __ATOMIC_RELAXED) * NS_PER_MS;
+    *now = (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    return 0;
 }
 
 static inline uint64_t ticks(void) {
@@ -160,6 +192,7 @@ static void wait_turn(const struct cairn_replay_block *block, uint32_t turn) {
 // Threads stay together in the time of the log, so that the heap has the form that it had.
 static void wait_time(struct cairn_replay_thread *own, uint64_t ms) {
     __atomic_store_n(&own->now_ms, ms, __ATOMIC_RELEASE);
+    advance_log(ms);
     if (plan->is_timed) {
         uint64_t due = start_ns + ms * NS_PER_MS, now = now_ns(CLOCK_MONOTONIC);
         const struct timespec pause = {.tv_sec = (time_t)((due - now) / NS_PER_S),
@@ -364,6 +397,7 @@ static void perform_all(void) {
     getrusage(RUSAGE_SELF, &before);
     uint64_t processor_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     start_ns = now_ns(CLOCK_MONOTONIC);
+    if (!plan->is_timed) __atomic_store_n(&log_start_ns, start_ns, __ATOMIC_RELAXED);
     plan->state = CAIRN_REPLAY_RUNNING;
     pthread_barrier_wait(&barrier);
     run(&threads[0]);

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both tables: open addressing with linear probing; taking out moves later entries up.
+// Arenas know those that lie in them, by their keys: entries of the table move.
 #include "runtime/api/arena.h"
 
+#include "runtime/api/addresses.h"
 #include "runtime/api/pool.h"
-#include "runtime/stack/hash.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/lock.h"
 #include "runtime/thread/gate.h"
 
-// Addresses are kept complemented, so that leak scanners take nothing here for a pointer.
+// The others are keys, too; 0: none.
 struct heap_arena {
-    uint64_t key;     // ~handle; 0: empty
-    uint64_t parent;  // key; 0: none
-    uint64_t life;    // another one after each time that it was cleared
+    uint64_t key, parent, child, next, previous;
+    uint64_t life;  // another one after each time that it was cleared
     uint64_t count, bytes;
-    uint32_t scope, children;
+    uint32_t scope;
 };
 struct arena_block {
-    uint64_t key;  // ~address; 0: empty
-    uint64_t bytes;
+    uint64_t key, bytes;
     uint64_t arena, life;
 };
 
@@ -26,22 +24,17 @@ struct arenas {
     struct lock lock;
     uint32_t scope;
     uint64_t lives;
-    struct heap_arena *list;
-    uint64_t list_slots, list_used;  // powers of two; at most three quarters are used
-    struct arena_block *blocks;
-    uint64_t block_slots, blocks_used;
+    struct addresses list, blocks;
 };
-
-enum { FIRST_SLOTS = 256, USED_PARTS = 3, ALL_PARTS = 4 };
 
 struct arenas *arenas_make(uint32_t scope) {
     struct arenas *arenas = sys_map(sizeof *arenas);
     if (!arenas) return NULL;
-    *arenas = (struct arenas){
-        .scope = scope, .list_slots = FIRST_SLOTS, .block_slots = FIRST_SLOTS, .lives = 1};
-    arenas->list = sys_map(FIRST_SLOTS * sizeof *arenas->list);
-    arenas->blocks = sys_map(FIRST_SLOTS * sizeof *arenas->blocks);
-    return arenas->list && arenas->blocks ? arenas : NULL;
+    arenas->scope = scope;
+    arenas->lives = 1;
+    bool is_open = addresses_open(&arenas->list, sizeof(struct heap_arena)) &&
+                   addresses_open(&arenas->blocks, sizeof(struct arena_block));
+    return is_open ? arenas : NULL;
 }
 
 static bool take_lock(struct arenas *arenas) {
@@ -50,44 +43,8 @@ static bool take_lock(struct arenas *arenas) {
     return false;
 }
 
-static uint64_t home_of(uint64_t key, uint64_t slots) {
-    return hash_mix(key, HASH_FACTOR) & (slots - 1);
-}
-
-// Where the key is, or the empty place where it belongs.
-static struct heap_arena *arena_place(const struct arenas *arenas, uint64_t key) {
-    uint64_t at = home_of(key, arenas->list_slots);
-    while (arenas->list[at].key && arenas->list[at].key != key)
-        at = (at + 1) & (arenas->list_slots - 1);
-    return &arenas->list[at];
-}
-
-static struct arena_block *block_place(const struct arenas *arenas, uint64_t key) {
-    uint64_t at = home_of(key, arenas->block_slots);
-    while (arenas->blocks[at].key && arenas->blocks[at].key != key)
-        at = (at + 1) & (arenas->block_slots - 1);
-    return &arenas->blocks[at];
-}
-
 static struct heap_arena *arena_find(const struct arenas *arenas, uint64_t key) {
-    struct heap_arena *arena = key ? arena_place(arenas, key) : NULL;
-    return arena && arena->key ? arena : NULL;
-}
-
-static bool is_full(uint64_t used, uint64_t slots) {
-    return (used + 1) * ALL_PARTS > slots * USED_PARTS;
-}
-
-static bool grow_list(struct arenas *arenas) {
-    struct heap_arena *old = arenas->list, *list = sys_map(2 * arenas->list_slots * sizeof *list);
-    uint64_t slots = arenas->list_slots;
-    if (!list) return false;
-    arenas->list = list;
-    arenas->list_slots = 2 * slots;
-    for (uint64_t i = 0; i < slots; i++)
-        if (old[i].key) *arena_place(arenas, old[i].key) = old[i];
-    sys_unmap(old, slots * sizeof *old);
-    return true;
+    return addresses_find(&arenas->list, key);
 }
 
 // The arena that has the block still; NULL: it was cleared since.
@@ -96,64 +53,38 @@ static struct heap_arena *arena_of(const struct arenas *arenas, const struct are
     return arena && arena->life == block->life ? arena : NULL;
 }
 
-// Blocks of arenas that were cleared are left out; with many of them the table stays as it is.
-static bool grow_blocks(struct arenas *arenas) {
-    struct arena_block *old = arenas->blocks;
-    uint64_t slots = arenas->block_slots, kept = 0;
-    for (uint64_t i = 0; i < slots; i++) kept += old[i].key && arena_of(arenas, &old[i]);
-    uint64_t wanted = kept > slots / 2 ? 2 * slots : slots;
-    struct arena_block *blocks = sys_map(wanted * sizeof *blocks);
-    if (!blocks) return false;
-    arenas->blocks = blocks;
-    arenas->block_slots = wanted;
-    arenas->blocks_used = kept;
-    for (uint64_t i = 0; i < slots; i++)
-        if (old[i].key && arena_of(arenas, &old[i])) *block_place(arenas, old[i].key) = old[i];
-    sys_unmap(old, slots * sizeof *old);
-    return true;
+static bool is_block_kept(void *context, const void *entry) {
+    return arena_of(context, entry) != NULL;
 }
 
-// Closes the gap that a taken entry leaves: entries behind it that may lie there move up.
-static void close_list_gap(struct arenas *arenas, uint64_t gap) {
-    const uint64_t mask = arenas->list_slots - 1;
-    for (uint64_t at = (gap + 1) & mask; arenas->list[at].key; at = (at + 1) & mask) {
-        uint64_t home = home_of(arenas->list[at].key, arenas->list_slots);
-        if (((at - home) & mask) < ((at - gap) & mask)) continue;
-        arenas->list[gap] = arenas->list[at];
-        gap = at;
-    }
-    arenas->list[gap].key = 0;
-}
-
-static void close_block_gap(struct arenas *arenas, uint64_t gap) {
-    const uint64_t mask = arenas->block_slots - 1;
-    for (uint64_t at = (gap + 1) & mask; arenas->blocks[at].key; at = (at + 1) & mask) {
-        uint64_t home = home_of(arenas->blocks[at].key, arenas->block_slots);
-        if (((at - home) & mask) < ((at - gap) & mask)) continue;
-        arenas->blocks[gap] = arenas->blocks[at];
-        gap = at;
-    }
-    arenas->blocks[gap].key = 0;
-}
-
-static void leave_parent(const struct arenas *arenas, const struct heap_arena *arena) {
+static void leave_parent(const struct arenas *arenas, struct heap_arena *arena) {
     struct heap_arena *parent = arena_find(arenas, arena->parent);
-    if (parent && parent != arena && parent->children) parent->children--;
+    struct heap_arena *next = arena_find(arenas, arena->next);
+    struct heap_arena *previous = arena_find(arenas, arena->previous);
+    if (previous)
+        previous->next = arena->next;
+    else if (parent)
+        parent->child = arena->next;
+    if (next) next->previous = arena->previous;
+    arena->parent = arena->next = arena->previous = 0;
 }
 
-static void set_parent(const struct arenas *arenas, struct heap_arena *arena, uintptr_t parent) {
+static void set_parent(const struct arenas *arenas, struct heap_arena *arena, uintptr_t handle) {
+    struct heap_arena *parent = handle ? arena_find(arenas, addresses_key(handle)) : NULL;
     leave_parent(arenas, arena);
-    arena->parent = parent ? ~(uint64_t)parent : 0;
-    struct heap_arena *there = arena_find(arenas, arena->parent);
-    if (there && there != arena) there->children++;
+    if (!parent || parent == arena) return;
+    struct heap_arena *next = arena_find(arenas, parent->child);
+    if (next) next->previous = arena->key;
+    arena->next = parent->child;
+    arena->parent = parent->key;
+    parent->child = arena->key;
 }
 
 static struct heap_arena *arena_make(struct arenas *arenas, uint64_t key, uint32_t scope) {
-    if (!key || (is_full(arenas->list_used, arenas->list_slots) && !grow_list(arenas))) return NULL;
-    struct heap_arena *arena = arena_place(arenas, key);
-    *arena = (struct heap_arena){
-        .key = key, .life = arenas->lives++, .scope = scope ? scope : arenas->scope};
-    arenas->list_used++;
+    struct heap_arena *arena = addresses_add(&arenas->list, key, NULL, NULL);
+    if (!arena) return NULL;
+    arena->life = arenas->lives++;
+    arena->scope = scope ? scope : arenas->scope;
     __atomic_fetch_add(&scope_at(arena->scope)->entries, 1, __ATOMIC_RELAXED);
     return arena;
 }
@@ -161,7 +92,7 @@ static struct heap_arena *arena_make(struct arenas *arenas, uint64_t key, uint32
 // A parent that was not seen when it was made: it counts its children from the first one on. This
 // may move all others.
 static void know_parent(struct arenas *arenas, uintptr_t handle, uintptr_t parent) {
-    uint64_t key = ~(uint64_t)parent;
+    uint64_t key = addresses_key(parent);
     if (parent && parent != handle && !arena_find(arenas, key)) arena_make(arenas, key, 0);
 }
 
@@ -175,40 +106,30 @@ static void drop(struct arenas *arenas, struct heap_arena *arena) {
     give_back_all(arenas, arena);
     leave_parent(arenas, arena);
     __atomic_fetch_add(&scope_at(arena->scope)->ended, 1, __ATOMIC_RELAXED);
-    arenas->list_used--;
-    close_list_gap(arenas, (uint64_t)(arena - arenas->list));
+    addresses_drop(&arenas->list, arena);
 }
 
-// Whether it lies within the arena, at any depth. A made-up ring of parents has an end.
-static bool is_within(const struct arenas *arenas, const struct heap_arena *arena, uint64_t key) {
-    enum { DEPTH_MAX = 64 };
-    for (int depth = 0; arena && depth < DEPTH_MAX; depth++) {
-        if (arena->parent == key) return true;
-        arena = arena_find(arenas, arena->parent);
-    }
-    return false;
-}
-
-// Taking one out moves others: what was moved to its place is looked at, too, and what came round
-// from the end of the table to its start, by going over it again.
+// Those without children first, and then up again. A made-up ring of parents comes back to where it
+// began, which leaves its parent then.
 static void drop_children(struct arenas *arenas, uint64_t key) {
-    bool has_any = true;
-    while (has_any) {
-        has_any = false;
-        for (uint64_t i = 0; i < arenas->list_slots; i++) {
-            struct heap_arena *arena = &arenas->list[i];
-            // those without children first, so that the way up stays known
-            if (!arena->key || arena->key == key || arena->children ||
-                !is_within(arenas, arena, key))
-                continue;
+    uint64_t at = key;
+    for (struct heap_arena *arena; (arena = arena_find(arenas, at));) {
+        uint64_t parent = arena->parent;
+        if (arena->child == key) {
+            leave_parent(arenas, arena_find(arenas, key));
+        } else if (arena->child) {
+            at = arena->child;
+        } else if (at != key) {
             drop(arenas, arena);
-            has_any = true;
+            at = parent;
+        } else {
+            return;
         }
     }
 }
 
 void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint32_t scope) {
-    uint64_t key = ~(uint64_t)handle;
+    uint64_t key = addresses_key(handle);
     if (!handle || !take_lock(arenas)) return;
     struct heap_arena *old = arena_find(arenas, key);
     if (old) {  // its end was not seen: the address came again
@@ -223,8 +144,8 @@ void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint3
 
 void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope) {
     if (!handle || !scope || !take_lock(arenas)) return;
-    struct heap_arena *arena = arena_find(arenas, ~(uint64_t)handle);
-    if (!arena) arena = arena_make(arenas, ~(uint64_t)handle, scope);
+    struct heap_arena *arena = arena_find(arenas, addresses_key(handle));
+    if (!arena) arena = arena_make(arenas, addresses_key(handle), scope);
     if (arena && arena->scope != scope) {
         struct cairn_scope *from = scope_at(arena->scope), *to = scope_at(scope);
         __atomic_fetch_sub(&from->entries, 1, __ATOMIC_RELAXED);
@@ -240,17 +161,17 @@ void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope) {
 void arena_move(struct arenas *arenas, uintptr_t handle, uintptr_t parent) {
     if (!handle || !take_lock(arenas)) return;
     know_parent(arenas, handle, parent);
-    struct heap_arena *arena = arena_find(arenas, ~(uint64_t)handle);
+    struct heap_arena *arena = arena_find(arenas, addresses_key(handle));
     if (arena && parent != handle) set_parent(arenas, arena, parent);
     lock_give_back(&arenas->lock);
 }
 
 void arena_clear(struct arenas *arenas, uintptr_t handle, bool is_over) {
-    uint64_t key = ~(uint64_t)handle;
+    uint64_t key = addresses_key(handle);
     if (!handle || !take_lock(arenas)) return;
     struct heap_arena *arena = arena_find(arenas, key);
-    if (arena && arena->children) drop_children(arenas, key);
-    arena = arena_find(arenas, key);
+    if (arena) drop_children(arenas, key);
+    arena = arena_find(arenas, key);  // it may have moved
     if (arena && is_over)
         drop(arenas, arena);
     else if (arena)
@@ -265,17 +186,16 @@ static void take_out(const struct arena_block *block, struct heap_arena *arena) 
 }
 
 void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_t bytes) {
-    uint64_t key = ~(uint64_t)handle, block_key = ~(uint64_t)(uintptr_t)block;
+    uint64_t key = addresses_key(handle), block_key = addresses_key((uintptr_t)block);
     if (!handle || !block || !take_lock(arenas)) return;
     struct heap_arena *arena = arena_find(arenas, key);
     if (!arena) arena = arena_make(arenas, key, 0);
-    bool has_room = !is_full(arenas->blocks_used, arenas->block_slots) || grow_blocks(arenas);
-    if (arena && has_room) {
-        struct arena_block *place = block_place(arenas, block_key);
-        struct heap_arena *before = place->key ? arena_of(arenas, place) : NULL;
-        if (before) take_out(place, before);  // given back unseen
-        arenas->blocks_used += !place->key;
-        *place = (struct arena_block){block_key, bytes, key, arena->life};
+    struct arena_block *entry =
+        arena ? addresses_add(&arenas->blocks, block_key, is_block_kept, arenas) : NULL;
+    if (entry) {
+        struct heap_arena *before = arena_of(arenas, entry);
+        if (before) take_out(entry, before);  // given back unseen
+        *entry = (struct arena_block){block_key, bytes, key, arena->life};
         arena->count++;
         arena->bytes += bytes;
         pool_count_allocs(arena->scope, 1, bytes);
@@ -287,17 +207,14 @@ void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_
 
 bool arena_take(struct arenas *arenas, const void *block, size_t *bytes, uintptr_t *handle) {
     if (!block || !take_lock(arenas)) return false;
-    struct arena_block *place = block_place(arenas, ~(uint64_t)(uintptr_t)block);
-    struct heap_arena *arena = place->key ? arena_of(arenas, place) : NULL;
+    struct arena_block *entry = addresses_find(&arenas->blocks, addresses_key((uintptr_t)block));
+    struct heap_arena *arena = entry ? arena_of(arenas, entry) : NULL;
     if (arena) {
-        *bytes = place->bytes;
+        *bytes = entry->bytes;
         *handle = (uintptr_t)~arena->key;
-        take_out(place, arena);
+        take_out(entry, arena);
     }
-    if (place->key) {
-        arenas->blocks_used--;
-        close_block_gap(arenas, (uint64_t)(place - arenas->blocks));
-    }
+    if (entry) addresses_drop(&arenas->blocks, entry);
     lock_give_back(&arenas->lock);
     return arena != NULL;
 }

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open addressing with linear probing; taking out moves later entries up, so that no marks stay.
 #include "runtime/api/pool.h"
 
-#include "runtime/stack/hash.h"
+#include "runtime/api/addresses.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/lock.h"
 #include "runtime/thread/gate.h"
 
 struct pool_block {
-    uint64_t key;  // ~address; 0: empty
-    uint64_t bytes;
+    uint64_t key, bytes;
 };
 
 struct pool {
     uint32_t scope;
     struct lock lock;  // holder: address of its thread-locals
-    struct pool_block *table;
-    uint64_t slots, used;  // a power of two; at most three quarters are used
+    struct addresses blocks;
     uint64_t live_bytes;
 };
-
-enum { FIRST_SLOTS = 256 };
 
 static bool pool_lock(struct pool *pool) {
     if (lock_take(&pool->lock, (uintptr_t)&gate_self)) return true;
@@ -36,37 +31,13 @@ struct pool *pool_make(const char *name) {
     uint32_t scope = scope_of_name(CAIRN_SCOPE_POOL, 0, name);
     struct pool *pool = scope ? sys_map(sizeof *pool) : NULL;
     if (!pool) return NULL;
-    *pool = (struct pool){.scope = scope, .slots = FIRST_SLOTS};
-    pool->table = sys_map(FIRST_SLOTS * sizeof *pool->table);
-    if (pool->table) {
+    pool->scope = scope;
+    if (addresses_open(&pool->blocks, sizeof(struct pool_block))) {
         __atomic_fetch_add(&scope_at(scope)->entries, 1, __ATOMIC_RELAXED);
         return pool;
     }
     sys_unmap(pool, sizeof *pool);
     return NULL;
-}
-
-static uint64_t home_of(const struct pool *pool, uint64_t key) {
-    return hash_mix(key, HASH_FACTOR) & (pool->slots - 1);
-}
-
-// Where the key is, or the empty place where it belongs.
-static struct pool_block *place_of(const struct pool *pool, uint64_t key) {
-    uint64_t at = home_of(pool, key);
-    while (pool->table[at].key && pool->table[at].key != key) at = (at + 1) & (pool->slots - 1);
-    return &pool->table[at];
-}
-
-static bool pool_grow(struct pool *pool) {
-    struct pool old = *pool;
-    struct pool_block *table = sys_map(2 * old.slots * sizeof *table);
-    if (!table) return false;
-    pool->table = table;
-    pool->slots = 2 * old.slots;
-    for (uint64_t i = 0; i < old.slots; i++)
-        if (old.table[i].key) *place_of(pool, old.table[i].key) = old.table[i];
-    sys_unmap(old.table, old.slots * sizeof *old.table);
-    return true;
 }
 
 void pool_count_allocs(uint32_t number, uint64_t count, uint64_t bytes) {
@@ -99,18 +70,16 @@ static void count_frees(struct pool *pool, uint64_t count, uint64_t bytes) {
 
 // Puts a block into the table. False without memory.
 static bool enter_block(struct pool *pool, const void *block, size_t bytes) {
-    const uint64_t used_parts = 3, all_parts = 4;
-    if ((pool->used + 1) * all_parts > pool->slots * used_parts && !pool_grow(pool)) {
+    uint64_t used = pool->blocks.used;
+    struct pool_block *entry =
+        addresses_add(&pool->blocks, addresses_key((uintptr_t)block), NULL, NULL);
+    if (!entry) {
         gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
         return false;
     }
-    struct pool_block *place = place_of(pool, ~(uint64_t)(uintptr_t)block);
-    if (place->key) {
-        count_frees(pool, 1, place->bytes);  // given back unseen: its address came again
-        pool->used--;
-    }
-    *place = (struct pool_block){~(uint64_t)(uintptr_t)block, bytes};
-    pool->used++;
+    // given back unseen: its address came again
+    if (pool->blocks.used == used) count_frees(pool, 1, entry->bytes);
+    entry->bytes = bytes;
     return true;
 }
 
@@ -131,35 +100,22 @@ void pool_put_back(struct pool *pool, const void *block, size_t bytes) {
     pool_unlock(pool);
 }
 
-// Closes the gap: entries behind it that may lie there move up.
-static void close_gap(struct pool *pool, uint64_t gap) {
-    const uint64_t mask = pool->slots - 1;
-    for (uint64_t at = (gap + 1) & mask; pool->table[at].key; at = (at + 1) & mask) {
-        uint64_t home = home_of(pool, pool->table[at].key);
-        if (((at - home) & mask) < ((at - gap) & mask)) continue;
-        pool->table[gap] = pool->table[at];
-        gap = at;
-    }
-    pool->table[gap].key = 0;
-}
-
 bool pool_take(struct pool *pool, const void *block, size_t *bytes) {
     if (!block || !pool_lock(pool)) return false;
-    struct pool_block *place = place_of(pool, ~(uint64_t)(uintptr_t)block);
-    bool is_there = place->key != 0;
+    struct pool_block *entry = addresses_find(&pool->blocks, addresses_key((uintptr_t)block));
+    bool is_there = entry != NULL;
     if (is_there) {
-        if (bytes) *bytes = place->bytes;
-        count_frees(pool, 1, place->bytes);
-        pool->used--;
-        close_gap(pool, (uint64_t)(place - pool->table));
+        if (bytes) *bytes = entry->bytes;
+        count_frees(pool, 1, entry->bytes);
+        addresses_drop(&pool->blocks, entry);
     }
     pool_unlock(pool);
     return is_there;
 }
 
 void pool_end(struct pool *pool) {
-    count_frees(pool, pool->used, pool->live_bytes);
+    count_frees(pool, pool->blocks.used, pool->live_bytes);
     __atomic_fetch_add(&scope_at(pool->scope)->ended, 1, __ATOMIC_RELAXED);
-    sys_unmap(pool->table, pool->slots * sizeof *pool->table);
+    addresses_close(&pool->blocks);
     sys_unmap(pool, sizeof *pool);
 }

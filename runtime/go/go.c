@@ -39,7 +39,7 @@ struct go_thread {
 };
 
 // Of the search. Objects may be unloaded between two searches, so that no page is remembered.
-static struct memory_reader first_memory = {.is_careful = true};
+static APART struct memory_reader first_memory;
 
 enum { OBJECTS_MOST = 64 };
 static uintptr_t looked_at[OBJECTS_MOST];
@@ -64,6 +64,7 @@ static COLD void look_at(const struct object *object) {
     uint32_t minor, count = looked_at_count;
     if (__atomic_exchange_n(&is_taken, 1, __ATOMIC_ACQUIRE)) return;  // another thread looks
     if (!go.version && count < OBJECTS_MOST && !was_looked_at(object->start)) {
+        first_memory.is_careful = true;
         enum go_table_state state = go_table_find(&first_memory, object, &found, &minor);
         looked_at[count] = object->start;
         __atomic_store_n(&looked_at_count, count + 1, __ATOMIC_RELEASE);

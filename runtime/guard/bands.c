@@ -6,12 +6,13 @@
 #include "runtime/sys/shadow_table.h"
 #include "runtime/sys/sys.h"
 
-static struct shadow_table table = {.granule_shift = BANDS_GRANULE_SHIFT,
-                                    .entry_bytes = sizeof(struct bands_entry)};
+static APART struct shadow_table table;
 static size_t band_bytes;
-static uint8_t pattern[CAIRN_GUARD_MOST];
+static APART uint8_t pattern[CAIRN_GUARD_MOST];
 
 void bands_open(uint32_t bytes) {
+    table.granule_shift = BANDS_GRANULE_SHIFT;
+    table.entry_bytes = sizeof(struct bands_entry);
     band_bytes = bytes;
     bands_paint(pattern);
 }

@@ -24,6 +24,7 @@
 #include "runtime/inject/entries.h"
 #include "runtime/inject/existing_blocks.h"
 #include "runtime/inject/namespaces.h"
+#include "runtime/inject/wrap.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/process/state.h"
@@ -96,6 +97,14 @@ void attach_set_wrapped(uintptr_t ways, uintptr_t functions, size_t bytes) {
     cairn_attachment.wrap_ways = ways;
     cairn_attachment.wrap_functions = functions;
     cairn_attachment.wrap_bytes = bytes;
+}
+
+uint32_t attach_wrap_way(uint32_t number) {
+    return cairn_attachment.wrap_way[number] % CAIRN_WRAP_FUNCTIONS;
+}
+
+void attach_set_wrap_scope(uint32_t number, uintptr_t scope) {
+    cairn_attachment.wrap_scopes[number] = scope;
 }
 
 uintptr_t attach_address(void) {
@@ -225,6 +234,7 @@ void attach_loaded(void) {
     memcpy(attachment->tls_image, &initial, sizeof initial);
     attachment->code_start = (uintptr_t)__ehdr_start;
     attachment->code_end = (uintptr_t)etext;
+    wrap_offer();
     attachment->namespace_ways = namespaces_ways();
     attachment->namespace_real = namespaces_real();
     attachment->stop = (uintptr_t)attach_stop;

@@ -51,6 +51,10 @@ void attach_set_entries(uintptr_t start);
 // Hooks of allocators by name (wrap.h).
 void attach_set_wrapped(uintptr_t ways, uintptr_t functions, size_t bytes);
 
+// Where the tool attached: the way of a function of the rows, and where its counts are.
+uint32_t attach_wrap_way(uint32_t number);
+void attach_set_wrap_scope(uint32_t number, uintptr_t scope);
+
 // Of what the tool and the library tell each other.
 uintptr_t attach_address(void);
 

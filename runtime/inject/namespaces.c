@@ -27,7 +27,7 @@
 // The real functions, [namespace][function], and the ways: each loads its own as the sixth
 // argument, which none of these functions has.
 extern HIDDEN uintptr_t namespace_real[CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT];
-__attribute__((used)) uintptr_t namespace_real[CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT];
+__attribute__((used)) APART uintptr_t namespace_real[CAIRN_NAMESPACES_MAX][CAIRN_NAMESPACE_COUNT];
 extern HIDDEN const uint8_t namespace_ways[];
 
 enum { WAY_BYTES = 16, WAY_NAMESPACES = 15 };  // as below

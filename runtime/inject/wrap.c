@@ -21,6 +21,7 @@
 #include "runtime/stack/scope.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/linker.h"
+#include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/thread.h"
@@ -47,10 +48,15 @@ struct function {
     char name[CAIRN_WRAP_NAME_BYTES];
 };
 
-static struct heap heaps[CAIRN_WRAP_HEAPS];
+static APART struct heap heaps[CAIRN_WRAP_HEAPS];
 extern HIDDEN struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
-__attribute__((used)) struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
+__attribute__((used)) APART struct function wrap_functions[CAIRN_WRAP_FUNCTIONS];
 static uint32_t heap_count, function_count;
+
+// The functions of heaps are numbered in the order of their rows.
+static struct function *function_at(uint32_t number) {
+    return &wrap_functions[attach_is_by_tool() ? attach_wrap_way(number) : number];
+}
 
 // ---- the hook -----------------------------------------------------------------------------------
 
@@ -186,6 +192,8 @@ static bool is_recorded(void) {
     return process_state() == PROCESS_RECORDING;
 }
 
+static bool open_heap_late(struct heap *heap);
+
 static bool read_memory(uintptr_t address, void *bytes, size_t size) {
     struct iovec here = {bytes, size}, there = {(void *)address, size};
     return !sys_is_confined() && sys_call(SYS_process_vm_readv, sys_pid(), (long)&here, 1,
@@ -240,6 +248,13 @@ static bool take_block(struct registers *registers, size_t *bytes) {
     return pool_take(function->heap->pool, block, bytes);
 }
 
+// Where the tool attaches it leads a heap's callers once all its functions are there, which may be
+// later; those in the executable from the start.
+static bool is_heap_led(struct heap *heap) {
+    if (likely(__atomic_load_n(&heap->is_led, __ATOMIC_ACQUIRE))) return true;
+    return attach_is_by_tool() && is_recorded() && open_heap_late(heap);
+}
+
 // What is given back is so before the function can give it to another thread.
 __attribute__((used)) HIDDEN void wrap_before(struct registers *registers);
 __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
@@ -249,8 +264,12 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     registers->old_bytes = IS_INNER;
     registers->arena = 0;
     // led by the tool before the rows were read, or of a heap that lacks a function
-    if (!function->heap || !function->heap->is_led) return;
+    if (!function->heap) return;
     int saved_errno = errno;
+    if (!is_heap_led(function->heap)) {
+        errno = saved_errno;
+        return;
+    }
     place_of(registers);  // a forked child begins its own recording first
     bool is_outer = !is_of_arena(registers) && is_outermost(registers);
     if (is_outer)
@@ -344,7 +363,7 @@ static bool take_number(const char **at, uint8_t *number) {
 
 static bool take_function(const char **at, struct heap *heap) {
     if (function_count == CAIRN_WRAP_FUNCTIONS || (*at)[0] != '|' || !(*at)[1]) return false;
-    struct function *function = &wrap_functions[function_count];
+    struct function *function = function_at(function_count);
     uintptr_t actual = function->actual;
     *function = (struct function){.actual = actual, .role = (*at)[1], .is_led = actual != 0};
     if (!memchr(CAIRN_WRAP_ROLES, function->role, strlen(CAIRN_WRAP_ROLES)) || (*at)[2] != ',')
@@ -404,20 +423,24 @@ static int look_at_program(struct dl_phdr_info *info, size_t size, void *context
     return 1;  // it comes first
 }
 
+static void find_function(struct heap *heap, struct function *function) {
+    if (!function->actual) function->actual = (uintptr_t)linker_find(function->name);
+    struct place place = {.address = function->actual};
+    if (function->role != 'v' || !place.address) return;
+    dl_iterate_phdr(look_at_program, &place);
+    heap->present = place.is_there ? (const uintptr_t *)place.address : NULL;
+    function->is_led = place.is_there;
+    if (!place.is_there) function->actual = 0;
+}
+
 // A heap is led once all its functions are there: with one left out, blocks would never end.
-static void find_heap(struct heap *heap) {
-    struct function *functions = &wrap_functions[heap->first];
+static void open_heap(struct heap *heap) {
     bool has_all = true;
     for (uint32_t i = 0; i < heap->count; i++) {
-        if (!functions[i].actual) functions[i].actual = (uintptr_t)linker_find(functions[i].name);
-        struct place place = {.address = functions[i].actual};
-        if (functions[i].role == 'v' && place.address) {
-            dl_iterate_phdr(look_at_program, &place);
-            heap->present = place.is_there ? (const uintptr_t *)place.address : NULL;
-            functions[i].is_led = place.is_there;
-            if (!place.is_there) functions[i].actual = 0;
-        }
-        has_all = has_all && functions[i].actual;
+        const struct function *function = function_at(heap->first + i);
+        has_all = has_all && function->actual;
+        if (attach_is_by_tool() && function->role == 'v')  // the tool has looked where it is
+            heap->present = (const uintptr_t *)function->actual;
     }
     heap->scope = has_all ? scope_of_name(CAIRN_SCOPE_POOL, 0, heap->name) : 0;
     if (!heap->scope) return;
@@ -428,15 +451,26 @@ static void find_heap(struct heap *heap) {
     __atomic_store_n(&heap->is_led, heap->arenas || heap->pool, __ATOMIC_RELEASE);
 }
 
+static NOINLINE bool open_heap_late(struct heap *heap) {
+    static struct lock lock;
+    if (!lock_take(&lock, (uintptr_t)&gate_self)) {
+        gate_count_loss(CAIRN_LOST_NESTED);
+        return false;
+    }
+    if (!heap->is_led) open_heap(heap);
+    lock_give_back(&lock);
+    return heap->is_led;
+}
+
 static bool find_wrapped(void *context, const char *name, uintptr_t *real, uintptr_t *way) {
     (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
-        struct function *function = &wrap_functions[i];
+        const struct function *function = function_at(i);
         if (!function->heap->is_led || function->is_led || function->role == 'v' ||
             strcmp(function->name, name) != 0)
             continue;
         *real = function->actual;
-        *way = (uintptr_t)wrap_ways + i * CAIRN_WRAP_WAY_BYTES;
+        *way = (uintptr_t)wrap_ways + (uintptr_t)(function - wrap_functions) * CAIRN_WRAP_WAY_BYTES;
         return true;
     }
     return false;
@@ -451,7 +485,7 @@ static bool find_one(void *context, const char *name, uintptr_t *real, uintptr_t
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
-        struct function *function = &wrap_functions[i];
+        struct function *function = function_at(i);
         if (!function->heap->is_led || !function->scope || function->is_led ||
             function->role == 'v')
             continue;
@@ -462,10 +496,14 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 void wrap_look(void) {
-    if (likely(!heap_count) || sys_is_confined() || !is_recorded()) return;
+    if (likely(!heap_count) || attach_is_by_tool() || sys_is_confined() || !is_recorded()) return;
     int saved_errno = errno;
-    for (uint32_t i = 0; i < heap_count; i++)
-        if (!heaps[i].is_led) find_heap(&heaps[i]);
+    for (uint32_t i = 0; i < heap_count; i++) {
+        if (heaps[i].is_led) continue;
+        for (uint32_t k = 0; k < heaps[i].count; k++)
+            find_function(&heaps[i], function_at(heaps[i].first + k));
+        open_heap(&heaps[i]);
+    }
     for (uint32_t i = 0; i < function_count; i++)
         if (wrap_functions[i].scope)
             scope_at(wrap_functions[i].scope)->allocations = wrap_functions[i].is_led;
@@ -478,19 +516,23 @@ void wrap_look(void) {
 
 void wrap_offer(void) {
     const char *at = environment_get(CAIRN_VARIABLE(WRAP));
-    if (at && *at && !attach_is_by_tool() && find_parts())
+    if ((attach_is_by_tool() || (at && *at)) && find_parts())
         attach_set_wrapped((uintptr_t)wrap_ways, (uintptr_t)wrap_functions, sizeof *wrap_functions);
 }
 
 void wrap_open(void) {
     const char *at = environment_get(CAIRN_VARIABLE(WRAP));
-    if (!at || !*at || attach_is_by_tool() || heap_count || !find_parts()) return;
+    if (!at || !*at || heap_count || !find_parts()) return;
     while (*at && take_heap(&at)) continue;
     if (*at) heap_count = 0;  // not the tool's
     for (uint32_t i = 0; heap_count && i < function_count; i++) {
-        uint32_t heap = scope_of_name(CAIRN_SCOPE_POOL, 0, wrap_functions[i].heap->name);
-        wrap_functions[i].scope = scope_of_name(CAIRN_SCOPE_WRAPPED, heap, wrap_functions[i].name);
+        struct function *function = function_at(i);
+        uint32_t heap = scope_of_name(CAIRN_SCOPE_POOL, 0, function->heap->name);
+        function->scope = scope_of_name(CAIRN_SCOPE_WRAPPED, heap, function->name);
+        if (attach_is_by_tool() && function->scope)
+            attach_set_wrap_scope(i, (uintptr_t)scope_at(function->scope));
     }
+    for (uint32_t i = 0; attach_is_by_tool() && i < heap_count; i++) open_heap(&heaps[i]);
     wrap_look();
 }
 

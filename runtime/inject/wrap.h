@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators by name (cairn run --wrap): functions that libraries of the program export are led
+// Allocators by name (--wrap): functions that libraries of the program export are led
 // through a hook, which counts their blocks as those of a pool. The slots are rewritten through
 // which modules call them (got_patch.h), so that calls within the library that has them are its own
 // affair.
+//
+// Where the tool attaches, it finds the functions and leads their callers (tool/attach/wrapped.h).
 //
 // A row may lie. The hook keeps every register that can hold an argument or a result, reads those
 // that the row names as numbers, and follows none; a result that is written through a pointer is

@@ -7,7 +7,7 @@
 
 struct live live;
 
-static struct live_mid empty_mid;  // never written
+static APART struct live_mid empty_mid;  // never written
 
 static unsigned granule_shift(void) {
     return live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;

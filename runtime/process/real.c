@@ -18,7 +18,7 @@
 enum { BOOTSTRAP_BYTES = 64 << 10, BOOTSTRAP_ALIGN = 16 };
 enum { CHUNK_HEAD_BYTES = 16, CHUNK_IS_MMAPPED = 2 };
 
-static _Alignas(BOOTSTRAP_ALIGN) uint8_t bootstrap_buffer[BOOTSTRAP_BYTES];
+static _Alignas(BOOTSTRAP_ALIGN) APART uint8_t bootstrap_buffer[BOOTSTRAP_BYTES];
 static size_t bootstrap_used;  // (atomic)
 
 static void *bootstrap_alloc(size_t alignment, size_t size) {

@@ -14,7 +14,7 @@
 enum { SIGNAL_COUNT = 65 };  // numbers from 1 on
 
 // By signal.
-static struct {
+static APART struct {
     char word;  // 0: not ours
     struct sigaction before;
 } handled[SIGNAL_COUNT];

@@ -10,7 +10,7 @@
 #include "runtime/sys/linker.h"
 #include "runtime/sys/region.h"
 
-static struct {
+static APART struct {
     struct cairn_events *events;  // in the recording
     uint8_t *chunks;
     uint32_t chunk_limit;

@@ -5,6 +5,9 @@
 
 enum { FIRST_INTERVAL_NS = 1 << 14 };
 
+// Points take no more than this share of the largest heap so far, but for the first ones.
+enum { POINTS_SHARE = 64, FEWEST_POINTS = 512 };
+
 static struct region region;
 static struct cairn_totals *totals;
 
@@ -84,6 +87,15 @@ static void point_raise(int64_t *place, int64_t value) {
     }
 }
 
+// How many points there may be at a heap of so many bytes.
+static uint64_t point_limit(int64_t bytes) {
+    uint64_t peak = __atomic_load_n(&totals->peak_bytes, __ATOMIC_RELAXED);
+    if (bytes > 0 && (uint64_t)bytes > peak) peak = (uint64_t)bytes;
+    uint64_t count = peak / POINTS_SHARE / sizeof(struct cairn_point);
+    if (count < FEWEST_POINTS) return FEWEST_POINTS;
+    return count < CAIRN_POINT_LIMIT ? count : CAIRN_POINT_LIMIT;
+}
+
 // Notes in a row that the point does without.
 enum { NOTES_LEFT_OUT = 7 };
 
@@ -103,7 +115,7 @@ bool timeline_is_due(const struct point_seen *seen, uint64_t now_ns) {
 
 void timeline_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns) {
     if (!region.base || is_locked()) return;
-    while (now_ns / totals->point_ns >= CAIRN_POINT_LIMIT) {
+    while (now_ns / totals->point_ns >= point_limit(bytes)) {
         timeline_thin();
         if (is_locked()) return;
     }

@@ -4,7 +4,7 @@
 // A point is noted whenever a thread publishes its total, that is each time the total has moved by
 // a batch (totals.h), not per event; if there are several threads, not each time (timeline_has).
 // The first interval is 16 us, so that a run of milliseconds has a shape; it doubles when the
-// points are used up, so that a week fits too.
+// points are used up, so that a week fits too. A small heap has fewer points than a large one.
 #ifndef RUNTIME_RECORD_TIMELINE_H
 #define RUNTIME_RECORD_TIMELINE_H
 

@@ -24,7 +24,7 @@ static struct sampled *entries;
 static uint64_t row_count;   // a power of two
 static uint64_t live_count;  // (atomic)
 static struct cairn_live_samples told;
-uint8_t blocks_filter[1 << FILTER_BITS];
+APART uint8_t blocks_filter[1 << FILTER_BITS];
 
 bool blocks_init(uint64_t max_samples) {
     uint64_t wanted = max_samples * SPARE_FACTOR / ROW_ENTRIES, count = LEAST_ROWS;

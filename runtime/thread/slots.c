@@ -58,34 +58,49 @@ enum { KEYS_WITHOUT_ALLOCATION = 32 };
 
 // glibc notes a thread's number in the thread's own memory, and tells debuggers where: so many
 // bytes from the thread pointer. 0: not known. That saves each thread a system call.
-static uint32_t tid_offset;
+static uint32_t tid_offset;   // (atomic)
+static const void *tid_told;  // (atomic) where it tells that; NULL: nowhere, or it was read
 
-static int32_t tid_noted(void) {
+static int32_t tid_noted(uint32_t offset) {
     int32_t tid;
-    memcpy(&tid, (const char *)__builtin_thread_pointer() + tid_offset, sizeof tid);
+    memcpy(&tid, (const char *)__builtin_thread_pointer() + offset, sizeof tid);
     return tid;
 }
 
 static void find_tid_offset(void) {
 #if defined(__x86_64__)
-    struct {
-        uint32_t bits, count, offset;
-    } where = {0};
-    const void *told = linker_find("_thread_db_pthread_tid");
-    if (told) memcpy(&where, told, sizeof where);
-    bool is_plausible =
-        where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_LEAST / 2;
-    if (is_plausible) tid_offset = where.offset;
+    tid_told = linker_find("_thread_db_pthread_tid");
 #endif
 }
 
-// The note is only believed if it is true here: a child of a raw fork still has its parent's.
-static void check_tid_offset(void) {
-    if (tid_offset && tid_noted() != sys_tid()) tid_offset = 0;
+// Nothing else is touched near what is told, so it is read when a second thread comes. It is only
+// believed if it is true for that one.
+static COLD void read_tid_offset(const void *told, int32_t tid) {
+    struct {
+        uint32_t bits, count, offset;
+    } where;
+    memcpy(&where, told, sizeof where);
+    bool is_plausible =
+        where.bits == 8 * sizeof(int32_t) && where.count == 1 && where.offset <= SYS_PAGE_LEAST / 2;
+    __atomic_store_n(&tid_told, NULL, __ATOMIC_RELAXED);
+    if (is_plausible && tid_noted(where.offset) == tid)
+        __atomic_store_n(&tid_offset, where.offset, __ATOMIC_RELAXED);
 }
 
-static int32_t tid_of_caller(void) {
-    return tid_offset ? tid_noted() : sys_tid();
+// A child of a raw fork still has its parent's number noted. What was not read before is not
+// believed there.
+static void check_tid_offset(void) {
+    if (tid_offset && tid_noted(tid_offset) != sys_tid()) tid_offset = 0;
+    if (sink.header->forked_from) tid_told = NULL;
+}
+
+static int32_t tid_of_caller(bool is_first) {
+    uint32_t offset = __atomic_load_n(&tid_offset, __ATOMIC_RELAXED);
+    if (offset) return tid_noted(offset);
+    const void *told = is_first ? NULL : __atomic_load_n(&tid_told, __ATOMIC_RELAXED);
+    int32_t tid = sys_tid();
+    if (told) read_tid_offset(told, tid);
+    return tid;
 }
 
 static void read_name(struct cairn_thread *record) {
@@ -323,9 +338,9 @@ static bool is_only_thread(struct thread *thread) {
 struct thread *slots_register(uintptr_t here) {
     uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
     if (stamp == GATE_NO_STAMP) return NULL;  // a handler forked on the way here
-    int32_t tid = tid_of_caller();
-    gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     bool is_first = slots_count() == 1 && slots->used_count == 0;
+    int32_t tid = tid_of_caller(is_first);
+    gate_self = gate_nobody();  // in a forked child it was a slot that is now made anew
     struct thread *thread = is_first ? NULL : slot_take_over(tid);
     if (!thread) thread = slot_take_new(tid);
     if (!thread) return NULL;

@@ -9,7 +9,8 @@
 // lists, the stack is added to the file that all processes share (format/torture.h); in one that
 // fails, the right allocation returns NULL and ENOMEM, as real ones do. C++'s operator new, which
 // calls malloc, then throws. From then on signals that end a program are caught where it has no
-// handler, to note at which stack it dies; then it dies of the same signal.
+// handler, to note at which stack it dies; then it dies of the same signal. At exit the stack is
+// compared with that of the failure, to note whether the program gave up on the spot.
 //
 // What a program allocates before this library is ready comes from `early`, which is never freed.
 #include <dlfcn.h>
@@ -133,6 +134,10 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 
 struct stack {
     uint64_t frames[TORTURE_DEPTH];  // as in the file
+    struct place {
+        uint64_t module, offset;  // the key of its path, and the call in it
+        uintptr_t stack_pointer;  // at that call: tells calls of one function apart
+    } places[TORTURE_DEPTH];
     uint64_t hash;
     size_t count;
     bool has_begun;     // cairn's own frames are behind
@@ -204,6 +209,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *argu
     if (!stack->has_begun) return _URC_NO_REASON;
     if (stack->count == TORTURE_DEPTH) return _URC_NORMAL_STOP;
     stack->hash = torture_mix(torture_mix(stack->hash, key), offset);
+    stack->places[stack->count] = (struct place){key, offset, _Unwind_GetCFA(context)};
     stack->frames[stack->count++] = (uint64_t)module_of(path, key, stack->is_named)
                                         << TORTURE_ADDRESS_BITS |
                                     (offset & (((uint64_t)1 << TORTURE_ADDRESS_BITS) - 1));
@@ -290,11 +296,58 @@ static void watch_death(void) {
     }
 }
 
+// ---- whether the program gives up ---------------------------------------------------------------
+
+// Where the allocation failed; `thread` is 0 before it did.
+static struct {
+    long thread;
+    size_t count;
+    struct place places[TORTURE_DEPTH];
+} failure;
+
+static bool is_same_place(const struct place *one, const struct place *other) {
+    return one->module == other->module && one->offset == other->offset &&
+           one->stack_pointer == other->stack_pointer;
+}
+
+// The innermost call that both stacks are in is of a function that has not returned since the
+// failure. If it asked for the memory itself, or had a library do so, no function of its module has
+// returned either. (Behind main's return only libc's own start is left, which is where `exit` is.)
+static bool is_given_up(const struct stack *end) {
+    size_t same = 0, failed = failure.count, ended = end->count;
+    if (failed == TORTURE_DEPTH || ended == TORTURE_DEPTH) return false;  // the outer frames differ
+    while (same < failed && same < ended &&
+           is_same_place(&failure.places[failed - same - 1], &end->places[ended - same - 1]))
+        same++;
+    if (same == failed || same == ended) return false;
+    size_t inner = failed - same - 1;
+    uint64_t module = failure.places[inner].module;
+    const struct link_map *libc = module_at((uintptr_t)exit);
+    if (!libc || module == hash_of(path_of(libc))) return false;
+    if (module != end->places[ended - same - 1].module) return false;
+    for (size_t i = 0; i < inner; i++)
+        if (failure.places[i].module == module) return false;
+    return true;
+}
+
+// In exit, of the thread that calls it.
+__attribute__((destructor)) static void end(void) {
+    if (!failure.thread || failure.thread != syscall(SYS_gettid)) return;
+    struct stack stack = {.hash = 1};
+    is_inside = true;
+    _Unwind_Backtrace(add_frame, &stack);
+    is_inside = false;
+    if (is_given_up(&stack)) __atomic_store_n(&map->head.has_given_up, 1, __ATOMIC_RELEASE);
+}
+
 static bool is_chosen(const struct stack *stack, size_t size) {
     struct torture_head *head = &map->head;
     if (stack->hash != head->target) return false;
     if (__atomic_add_fetch(&head->seen, 1, __ATOMIC_ACQ_REL) != head->nth) return false;
     head->failed_bytes = size;
+    memcpy(failure.places, stack->places, stack->count * sizeof *stack->places);
+    failure.count = stack->count;
+    failure.thread = syscall(SYS_gettid);
     __atomic_store_n(&head->failed_pid, (uint64_t)getpid(), __ATOMIC_RELEASE);
     watch_death();
     return true;

@@ -113,12 +113,46 @@ def forgotten_statements():
             f"the statements of Search are left: {names[:1]}")
 
 
+WAITS = """package main
+
+// #include <stdlib.h>
+// #include <unistd.h>
+import "C"
+
+func work() { C.free(C.malloc(1000)) }
+
+func main() {
+	for C.access(C.CString("waits.go"), 0) == 0 {
+		work()
+		C.usleep(5000)
+	}
+}
+"""
+
+
+def attached():
+    """A thread that is in C for nearly all of the time, behind which Go's stack is another one."""
+    (place / "waits.go").write_text(WAITS, encoding="ascii")
+    made = t.run(["go", "build", "-o", f"{place}/waits", f"{place}/waits.go"], env={**os.environ, **settings(place)})
+    t.check_equal("waits is built", made.status, 0)
+    with t.Process([f"{place}/waits"], cwd=place) as process:
+        path = t.fresh_path("attached") + ".cairn"
+        result = t.run_cairn("attach", "--frames=go", "--exact", "--record-for", "1s", "-o", path, str(process.pid))
+        (place / "waits.go").unlink()
+        if t.check_equal(f"attach: {result.err.decode()}", result.status, 0):
+            found = t.report(path)
+            names = [[frame["function"] for frame in stack["frames"]] for stack in found["stacks"]]
+            t.check(any("main.work" in one and "main.main" in one for one in names), f"attached: {names[:3]}")
+        t.check_equal("it goes on, and ends well", process.wait(t.PATIENCE_S), 0)
+
+
 if t.run(["sh", "-c", "go version && gcc --version"]).status != 0:
     t.cannot_run_here("Go is not installed (golang-go)")
 for name in WAYS:
     try_here(name)
 without(f"{place}/plain")
 forgotten_statements()
+attached()
 for suite in OTHERS:
     root = chroots.find(suite, "go", ["golang-go", "gcc", "libc6-dev"])
     for name in WAYS if root else []:

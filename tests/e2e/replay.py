@@ -106,6 +106,30 @@ for arguments, status, word in ((["-a", "nosuch", log], 1, b"no allocator"), (["
     shown = t.run_cairn("replay", *arguments)
     t.check(shown.status == status and word in shown.err, f"{arguments}: {shown.status} {shown.err!r}")
 
+# Allocators that give memory back after a time see the time of the log, however quickly the calls are made.
+clock = pathlib.Path(t.fresh_path("clock") + ".c")
+clock.write_text("""#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+extern void *__libc_malloc(size_t);
+static long first, last;
+void *malloc(size_t size) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    last = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (!first) first = last;
+    return __libc_malloc(size);
+}
+static __attribute__((destructor)) void end(void) { fprintf(stderr, "%ld ms", last - first); }
+""", encoding="ascii")
+clocked = str(clock.with_suffix(".so"))
+subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", clocked, clock], check=True)
+LASTS_MS = 1500
+waits = f"my @a = map {{ 'x' x $_ }} 1..99; select(undef, undef, undef, {LASTS_MS / 1000}); my @b = map {{ 'y' x $_ }} 1..99"
+shown = t.run_cairn("replay", "-a", clocked, logged(["perl", "-e", waits])[1])
+seen = re.fullmatch(rb"(\d+) ms", shown.err)
+t.check(seen and int(seen.group(1)) >= LASTS_MS, f"clock: {shown.err!r}")
+
 # A log that was cut is refused, and replayed up to there if that is wanted.
 cut = pathlib.Path(t.fresh_path("cut.events"))
 whole = pathlib.Path(log).read_bytes()

@@ -125,6 +125,13 @@ def check_contexts():
         t.check_equal("its labels, and the process' own figures", (of_seven["labels"], of_seven["live_bytes"]),
                       ({"tenant": "7"}, whole["live_bytes"]))
         t.check_equal("no such tenant", top_json(program.pid, "--context", "tenant=9")["stacks"], [])
+        for absent in ("tenant=9", "tenan", "tenants", "tenant=", "k" * 200):
+            said = t.run_cairn("top", "--once", "--interval", "100ms", "--context", absent, program.pid)
+            t.check_equal(f"{absent}: it is said", (said.status, said.err.decode()),
+                          (0, f"cairn: top: --context {absent}: the program has no such label so far\n"))
+        for there in ("tenant", "tenant=7", ""):
+            t.check_equal(f"{there} is there", t.run_cairn("top", "--once", "--interval", "100ms", "--context", there, program.pid).err, b"")
+        t.check_equal("no key is so long", t.run_cairn("top", "--once", "--context", "k" * 256, program.pid).status, 2)
         printed = t.run_cairn("top", "--once", "--interval", "100ms", "--context", "tenant", program.pid).out.decode()
         t.check(re.search(r"3 values of tenant by what they hold: .*\n +LIVE .* CONTEXT\n +48\.8 KiB .*  7\n", printed),
                 f"printed: {printed}")

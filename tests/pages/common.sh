@@ -104,11 +104,21 @@ goes_on() {
     return "$1"
 }
 
+# The status of cairn; of another program only if it did not go on that long.
 ended() {
     begun "$1" "$2"
-    kill -TERM -- "-$begun" 2>/dev/null
+    went_on=
+    kill -TERM -- "-$begun" 2>/dev/null && went_on=1
+    # some lose a signal that comes while they begin
+    while sleep 3; do kill -TERM -- "-$begun"; done 2>/dev/null &
+    again=$!
     wait "$begun"
-    set -- $?
+    set -- "$1" $?
+    { kill "$again" && wait "$again"; } 2>/dev/null
     cat .printed
-    return "$1"
+    case $went_on$1 in
+    cairn\ * | 1cairn\ * | 1*\ cairn\ *) return "$2" ;;
+    1*) return 0 ;;
+    esac
+    return "$2"
 }

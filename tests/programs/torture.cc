@@ -102,6 +102,31 @@ static NOINLINE int leak() {
     return done();
 }
 
+static NOINLINE int lose_or_grow() {
+    char *block = get(100);
+    if (!block) return complain();
+    block = static_cast<char *>(realloc(block, 100000));
+    if (!block) return complain();
+    free(block);
+    return 0;
+}
+
+// Nothing leads to the block at exit, but no function has returned either.
+static NOINLINE int ends_at_once() {
+    char *block = get(100);
+    if (!block) exit(complain());
+    block = static_cast<char *>(realloc(block, 100000));
+    if (!block) exit(complain());
+    free(block);
+    return done();
+}
+
+// The function that lost it is over.
+static NOINLINE int ends_later() {
+    if (lose_or_grow()) exit(1);
+    return done();
+}
+
 static NOINLINE int lost_by_realloc() {
     char *block = get(100);
     if (!block) return complain();
@@ -316,6 +341,8 @@ static const struct {
              {"unchecked_aligned", unchecked_aligned},
              {"leak", leak},
              {"lost_by_realloc", lost_by_realloc},
+             {"ends_at_once", ends_at_once},
+             {"ends_later", ends_later},
              {"leak_by_exception", leak_by_exception},
              {"double_free", double_free},
              {"wild_free", wild_free},

@@ -12,8 +12,8 @@
 #define HOOK __attribute__((visibility("default")))
 #define SLOTS 32768u
 #define SLOT_BYTES 1024u
-// What does not fit a slot is never given back: it must last for `cairn run` too, which is below the
-// same preload and packs the recording.
+// What does not fit a slot is never given back: it must last for `cairn run` too, which is below
+// the same preload and packs the recording.
 #define LARGE_BYTES (256u << 20)
 
 static _Alignas(4096) char slots[SLOTS][SLOT_BYTES];

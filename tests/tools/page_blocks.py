@@ -7,6 +7,7 @@ with brackets or an ellipsis is a synopsis: its command and its options must be 
 
 Comments in the lines above a block say what cannot be seen in it:
     <!-- not run: REASON -->     cannot run in a test; listed with its reason, which names the test that does it
+    <!-- needs: PROGRAM... -->   is left out, and listed, where the page's shell does not find one of these
     <!-- status: N -->           a command of the block ends with N
     <!-- figures vary -->        all numbers of the block may be others
     <!-- any order -->           its lines may come in another order
@@ -30,10 +31,11 @@ import subprocess
 import cairn_test as t
 
 SETUPS = t.SOURCE / "tests/pages"
-LIMIT_S = 60
+LIMIT_S = 240  # what only a hang reaches
 COMMAND = re.compile(r"(cairn|make|sudo|docker|kubectl|g\+\+|cc|gcc|valgrind|git|python3?|curl|apt|npm|go|duckdb|"
-                     r"pytest|heaptrack|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|mkdir|export) ")
-MARK = re.compile(r"^<!-- (not run|status|figures vary|any order|goes on|ended)(?:: (.*?))? -->$")
+                     r"pytest|heaptrack|perf|bpftrace|clang\+\+|c\+\+|cp|head|sha256sum|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|"
+                     r"mkdir|export) ")
+MARK = re.compile(r"^<!-- (not run|needs|status|figures vary|any order|goes on|ended)(?:: (.*?))? -->$")
 SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME\b|RECORDING\b|on\b|--)")
 ALONE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() else []), "--pid", "--net", "--mount", "--fork",
          "--mount-proc", "--kill-child"]
@@ -81,10 +83,10 @@ class Block:
             return []
         joined, start = "", 0
         for i, line in enumerate(self.lines):
-            if line.startswith(" "):
+            if line.startswith(" ") and not joined:
                 continue
             start = start if joined else i
-            joined += line.rstrip("\\") if line.endswith("\\") else line
+            joined += (line.lstrip() if joined else line).removesuffix("\\")
             if line.endswith("\\") or not joined.strip():
                 continue
             found.append([re.sub(r"(\s{3,}|\t)\S.*$", "", joined), None, start])
@@ -199,14 +201,15 @@ def differs(shown, printed, is_varying, is_any_order=False):
 
 
 class Page:
-    """A page while it is run: `failures`, `left` (reasons of what is not run), `counts`."""
+    """A page while it is run: `failures`, `left` (reasons of what is not run), `lacking` (what else is not, since the
+    machine has no such program), `counts`."""
 
     def __init__(self, name, directory):
         self.name = name
         self.path = t.SOURCE / name
         self.text = self.path.read_text("utf-8")
         self.directory = directory
-        self.failures, self.left, self.missing = [], [], None
+        self.failures, self.left, self.lacking, self.missing = [], [], [], None
         self.counts = {"run": 0, "compared": 0, "synopsis": 0}
         self.pids, self.written, self.stands = {}, {}, []
         setup = SETUPS / (name.removesuffix(".md") + ".sh")
@@ -247,6 +250,10 @@ class Page:
         if "not run" in block.marks:
             self.left.append((where, block.marks["not run"]))
             return
+        lacking = [word for word in block.marks.get("needs", "").split() if self.shell.run(f"type {word}")[0]]
+        if lacking:
+            self.lacking.append(f"{where}: {', '.join(lacking)} cannot be used here")
+            return
         wanted = int(block.marks.get("status", 0))
         is_well, goes_on = False, block.marks.get("goes on")
         for command, shown, at in block.commands():
@@ -259,7 +266,7 @@ class Page:
             elif goes_on and command.startswith("cairn "):
                 ready, goes_on = f"goes_on {shlex.quote(ready)} {shlex.quote(self.ready(goes_on))}", None
             status, printed = self.shell.run(ready)
-            if "ended" in block.marks and (status == TERMINATED or not command.startswith("cairn ")):
+            if "ended" in block.marks and status == TERMINATED:
                 status = 0
             self.counts["run"] += 1
             if status is None:

@@ -31,6 +31,9 @@ struct region sink_region(uint32_t kind) {
 bool region_claim(struct region *region, uint64_t end_bytes) {
     return end_bytes <= region->capacity_bytes;
 }
+void region_shrink(struct region *region, uint64_t headroom_bytes) {
+    (void)region, (void)headroom_bytes;
+}
 bool sys_claim(void *start, size_t bytes) {
     return start && bytes;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "format/format.h"
+#include "format/settings.h"
 #include "tool/attach/existing_blocks.h"
 #include "tool/attach/load.h"
 #include "tool/attach/quiesce.h"
@@ -30,9 +31,10 @@ static bool survey(struct attach *attach, struct error *error) {
     if (!session_read_modules(attach, error)) return false;
     struct loaded_module *library = session_library(attach);
     got_patch_free(&attach->slots);
-    if (!got_patch_find_functions(&attach->slots, &attach->modules, library, &attach->remote,
-                                  error))
+    if (!got_patch_find_functions(&attach->slots, &attach->modules, library, &attach->wrapped,
+                                  &attach->remote, error))
         return false;
+    wrapped_lead(attach);
     // those whose first instruction leads to the library need no slots that do
     for (size_t i = 0; i < attach->slots.functions.count; i++)
         if (entries_at(&attach->entries, attach->slots.functions.items[i].real))
@@ -234,19 +236,24 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
     const size_t room = sizeof known->settings;
     size_t used =
         (size_t)snprintf(known->settings, room, "CAIRN_MEMORY_FILE=%d", (int)memory_file) + 1;
-    for (size_t i = 0; i < attach->slots.own_count && used < room; i++) {
+    for (size_t i = 0; i < attach->slots.wanted_count && used < room; i++) {
         const struct hooked *function = &attach->slots.functions.items[i];
         if (function->real)
             used += (size_t)snprintf(known->settings + used, room - used, "@%s=%" PRIx64,
                                      function->name, function->real) +
                     1;
     }
+    if (request->wrap_rows && used < room)
+        used += (size_t)snprintf(known->settings + used, room - used, "%s=%s", CAIRN_VARIABLE(WRAP),
+                                 request->wrap_rows) +
+                1;
     if (used > room || room - used < request->settings_bytes)
         return error_set(error, "the settings are too long");
     memcpy(known->settings + used, request->settings, request->settings_bytes);
     known->tool_pid = (uint32_t)getpid();
     known->is_confined = attach->has_filter;
-    known->entries_at = attach->patch.start;
+    known->entries_at = attach->entries.allocator ? attach->patch.start : 0;
+    known->patch_at = attach->patch.start;
     return remote_write(&attach->remote, attach->place, known, sizeof *known) ||
            error_set(error, "it has ended");
 }
@@ -271,9 +278,11 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     }
     if (!session_read_attachment(attach, error)) return false;
     reset_locals(attach);
+    if (!wrapped_choose_ways(attach, error)) return false;
     if (attach->entries.items.count &&
         !patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller, error))
         return false;
+    wrapped_tell(attach);
     return give_memory(attach, caller, request, &there, error) &&
            write_settings(attach, request, there, error) &&
            load_call(caller, attach->known.start, no_arguments, error);
@@ -319,7 +328,9 @@ static bool take_now(struct attach *attach) {
         (!quiesce_is_way_free(attach) || !patch_take(patch, &attach->remote)))
         return false;
     got_patch_tell(&attach->slots, &attach->remote);
+    wrapped_tell(attach);
     got_patch_take(&attach->slots, &attach->remote);
+    wrapped_count(attach);
     return true;
 }
 
@@ -353,12 +364,15 @@ static bool take_slots(struct attach *attach, struct error *error) {
 // slots that lead to the hooks.
 static bool put_back_slots_of_before(struct attach *attach, struct error *error) {
     if (attach->library == SESSION_NO_LIBRARY || !attach->known.is_running) return true;
+    wrapped_recover(attach);
     return attach_stop(attach, error) && session_read_attachment(attach, error);
 }
 
 static bool start_all(struct attach *attach, const struct attach_request *request,
                       struct error *error) {
-    if (!put_back_slots_of_before(attach, error)) return false;
+    if (!put_back_slots_of_before(attach, error) ||
+        !wrapped_open(attach, request->wrap_rows, error) || !survey(attach, error))
+        return false;
     existing_blocks_prepare(attach, request);
     quiesce_rehearse(attach);
     if (!start_at_safe_snapshot(attach, request, error)) return false;
@@ -408,16 +422,20 @@ static void forget_patch(struct attach *attach, struct caller *caller) {
     patch_drop(&attach->patch, caller, NULL);
     remote_write(&attach->remote, attach->place + offsetof(struct cairn_attachment, entries_at),
                  &none, sizeof none);
+    remote_write(&attach->remote, attach->place + offsetof(struct cairn_attachment, patch_at),
+                 &none, sizeof none);
 }
 
 // `stop` takes no lock, so that any thread can call it anywhere.
 static bool stop_inside(struct attach *attach, struct error *error) {
     struct caller caller;
     struct error problem;
+    struct wrapped_table table;
     if (!survey(attach, error) || !remote_unwind_refresh(attach->unwinder, error)) return false;
     if (attach->library == SESSION_NO_LIBRARY) return true;
     if (!session_read_attachment(attach, error)) return false;
-    patch_recover(&attach->patch, attach->known.entries_at, &attach->remote);
+    patch_recover(&attach->patch, attach->known.patch_at, &attach->remote);
+    wrapped_keep(attach, &table);
     if (!stop_when_nobody_is_inside(attach, error)) return false;
     const struct stopped_thread *thread = threads_without_signal(&attach->threads);
     bool is_begun = thread && begin_calls(attach, thread, &caller, error);
@@ -427,6 +445,7 @@ static bool stop_inside(struct attach *attach, struct error *error) {
         reset_locals(attach);
         got_patch_tell(&attach->slots,
                        &attach->remote);  // who had read a slot before it was put back
+        wrapped_put_back(attach, &table);
         forget_patch(attach, &caller);
     }
     if (is_begun && !caller_end(&caller, &problem) && is_stopped) {

@@ -11,6 +11,7 @@
 #include "tool/attach/code.h"
 #include "tool/attach/entries.h"
 #include "tool/attach/patch.h"
+#include "tool/attach/wrapped.h"
 #include "tool/base/array.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/process.h"
@@ -130,23 +131,10 @@ static bool take(const struct entries *entries, const struct remote *remote, uin
     return is_taken;
 }
 
-// The functions of rows, in their order.
-static size_t read_wishes(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS]) {
-    const char variable = 'v';
-    size_t count = 0;
-    for (const char *at = rows; at && (at = strchr(at, '|')) && count < CAIRN_WRAP_FUNCTIONS;) {
-        struct entry_wish *wish = &wishes[count++];
-        *wish = (struct entry_wish){.way = 1, .is_variable = at[1] == variable};
-        at += strlen("|a,");
-        snprintf(wish->name, sizeof wish->name, "%.*s", (int)strcspn(at, ","), at);
-    }
-    return count;
-}
-
 static bool add_wishes(struct entries *entries, const struct remote *remote, const char *rows,
                        const struct cairn_attachment *known, struct error *error) {
     struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];
-    size_t count = known->wrap_ways ? read_wishes(rows, wishes) : 0;
+    size_t count = known->wrap_ways ? wrapped_read(rows, wishes, NULL) : 0;
     for (size_t i = 0; i < count; i++) wishes[i].way = known->wrap_ways + i * CAIRN_WRAP_WAY_BYTES;
     if (count && !entries_add_wishes(entries, remote, wishes, count, error)) return false;
     for (size_t i = 0; i < count; i++)
@@ -159,7 +147,7 @@ static bool add_wishes(struct entries *entries, const struct remote *remote, con
 
 bool entry_patch_check_wrapped(const char *path, const char *wrap_rows, struct error *error) {
     struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];
-    size_t count = read_wishes(wrap_rows, wishes);
+    size_t count = wrapped_read(wrap_rows, wishes, NULL);
     return !count || entries_check_wishes(path, wishes, count, error);
 }
 

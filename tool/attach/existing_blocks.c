@@ -174,7 +174,7 @@ static bool prepare(struct attach *attach, const struct attach_request *request,
     bool is_bounded = request->existing != EXISTING_ALWAYS;
     uint64_t bytes;
     // where the executable has an allocator, what libc's holds beside it would be a part only
-    if (!libc || attach->entries.items.count || attach->allocator < libc->start ||
+    if (!libc || attach->entries.allocator || attach->allocator < libc->start ||
         attach->allocator >= libc->end)
         return error_set(error, "its allocator is not glibc's");
     if (!open_blocks(attach->existing, &attach->remote, libc->start, libc->end, request->symbols,

@@ -14,6 +14,7 @@
 #define TOOL_ATTACH_GOT_PATCH_H
 
 #include "tool/attach/modules.h"
+#include "tool/attach/wrapped.h"
 
 // A function that the library wraps.
 struct hooked {
@@ -32,16 +33,17 @@ struct got_patch {
     // Those of the program's own namespace; then of each other one, from number 1 on,
     // CAIRN_NAMESPACE_HEAP_COUNT.
     ARRAY(struct hooked) functions;
-    size_t own_count;
+    size_t wanted_count, own_count;  // without and with those that the user names
     ARRAY(struct got_slot) items;
     uint64_t real_at;        // where the library finds the real functions of other namespaces
     size_t elsewhere_count;  // modules of other namespaces, which were left
 };
 
-// Finds the functions: `library` is the module that wraps them; NULL: it is not loaded yet.
+// Finds the functions: `library` is the module that wraps them; NULL: it is not loaded yet. Those
+// that the user names have no hooks yet (wrapped.h).
 bool got_patch_find_functions(struct got_patch *slots, struct loaded_modules *modules,
-                              struct loaded_module *library, const struct remote *remote,
-                              struct error *error);
+                              struct loaded_module *library, const struct wrapped *wrapped,
+                              const struct remote *remote, struct error *error);
 
 // Finds the slots of all modules that lead to real functions now.
 bool got_patch_find(struct got_patch *slots, struct loaded_modules *modules,

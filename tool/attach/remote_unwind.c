@@ -270,6 +270,27 @@ static bool follow_blind(struct remote_unwinder *unwinder, const struct stopped_
     return stack->is_known;
 }
 
+// Whether the stack leads to where Go leaves a goroutine's stack for the thread's: what is behind
+// that is on the other stack, and Go's own code. It is cut off there.
+static bool ends_in_go(struct remote_unwinder *unwinder) {
+    static const char *const switches[] = {"runtime.mcall", "runtime.systemstack",
+                                           "runtime.asmcgocall"};
+    for (size_t i = 0; i < unwinder->frame_count; i++) {
+        const struct safe_point_frame *frame = &unwinder->frames[i];
+        if (frame->kind != FRAME_PROGRAM) continue;
+        const char *name =
+            name_of(unwinder, dwfl_addrmodule(unwinder->dwfl, frame->pc), frame->pc);
+        for (size_t k = 0; name && k < sizeof switches / sizeof *switches; k++) {
+            size_t length = strlen(switches[k]);
+            if (strncmp(name, switches[k], length) || (name[length] && name[length] != '.'))
+                continue;
+            unwinder->frame_count = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
 // Fills the frames; false: not up to the outermost.
 static bool follow(struct remote_unwinder *unwinder, const struct stopped_thread *thread,
                    bool has_names) {
@@ -279,7 +300,7 @@ static bool follow(struct remote_unwinder *unwinder, const struct stopped_thread
     for (size_t i = 0; i < STACK_PIECES; i++) unwinder->pieces[i].is_read = false;
     if (unwinder->blind_end) return follow_blind(unwinder, thread, has_names);
     int result = dwfl_getthread_frames(unwinder->dwfl, thread->tid, visit_frame, unwinder);
-    return result == 0 && unwinder->frame_count > 0;
+    return unwinder->frame_count > 0 && (result == 0 || (has_names && ends_in_go(unwinder)));
 }
 
 void remote_unwind_rehearse(struct remote_unwinder *unwinder, const struct stopped_thread *thread) {

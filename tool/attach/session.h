@@ -12,6 +12,7 @@
 #include "tool/attach/modules.h"
 #include "tool/attach/patch.h"
 #include "tool/attach/remote_unwind.h"
+#include "tool/attach/wrapped.h"
 #include "tool/proc/threads.h"
 
 // The recording's memory, a memfd that was made in the process: sizes, maps and keeps it. It is the
@@ -30,6 +31,7 @@ struct attach_request {
     size_t settings_bytes;
     attach_take_memory *take_memory;
     void *context;
+    const char *wrap_rows;  // allocators by name (format/wrap.h); NULL: none
     enum existing_wish existing;
     const struct symbol_options *symbols;  // where names of types come from; outlives the attach
 };
@@ -51,6 +53,7 @@ struct attach {
     struct got_patch slots;
     struct entries entries;  // of an allocator that is linked into the executable
     struct patch patch;
+    struct wrapped wrapped;
     struct remote_unwinder *unwinder;
     struct threads threads;
     uint64_t system_call_at, dlopen_at, dlerror_at, errno_at, allocator;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on a stream of bytes by another thread, while the caller makes more of it: compression takes
-// as long as what is compressed. The bytes arrive in order, in blocks of any length, and never
-// two at a time; what is put as wholes that divide a block arrives as wholes, aligned as they are
-// long. A short stream is worked on by the caller, as is any without a thread.
+// Work on a stream of bytes by another thread, while the caller makes more of it: for work that has
+// an order (deflater.h is for what has none). The bytes arrive in order, in blocks of any length,
+// and never two at a time; what is put as wholes that divide a block arrives as wholes, aligned as
+// they are long. A short stream is worked on by the caller, as is any without a thread.
 #ifndef TOOL_BASE_BEHIND_H
 #define TOOL_BASE_BEHIND_H
 

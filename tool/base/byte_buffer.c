@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARINT_BITS = 7, VARINT_MORE = 0x80, FIRST_CAPACITY = 256, BYTE_BITS = 8 };
+enum { FIRST_CAPACITY = 256, BYTE_BITS = 8 };
 
 bool byte_buffer_reserve(struct byte_buffer *buffer, size_t size) {
     if (buffer->capacity - buffer->size >= size) return true;
@@ -35,17 +35,4 @@ void byte_buffer_put_number(struct byte_buffer *buffer, uint64_t value, size_t s
     if (!byte_buffer_reserve(buffer, size)) return;
     for (size_t i = 0; i < size; i++, value >>= BYTE_BITS)
         buffer->bytes[buffer->size++] = (uint8_t)value;
-}
-
-size_t varint_encode(uint64_t value, uint8_t out[VARINT_BYTES_MAX]) {
-    size_t size = 0;
-    for (; value >= VARINT_MORE; value >>= VARINT_BITS)
-        out[size++] = (uint8_t)(value & (VARINT_MORE - 1)) | VARINT_MORE;
-    out[size++] = (uint8_t)value;
-    return size;
-}
-
-void byte_buffer_put_varint(struct byte_buffer *buffer, uint64_t value) {
-    if (byte_buffer_reserve(buffer, VARINT_BYTES_MAX))
-        buffer->size += varint_encode(value, buffer->bytes + buffer->size);
 }

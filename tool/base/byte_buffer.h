@@ -24,7 +24,18 @@ void byte_buffer_put_number(struct byte_buffer *buffer, uint64_t value, size_t s
 
 // Seven bits a byte, the lowest first, the highest bit of a byte says that more follow.
 #define VARINT_BYTES_MAX 10
-size_t varint_encode(uint64_t value, uint8_t out[VARINT_BYTES_MAX]);
-void byte_buffer_put_varint(struct byte_buffer *buffer, uint64_t value);
+static inline size_t varint_encode(uint64_t value, uint8_t out[VARINT_BYTES_MAX]) {
+    enum { BITS = 7, MORE = 0x80 };
+    size_t size = 0;
+    for (; value >= MORE; value >>= BITS) out[size++] = (uint8_t)(value | MORE);
+    out[size++] = (uint8_t)value;
+    return size;
+}
+
+static inline void byte_buffer_put_varint(struct byte_buffer *buffer, uint64_t value) {
+    bool has_room = buffer->capacity - buffer->size >= VARINT_BYTES_MAX;
+    if (has_room || byte_buffer_reserve(buffer, VARINT_BYTES_MAX))
+        buffer->size += varint_encode(value, buffer->bytes + buffer->size);
+}
 
 #endif

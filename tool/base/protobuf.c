@@ -5,10 +5,6 @@
 
 enum { WIRE_VARINT = 0, WIRE_FIXED = 1, WIRE_BYTES = 2, TAG_SHIFT = 3 };
 
-void message_put_bare(struct byte_buffer *message, uint64_t value) {
-    byte_buffer_put_varint(message, value);
-}
-
 void message_put_always(struct byte_buffer *message, unsigned field, uint64_t value) {
     message_put_bare(message, field << TAG_SHIFT | WIRE_VARINT);
     message_put_bare(message, value);
@@ -52,8 +48,9 @@ static void write_varint(FILE *out, uint64_t value) {
 }
 
 void message_write_bytes(FILE *out, unsigned field, const void *bytes, size_t size) {
-    write_varint(out, field << TAG_SHIFT | WIRE_BYTES);
-    write_varint(out, size);
+    uint8_t head[2 * VARINT_BYTES_MAX];
+    size_t tag_bytes = varint_encode(field << TAG_SHIFT | WIRE_BYTES, head);
+    fwrite(head, 1, tag_bytes + varint_encode(size, head + tag_bytes), out);
     if (size) fwrite(bytes, 1, size, out);
 }
 

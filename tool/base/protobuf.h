@@ -9,7 +9,9 @@
 #include "tool/base/byte_buffer.h"
 
 // One of several integers in a row, without a tag: for the inside of packed fields.
-void message_put_bare(struct byte_buffer *message, uint64_t value);
+static inline void message_put_bare(struct byte_buffer *message, uint64_t value) {
+    byte_buffer_put_varint(message, value);
+}
 // An integer; 0 is what a field is that is not there, and takes no room.
 void message_put(struct byte_buffer *message, unsigned field, uint64_t value);
 // The same where a field that is not there is no 0: of a oneof, or with presence.

@@ -19,6 +19,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
 #include "tool/cmds/recording_options.h"
+#include "tool/cmds/wrap_rows.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
@@ -36,6 +37,7 @@ struct session {
     char safe[ATTACH_NAME_BYTES];  // the same, safe to print
     struct launch launch;
     struct recording_options recording;
+    char *wrap_rows;                // allocators by name; NULL: none
     struct symbol_options symbols;  // for types of pre-existing blocks
     enum symbolize_which which_symbols;
     uint64_t record_for_ns, end_ns;
@@ -103,7 +105,8 @@ static bool session_read(struct session *session, struct error *error) {
     if (!args->word_count) return error_set(error, "attach: give the pid or name of a process");
     if (!symbolize_read_option(args, &session->which_symbols, error))
         return error_wrap(error, "attach");
-    return args_number(args, OPTION_TOP, 0, SIZE_MAX, &unused, error) &&
+    return wrap_rows_read(args, &session->wrap_rows, error) &&
+           args_number(args, OPTION_TOP, 0, SIZE_MAX, &unused, error) &&
            args_duration(args, OPTION_RECORD_FOR, &session->record_for_ns, error) &&
            recording_options_read(args, &session->recording, &session->launch, error);
 }
@@ -135,6 +138,7 @@ static bool session_start(struct session *session, struct error *error) {
     session->symbols = *name_options_symbols();
     session->symbols.process = (uint32_t)session->pid;
     request->symbols = &session->symbols;
+    request->wrap_rows = session->wrap_rows;
     request->existing = args_has(session->args, OPTION_NO_SCAN_HEAP) ? EXISTING_NEVER
                         : args_has(session->args, OPTION_SCAN_HEAP)  ? EXISTING_ALWAYS
                                                                      : EXISTING_IF_SMALL;
@@ -161,6 +165,10 @@ static void say_started(const struct session *session) {
                 units_duration(attach->longest_pause_ns).text);
     if (attach->uncounted_why[0])
         fprintf(stderr, "cairn: pre-existing blocks are not counted: %s\n", attach->uncounted_why);
+    const char *missing = wrapped_missing(attach);
+    if (missing)
+        fprintf(stderr, "cairn: --wrap: %s is in no library so far, and its heap is not counted\n",
+                missing);
     if (attach->slots.elsewhere_count)
         fprintf(stderr, "cairn: not recorded: %s of other namespaces (dlmopen)\n",
                 units_counted((int64_t)attach->slots.elsewhere_count, "module", "modules").text);
@@ -260,5 +268,6 @@ int cmd_attach(const struct command_args *args) {
     int status = session_report(&session);
     watch_close(&session.watch);
     attach_tree_close(&session.tree);
+    free(session.wrap_rows);
     return status;
 }

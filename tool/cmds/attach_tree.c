@@ -72,7 +72,7 @@ static bool check_program(const struct attach_member *process, struct error *err
     if (!program_find(path, &program, &status, &unused)) return true;  // attach_open reports it
     if (program.records_itself)
         return error_set(error, "cairn is linked into it: it records itself");
-    if (program.own_allocator && !process->attach.entries.items.count)
+    if (program.own_allocator && !process->attach.entries.allocator)
         return error_set(error, "it is linked with %s, whose calls cannot be seen",
                          program.own_allocator);
     if (program.refuses_preload) return error_set(error, "%s", program.obstacle);

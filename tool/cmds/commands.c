@@ -36,6 +36,8 @@
 #define OPTION_ROWS_FROM_START                                                                     \
     {OPTION_MMAP, "mmap", 0, NULL, "also what the program maps itself, by its callers"},           \
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
+#define OPTION_ROW_WRAP                                                                            \
+    {OPTION_WRAP, "wrap", 0, "ROW", "an allocator by name: alloc=f(size=1):free=g(ptr=1) ..."}
 #define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go, js, async: frames of that code too"}
 #define OPTION_ROW_PYTHON                                                                          \
     {OPTION_PYTHON, "python", 0, "[=WHEN]", "Python's objects and frames: on, off, auto (if sampled)"}
@@ -159,7 +161,7 @@ const struct command commands[] = {
             OPTION_ROW_SYMBOLS,
             OPTION_ROW_PYTHON,
             OPTION_ROW_FRAMES,
-            {OPTION_WRAP, "wrap", 0, "ROW", "an allocator by name: alloc=f(size=1):free=g(ptr=1) ..."},
+            OPTION_ROW_WRAP,
             {OPTION_EXEC, "exec", 0, NULL, "become the program (same pid), leave cairn out"},
             {OPTION_IGNORE_CHECKS, "ignore-checks", 0, NULL, "run it even if it cannot be recorded"},
         },
@@ -194,6 +196,7 @@ const struct command commands[] = {
             OPTION_ROWS_RECORDING,
             OPTION_ROW_PYTHON,
             OPTION_ROW_FRAMES,
+            OPTION_ROW_WRAP,
             {OPTION_QUIET, "quiet", 'q', NULL, "record, print nothing but what went wrong"},
             OPTION_ROW_TOP,
             OPTION_ROW_ALL_FRAMES,

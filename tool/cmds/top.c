@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/query/progress.h"
 #include "tool/query/top_session.h"
@@ -48,6 +49,9 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     wish->rows = rows;
     if (wish->context && !wish->which)
         return error_set(error, "top: --context needs the PID or NAME of a process");
+    if (wish->context && strlen(wish->context) >= CAIRN_LABEL_TEXT)
+        return error_set(error, "top: --context: no label has more than %u bytes",
+                         CAIRN_LABEL_TEXT - 1);
     return read_interval(args, wish, error);
 }
 
@@ -107,6 +111,21 @@ static bool print_once(const struct wish *wish, struct top_session *session, str
     return print_text(top, count) || error_set(error, "no memory for the list of stacks");
 }
 
+// A label may come yet: that it is not there is said, and no error.
+static bool note_absence(const struct wish *wish, struct top_session *session, struct top *top,
+                         struct error *error) {
+    char safe[sizeof top->key];
+    bool has_it = false;
+    if (!live_part_has_label(&session->live.follow.recording, wish->context, &has_it))
+        return error_set(error, "no memory for the contexts of this recording");
+    if (has_it) return true;
+    text_escape(safe, sizeof safe, wish->context);
+    snprintf(top->message, sizeof top->message,
+             "--context %s: the program has no such label so far", safe);
+    if (wish->is_once) fprintf(stderr, "cairn: top: %s\n", top->message);
+    return true;
+}
+
 static bool show_context(const struct wish *wish, struct top_session *session, struct top *top,
                          struct error *error) {
     if (!wish->context) return true;
@@ -114,7 +133,8 @@ static bool show_context(const struct wish *wish, struct top_session *session, s
     const struct live_set set = live_set_of(*wish->context ? wish->context : NULL);
     if (!is_label) snprintf(top->key, sizeof top->key, "%s", wish->context);
     return top_session_host.show(session, top, is_label ? LIVE_OF_LABELS : LIVE_BY_LABELS, &set,
-                                 error);
+                                 error) &&
+           (!*wish->context || note_absence(wish, session, top, error));
 }
 
 static bool show(const struct wish *wish, struct top_session *session, struct top *top,

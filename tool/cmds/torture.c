@@ -140,6 +140,7 @@ static bool prepare(struct torture *torture, struct error *error) {
     settings->tool = torture->tool;
     settings->directory = torture->directory;
     settings->input = args_text(torture->args, OPTION_STDIN, NULL);
+    torture->report.input = settings->input;
     settings->has_leaks = !args_has(torture->args, OPTION_NO_LEAKS);
     torture->report.has_no_leaks = !settings->has_leaks;
     if (settings->input && access(settings->input, R_OK))

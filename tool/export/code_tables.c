@@ -7,6 +7,9 @@
 // Instead of a place.
 enum { PLACE_UNRECORDED = UINT32_MAX, PLACE_FOLDED = UINT32_MAX - 1 };
 
+// Instead of a location, of the mark of a stack that is not complete: it is no code.
+static const uint32_t no_location = UINT32_MAX;
+
 bool code_tables_start(struct code_tables *tables, const struct export *export) {
     const struct profile *profile = export->profile;
     *tables = (struct code_tables){.export = export};
@@ -14,6 +17,8 @@ bool code_tables_start(struct code_tables *tables, const struct export *export) 
     tables->location_of_place = calloc(profile->places.list.count + 1, sizeof(uint32_t));
     tables->mapping_of_module = calloc(profile->modules.count + 1, sizeof(uint32_t));
     tables->has_failed = !tables->location_of_place || !tables->mapping_of_module;
+    for (size_t i = 0; !tables->has_failed && i < profile->places.list.count; i++)
+        if (profile->places.list.items[i].cut) tables->location_of_place[i] = no_location;
     return !tables->has_failed;
 }
 
@@ -46,9 +51,9 @@ void code_tables_put_stack(struct code_tables *tables, struct byte_buffer *messa
     const struct tree_node *nodes = profile->tree.nodes.items;
     size_t before = message->size;
     for (; node != TREE_ROOT; node = nodes[node].parent) {
-        uint32_t place = nodes[node].place;
-        if (profile->places.list.items[place].cut) continue;
-        message_put_bare(message, add_location(tables, place, &tables->location_of_place[place]));
+        uint32_t place = nodes[node].place, number = tables->location_of_place[place];
+        if (!number) number = add_location(tables, place, &tables->location_of_place[place]);
+        if (number != no_location) message_put_bare(message, number);
     }
     if (message->size == before)
         message_put_bare(message, add_location(tables, PLACE_UNRECORDED, &tables->unrecorded));
@@ -146,6 +151,20 @@ uint32_t code_tables_function(struct code_tables *tables, const struct frame *fr
     if (slot) *slot = wanted;
     tables->has_failed |= !is_ok;
     return (uint32_t)tables->functions.count;
+}
+
+// Both formats number them alike.
+enum line_field { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+
+void code_tables_put_lines(struct code_tables *tables, const struct code_location *location,
+                           struct byte_buffer *line, unsigned field, struct byte_buffer *message) {
+    for (size_t i = 0; i < location->frame_count; i++) {
+        const struct frame *frame = &location->frames[i];
+        if (!frame->function) continue;
+        message_put(line, LINE_FUNCTION, code_tables_function(tables, frame));
+        message_put(line, LINE_NUMBER, frame->line);
+        message_put_message(message, field, line);
+    }
 }
 
 const char *code_mapping_path(const struct code_tables *tables,

@@ -58,6 +58,10 @@ uint32_t code_tables_folded(struct code_tables *tables);
 void code_tables_list_mappings(struct code_tables *tables);
 struct code_location code_tables_location(struct code_tables *tables, uint32_t number);
 uint32_t code_tables_function(struct code_tables *tables, const struct frame *frame);
+// The functions of a location with their lines, innermost first, as fields of `message`; `line` is
+// empty before and after.
+void code_tables_put_lines(struct code_tables *tables, const struct code_location *location,
+                           struct byte_buffer *line, unsigned field, struct byte_buffer *message);
 
 // Path and build-id (hexadecimal digits, "": none) of a mapping.
 #define CODE_BUILD_ID_BYTES (2 * CAIRN_BUILD_ID_MAX + 1)

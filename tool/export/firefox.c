@@ -176,6 +176,14 @@ static int64_t library_of(const struct writer *writer, const struct frame *frame
     return -1;
 }
 
+// The number of a stack: the root is none.
+static void put_node(struct writer *writer, uint32_t node) {
+    if (node == TREE_ROOT)
+        json_put_null(&writer->json, NULL);
+    else
+        json_put_uint(&writer->json, NULL, node - 1);
+}
+
 static void put_stack_table(struct writer *writer) {
     const struct tree_node *nodes = writer->tree.nodes.items;
     struct json *json = &writer->json;
@@ -185,12 +193,7 @@ static void put_stack_table(struct writer *writer) {
     for (size_t i = 1; i <= count; i++) json_put_uint(json, NULL, nodes[i].place);
     json_close(json);
     json_open_array(json, "prefix");
-    for (size_t i = 1; i <= count; i++) {
-        if (nodes[i].parent == TREE_ROOT)
-            json_put_null(json, NULL);
-        else
-            json_put_uint(json, NULL, nodes[i].parent - 1);
-    }
+    for (size_t i = 1; i <= count; i++) put_node(writer, nodes[i].parent);
     json_close(json);
     put_column(writer, "category", count, "0");
     put_column(writer, "subcategory", count, "0");
@@ -310,13 +313,8 @@ static void put_allocations(struct writer *writer) {
     json_close(json);
     json_put_string(json, "weightType", "bytes");
     json_open_array(json, "stack");
-    for (size_t i = 0; i < count; i++) {
-        uint32_t node = writer->stack_node[blocks[events[i].block].stack];
-        if (node == TREE_ROOT)
-            json_put_null(json, NULL);
-        else
-            json_put_uint(json, NULL, node - 1);
-    }
+    for (size_t i = 0; i < count; i++)
+        put_node(writer, writer->stack_node[blocks[events[i].block].stack]);
     json_close(json);
     json_open_array(json, "memoryAddress");
     for (size_t i = 0; i < count; i++)
@@ -367,16 +365,20 @@ static void put_samples(struct writer *writer) {
     json_close(json);
 }
 
+static void put_pid(struct writer *writer) {
+    char pid[16];
+    snprintf(pid, sizeof pid, "%u", writer->export->profile->recording->header.pid);
+    json_put_string(&writer->json, "pid", pid);
+}
+
 static void put_thread(struct writer *writer) {
     const struct export *export = writer->export;
     struct json *json = &writer->json;
-    char pid[16];
-    snprintf(pid, sizeof pid, "%u", export->profile->recording->header.pid);
     json_open_object(json, NULL);
     json_put_string(json, "name", export->program);
     json_put_string(json, "processName", export->program);
     json_put_string(json, "processType", "default");
-    json_put_string(json, "pid", pid);
+    put_pid(writer);
     json_put_uint(json, "tid", export->profile->recording->header.pid);
     json_put_bool(json, "isMainThread", true);
     json_put_uint(json, "processStartupTime", 0);
@@ -411,9 +413,7 @@ static void put_counter(struct writer *writer) {
     json_put_string(json, "name", "malloc");
     json_put_string(json, "category", "Memory");
     json_put_string(json, "description", "The live heap");
-    char pid[16];
-    snprintf(pid, sizeof pid, "%u", recording->header.pid);
-    json_put_string(json, "pid", pid);
+    put_pid(writer);
     json_put_uint(json, "mainThreadIndex", 0);
     json_open_object(json, "samples");
     json_open_array(json, "time");

@@ -48,7 +48,6 @@ enum mapping_field {
     MAPPING_ATTRIBUTES = 5,
 };
 enum location_field { LOCATION_MAPPING = 1, LOCATION_ADDRESS = 2, LOCATION_LINE = 3 };
-enum line_field { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum function_field { FUNCTION_NAME = 1, FUNCTION_SYSTEM = 2, FUNCTION_FILE = 3 };
 
 struct writer {
@@ -107,15 +106,9 @@ static void put_sample(struct writer *writer, const struct sample_type *type, si
 }
 
 static void put_times(struct writer *writer) {
-    const struct export *export = writer->export;
-    const struct recording *recording = export->profile->recording;
-    uint64_t start_ns = recording->header.start_unix_ns, ns = recording_last_ns(recording);
-    if (export->interval) {
-        start_ns = export->interval->end_unix_ns - export->interval->duration_ns;
-        ns = export->interval->duration_ns;
-    }
-    message_put_fixed(&writer->outer, PROFILE_TIME, start_ns);
-    message_put(&writer->outer, PROFILE_DURATION, ns);
+    const struct sample_span span = sample_span_of(writer->export);
+    message_put_fixed(&writer->outer, PROFILE_TIME, span.start_unix_ns);
+    message_put(&writer->outer, PROFILE_DURATION, span.duration_ns);
 }
 
 static void put_profile(struct writer *writer, const struct sample_type *type) {
@@ -182,13 +175,8 @@ static void put_location(struct writer *writer, uint32_t number) {
     struct code_location location = code_tables_location(&writer->tables, number);
     message_put(&writer->message, LOCATION_MAPPING, location.mapping);
     message_put(&writer->message, LOCATION_ADDRESS, location.address);
-    for (size_t i = 0; i < location.frame_count; i++) {
-        const struct frame *frame = &location.frames[i];
-        if (!frame->function) continue;
-        message_put(&writer->inner, LINE_FUNCTION, code_tables_function(&writer->tables, frame));
-        message_put(&writer->inner, LINE_NUMBER, frame->line);
-        message_put_message(&writer->message, LOCATION_LINE, &writer->inner);
-    }
+    code_tables_put_lines(&writer->tables, &location, &writer->inner, LOCATION_LINE,
+                          &writer->message);
     message_put_message(&writer->dictionary, DICTIONARY_LOCATION, &writer->message);
 }
 

@@ -54,7 +54,6 @@ enum location_field {
     LOCATION_ADDRESS = 3,
     LOCATION_LINE = 4
 };
-enum line_field { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM = 3, FUNCTION_FILE = 4 };
 
 struct writer {
@@ -63,6 +62,7 @@ struct writer {
     struct sample_types types;
     struct code_tables tables;
     struct byte_buffer message, inner;
+    uint32_t bytes_text;  // "bytes"
     struct contexts contexts;
     struct context_cell *cells;  // by stack and set of labels; NULL: there are no labels
     size_t cell_count, next_cell;
@@ -86,14 +86,9 @@ static void put_comment(struct writer *writer, const char *format, const char *t
 }
 
 static void put_times(struct writer *writer) {
-    const struct export *export = writer->export;
-    const struct export_interval *interval = export->interval;
-    const struct recording *recording = export->profile->recording;
-    uint64_t start_ns = recording->header.start_unix_ns, ns = recording_last_ns(recording);
-    if (interval) start_ns = interval->end_unix_ns - interval->duration_ns;
-    if (interval) ns = interval->duration_ns;
-    message_write_integer(writer->out, PROFILE_TIME_NS, start_ns);
-    message_write_integer(writer->out, PROFILE_DURATION_NS, ns);
+    const struct sample_span span = sample_span_of(writer->export);
+    message_write_integer(writer->out, PROFILE_TIME_NS, span.start_unix_ns);
+    message_write_integer(writer->out, PROFILE_DURATION_NS, span.duration_ns);
 }
 
 static void put_facts(struct writer *writer) {
@@ -121,10 +116,9 @@ static void put_values(struct writer *writer, const struct stack *stack) {
 static void put_labels(struct writer *writer, const struct stack *stack) {
     uint64_t mean = stack->allocations ? stack->allocated_bytes / stack->allocations : 0;
     if (mean) {
-        uint32_t bytes = text_of(writer, "bytes");
-        message_put(&writer->inner, LABEL_KEY, bytes);
+        message_put(&writer->inner, LABEL_KEY, writer->bytes_text);
         message_put(&writer->inner, LABEL_NUMBER, mean);
-        message_put(&writer->inner, LABEL_UNIT, bytes);
+        message_put(&writer->inner, LABEL_UNIT, writer->bytes_text);
         message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
     }
     if (!stack->cut || stack->cut == CAIRN_CUT_GUESSED) return;
@@ -239,13 +233,8 @@ static void put_location(struct writer *writer, uint32_t number) {
     message_put(&writer->message, LOCATION_ID, number);
     message_put(&writer->message, LOCATION_MAPPING, location.mapping);
     message_put(&writer->message, LOCATION_ADDRESS, location.address);
-    for (size_t i = 0; i < location.frame_count; i++) {
-        const struct frame *frame = &location.frames[i];
-        if (!frame->function) continue;
-        message_put(&writer->inner, LINE_FUNCTION, code_tables_function(&writer->tables, frame));
-        message_put(&writer->inner, LINE_NUMBER, frame->line);
-        message_put_message(&writer->message, LOCATION_LINE, &writer->inner);
-    }
+    code_tables_put_lines(&writer->tables, &location, &writer->inner, LOCATION_LINE,
+                          &writer->message);
     message_write(writer->out, PROFILE_LOCATION, &writer->message);
 }
 
@@ -294,6 +283,7 @@ static bool write_all(struct writer *writer) {
     struct code_tables *tables = &writer->tables;
     if (!code_tables_start(tables, writer->export)) return false;
     put_facts(writer);
+    writer->bytes_text = text_of(writer, "bytes");
     put_samples(writer);
     if (!tables->has_failed) put_drop_frames(writer);
     if (!tables->has_failed) put_tables(writer);

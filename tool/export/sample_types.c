@@ -47,13 +47,22 @@ struct sample_types sample_types_of(const struct export *export) {
 }
 
 int64_t sample_type_value(const struct sample_type *type, const struct stack *stack) {
+    if (type->end == SAMPLE_VALUE_ITSELF) return measure_value(type->measure, stack);
     struct measured measured = measure_stack(type->measure, stack);
     if (type->end == SAMPLE_LOW) {
         int64_t least = measured_least(measured);
         return least > 0 ? least : 0;
     }
-    if (type->end == SAMPLE_HIGH) return figures_add(measured.value, measured_interval(measured));
-    return measured.value;
+    return figures_add(measured.value, measured_interval(measured));
+}
+
+struct sample_span sample_span_of(const struct export *export) {
+    const struct export_interval *interval = export->interval;
+    const struct recording *recording = export->profile->recording;
+    if (interval)
+        return (struct sample_span){interval->end_unix_ns - interval->duration_ns,
+                                    interval->duration_ns};
+    return (struct sample_span){recording->header.start_unix_ns, recording_last_ns(recording)};
 }
 
 uint64_t sample_period(const struct recording *recording) {

@@ -25,6 +25,12 @@ struct sample_types {
 struct sample_types sample_types_of(const struct export *export);
 int64_t sample_type_value(const struct sample_type *type, const struct stack *stack);
 
+// Of what time the values are: the interval's, or the recording's.
+struct sample_span {
+    uint64_t start_unix_ns, duration_ns;
+};
+struct sample_span sample_span_of(const struct export *export);
+
 // Bytes between two samples on average, as Go's heap profiles say it; the values are estimates of
 // all.
 uint64_t sample_period(const struct recording *recording);

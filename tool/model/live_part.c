@@ -161,3 +161,17 @@ bool live_part_next_key(struct recording *recording, const char *key, char **nex
     scopes_free(&scopes);
     return is_ok;
 }
+
+bool live_part_has_label(struct recording *recording, const char *text, bool *has_it) {
+    struct scopes scopes;
+    size_t bytes = strlen(text), compared = strchr(text, '=') ? bytes + 1 : bytes;
+    *has_it = false;
+    if (!scopes_read(&scopes, recording)) return false;
+    for (size_t id = 1; id < scopes.count && !*has_it; id++) {
+        const struct scope *scope = &scopes.list[id];
+        *has_it = scope->kind == CAIRN_SCOPE_LABEL && !strncmp(scope->name, text, compared) &&
+                  (compared > bytes || scope->name[bytes] == '=');
+    }
+    scopes_free(&scopes);
+    return true;
+}

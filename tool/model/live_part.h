@@ -57,5 +57,7 @@ bool live_set_is_other(const struct live_set *set);
 // The keys of the program's labels in order: the first one after `key` (NULL: of all) for free(),
 // or NULL behind the last one. False without memory.
 bool live_part_next_key(struct recording *recording, const char *key, char **next);
+// Whether there is a label "key=value", or one of that key alone. False without memory.
+bool live_part_has_label(struct recording *recording, const char *text, bool *has_it);
 
 #endif

@@ -136,7 +136,8 @@ bool measure_is_known(enum measure measure, const struct profile *profile) {
     return measure != MEASURE_TEMPORARY || profile->totals.temporary || !is_imported;
 }
 
-struct measured measure_stack(enum measure measure, const struct stack *stack) {
+// Inline: who wants the value alone does not copy the estimate.
+static inline struct measured of_stack(enum measure measure, const struct stack *stack) {
     int64_t calls = (int64_t)stack->allocations;
     const struct estimate *estimates = stack_more(stack)->estimates;
     switch (measure) {
@@ -167,6 +168,14 @@ struct measured measure_stack(enum measure measure, const struct stack *stack) {
     default:
         return in_blocks(calls, &estimates[ESTIMATED_ALLOCATED]);
     }
+}
+
+struct measured measure_stack(enum measure measure, const struct stack *stack) {
+    return of_stack(measure, stack);
+}
+
+int64_t measure_value(enum measure measure, const struct stack *stack) {
+    return of_stack(measure, stack).value;
 }
 
 // Calls and allocated bytes of a whole process are never estimates.
@@ -306,7 +315,7 @@ static uint32_t *rank(enum measure measure, const struct profile *profile, int64
     *count = 0;
     for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        int64_t value = measure_stack(measure, stack).value;
+        int64_t value = measure_value(measure, stack);
         struct measure_key key = {measure_key_of(value), stack->id, (uint32_t)i};
         if (value > above) ranking_add(&ranking, key);
     }

@@ -71,6 +71,8 @@ bool measured_is_unreliable(struct measured measured);
 bool measure_is_known(enum measure measure, const struct profile *profile);
 
 struct measured measure_stack(enum measure measure, const struct stack *stack);
+// Its value alone.
+int64_t measure_value(enum measure measure, const struct stack *stack);
 struct measured measure_total(enum measure measure, const struct profile *profile);
 // The peak (of unknown blocks), what is left, or what was allocated, of a process without stacks.
 struct measured measure_figures(enum measure measure, const struct figures *figures);

@@ -14,6 +14,10 @@
 // A path of a module is one of a file; what is longer is damage, and would make reading slow.
 enum { PATH_BYTES_MAX = 4096 };
 
+bool module_is_cairn(const char *path) {
+    return !strcmp(text_base_name(path), "memfd:libcairn");
+}
+
 bool module_is_own(const char *path) {
     static const char *const system[] = {"/usr/", "/lib/",  "/lib64/",     "/lib32/",    "/libx32/",
                                          "/bin/", "/sbin/", "/nix/store/", "/gnu/store/"};

@@ -46,6 +46,8 @@ uint64_t code_file_hash(int file, const struct module_segment *segments, size_t 
 // A module of the program that was recorded, not of the system: its path is outside /usr (but for
 // /usr/local), /lib and the like, and the stores of Nix and Guix. Names such as "[vdso]" are not.
 bool module_is_own(const char *path);
+// Cairn's own library, in a process that was attached to: nobody has a file of it.
+bool module_is_cairn(const char *path);
 
 struct module {
     const char *path;  // "" if unknown; belongs to the recording

@@ -16,6 +16,9 @@
                     row("peak_blocks", peak_blocks) row("peak_bytes", peak_bytes)                  \
                         row("at_exit_blocks", exit_blocks) row("at_exit_bytes", exit_bytes)
 
+#define STACK_FIELD_ONE(key, member) +1
+enum { STACK_FIELD_COUNT = 0 STACK_FIELDS(STACK_FIELD_ONE) };
+
 // What is added for samples: half the 95 % intervals of bytes and blocks, and the samples behind
 // them (tool/model/estimate.h). row(key of the value, member, key of blocks, key of their samples).
 #define STACK_ESTIMATES(row)                                                                       \

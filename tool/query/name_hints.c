@@ -187,7 +187,8 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {
         const struct symbol_report *report = names_report(opened->names, i);
-        if (report->note) print_note(&terminal, &modules->modules[i], report->note);
+        if (report->note && !module_is_cairn(modules->modules[i].path))
+            print_note(&terminal, &modules->modules[i], report->note);
     }
     for (uint32_t i = 0; i < modules->count && hints < HINTS_MAX; i++) {
         const struct symbol_report *report = names_report(opened->names, i);

@@ -265,6 +265,12 @@ static void name_modules(struct names *names, uint32_t *counts) {
     }
 }
 
+// Of the hooks of allocators by name (--wrap), which are in the way of stacks: they are hidden.
+static bool is_of_cairn(const struct names *names, size_t place) {
+    uint32_t module = names->profile->places.list.items[place].module;
+    return module != MODULE_NONE && module_is_cairn(names->profile->modules.modules[module].path);
+}
+
 static bool count_unresolved(struct names *names, struct error *error) {
     const struct place *places = names->profile->places.list.items;
     size_t module_count = names->profile->modules.count;
@@ -273,6 +279,7 @@ static bool count_unresolved(struct names *names, struct error *error) {
     names->wanted_count = names->unresolved_count = 0;
     for (size_t i = 0; i < names->profile->places.list.count; i++) {
         if (!names->places[i].is_wanted || !names_is_code(names, i)) continue;
+        if (is_of_cairn(names, i)) continue;
         names->wanted_count++;
         if (has_function(&names->places[i])) continue;
         names->unresolved_count++;

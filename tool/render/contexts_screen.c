@@ -183,12 +183,7 @@ static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     }
     json_close(json);
     json_put_uint(json, "entered", row->context->entered);
-    json_put_uint(json, "allocations", values->allocations);
-    json_put_uint(json, "allocated_bytes", values->allocated_bytes);
-    json_put_uint(json, "freed_bytes", values->freed_bytes);
-    json_put_int(json, "peak_bytes", values->peak_bytes);
-    json_put_int(json, "at_exit_bytes", values->exit_bytes);
-    json_put_int(json, "at_exit_blocks", values->exit_blocks);
+    json_values_put_part(json, values);
     if (is_sampled) json_values_put_estimates(json, stack_more(values)->estimates, false);
     json_close(json);
 }

@@ -55,6 +55,15 @@ void json_values_put_values(struct json *json, const struct stack *stack, bool h
         json_values_put_inherited(json, &stack_more(stack)->inherited);
 }
 
+void json_values_put_part(struct json *json, const struct stack *values) {
+    json_put_uint(json, "allocations", values->allocations);
+    json_put_uint(json, "allocated_bytes", values->allocated_bytes);
+    json_put_uint(json, "freed_bytes", values->freed_bytes);
+    json_put_int(json, "peak_bytes", values->peak_bytes);
+    json_put_int(json, "at_exit_bytes", values->exit_bytes);
+    json_put_int(json, "at_exit_blocks", values->exit_blocks);
+}
+
 void json_values_put_frame(struct json *json, const struct frame *frame) {
     json_open_object(json, NULL);
     json_values_put_code(json, frame);

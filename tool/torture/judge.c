@@ -81,7 +81,8 @@ static enum torture_kind kind_of_signal(const struct torture_outcome *outcome) {
 
 static bool has_new_leaks(const struct torture_outcome *outcome,
                           const struct torture_outcome *usual) {
-    return usual->leaks && torture_leaks_are_new(outcome->leaks, usual->leaks);
+    return usual->leaks && !outcome->has_given_up &&
+           torture_leaks_are_new(outcome->leaks, usual->leaks);
 }
 
 void torture_judge(struct torture_outcome *outcome, const struct torture_outcome *usual,

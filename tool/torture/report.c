@@ -130,10 +130,15 @@ static void put_stack(FILE *out, const struct torture_target *target, const char
 }
 
 static void put_command(FILE *out, const struct torture_report *report, size_t step) {
-    fprintf(out, "cairn torture --only %016" PRIx64 ":%" PRIu64 " --",
+    char quoted[LINE_BYTES];
+    fprintf(out, "cairn torture --only %016" PRIx64 ":%" PRIu64,
             torture_target_of(report, step)->hash, report->plan->steps.items[step].nth);
+    if (report->input) {
+        text_quote(quoted, sizeof quoted, report->input);
+        fprintf(out, " --stdin %s", quoted);
+    }
+    fputs(" --", out);
     for (char *const *word = report->command; *word; word++) {
-        char quoted[LINE_BYTES];
         size_t dashes = strspn(*word, "-");  // text_quote would make a path of them
         text_quote(quoted, sizeof quoted, *word + dashes);
         fprintf(out, " %.*s%s", (int)dashes, *word, (*word)[dashes] || !dashes ? quoted : "");

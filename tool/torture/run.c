@@ -245,8 +245,10 @@ static void read_map(struct torture_run *run) {
     torture_run_map(run, path);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
-    if (read(file, &head, sizeof head) == (ssize_t)sizeof head)
+    if (read(file, &head, sizeof head) == (ssize_t)sizeof head) {
         run->outcome.is_reached = head.failed_pid != 0;
+        run->outcome.has_given_up = head.has_given_up != 0;
+    }
     close(file);
 }
 

@@ -94,6 +94,7 @@ struct torture_outcome {
     uint64_t duration_ns;
     uint64_t output_hash, output_bytes;
     bool is_reached, is_over_time, is_flood;
+    bool has_given_up;              // on the spot: nothing was lost on a way back
     char tail[TORTURE_TAIL_BYTES];  // of stderr
     char detail[512];               // a line that says what happened
     char died_at[512];              // functions, innermost first; "": it did not, or not known
@@ -169,6 +170,7 @@ void torture_results_free(struct torture_results *results);
 
 struct torture_report {
     char *const *command;
+    const char *input;  // file for stdin; NULL: none
     const struct torture_plan *plan;
     const struct torture_results *results;
     const struct torture_outcome *usual;

@@ -32,9 +32,9 @@ struct top {
     bool is_failed;  // no memory for what is shown
     char search[128];
     char since[64];
-    char whole_since[64];  // of all stacks, while a part is listed
-    char key[128];         // contexts are listed by its values; "": by whole sets of labels
-    char message[512];     // at the foot; "": none
+    char whole_since[64];        // of all stacks, while a part is listed
+    char key[CAIRN_LABEL_TEXT];  // contexts are listed by its values; "": by whole sets of labels
+    char message[512];           // at the foot; "": none
 };
 
 // `live` and `names` may be exchanged by top_attach; NULL: no process is looked at yet.

@@ -355,13 +355,16 @@ static void put_stacks(struct writer *writer) {
         last = profile->stacks[i].node;
     }
     put_series(writer, &node, 1);
-    for (const struct stack_field *field = stack_fields; field->key; field++) {
+    // stacks are more than caches hold: they are walked over once for all columns
+    struct column columns[STACK_FIELD_COUNT] = {0};
+    for (size_t i = 0; i < profile->stack_count; i++)
+        for (size_t field = 0; field < STACK_FIELD_COUNT; field++)
+            column_put_number(&columns[field],
+                              stack_field_value(&stack_fields[field], &profile->stacks[i]));
+    for (size_t field = 0; field < STACK_FIELD_COUNT; field++) {
         char name[NAME_BYTES];
-        struct series series = {.name = name};
-        snprintf(name, sizeof name, "stack.%s", field->key);
-        for (size_t i = 0; i < profile->stack_count; i++)
-            column_put_number(&series.column, stack_field_value(field, &profile->stacks[i]));
-        put_series(writer, &series, 1);
+        snprintf(name, sizeof name, "stack.%s", stack_fields[field].key);
+        sink_put_column(&writer->web->sink, name, CHUNK_NUMBERS, &columns[field]);
     }
 }
 

@@ -13,13 +13,10 @@
 #define TOOL_WEB_SINK_H
 
 #include <stdio.h>
-#include <zlib.h>
 
-#include "tool/base/array.h"
-#include "tool/base/behind.h"
+#include "tool/base/byte_buffer.h"
+#include "tool/base/deflater.h"
 #include "tool/base/error.h"
-
-#include <stdint.h>
 
 enum web_chunk_kind {
     CHUNK_JSON = 'j',     // a text of JSON
@@ -27,17 +24,12 @@ enum web_chunk_kind {
     CHUNK_TEXTS = 't',    // texts, each ended by a zero byte
 };
 
-#define SINK_BUFFER_BYTES 16384
-
 struct sink {
     FILE *out;  // not to be written to by others before sink_close
-    z_stream stream;
-    struct behind behind;
-    bool is_bad;       // a chunk could not be made
-    bool is_squashed;  // zlib failed, which is for lack of memory
+    struct deflater *deflater;
+    bool is_bad;  // a chunk could not be made
     uint8_t carried[3];
     size_t carried_count;  // bytes that do not make four letters yet
-    uint8_t buffer[SINK_BUFFER_BYTES];
 };
 
 // False without memory. sink_close ends the data; it must follow, also after failures.
@@ -47,10 +39,9 @@ bool sink_close(struct sink *sink, struct error *error);
 void sink_put_chunk(struct sink *sink, const char *name, enum web_chunk_kind kind,
                     const void *bytes, size_t size);
 
-// A chunk that grows. Without memory it says so in `is_bad` and takes no more.
+// A chunk that grows. Without memory it says so in `bytes.has_failed` and takes no more.
 struct column {
-    ARRAY(uint8_t) bytes;
-    bool is_bad;
+    struct byte_buffer bytes;
 };
 
 void column_put_number(struct column *column, int64_t number);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-cat >pools.c <<'END' && cat >program.c <<'END2' && gcc -shared -fPIC -o libpools.so pools.c && gcc -o program program.c -L. -lpools -Wl,-rpath,.
+# alone
+cat >pools.c <<'END' && cat >program.c <<'END2' && gcc -shared -fPIC -o libpools.so pools.c && gcc -o program program.c -L. -lpools -Wl,-rpath,. && loopback && export PATH=$PATH:/usr/sbin COLUMNS=100 || return
 #include <stdlib.h>
 void *my_alloc(size_t bytes) { return malloc(bytes); }
 void *my_calloc(size_t count, size_t bytes) { return my_alloc(count * bytes); }
@@ -21,3 +22,38 @@ int main(void) {
     return cudaFree(device);
 }
 END2
+# a database; its server does not run as root
+bin=/usr/lib/postgresql/15/bin
+if [ -x $bin/postgres ] && { [ "$(id -u)" != 0 ] || command -v runuser; } >/dev/null; then
+    as=
+    [ "$(id -u)" != 0 ] || as='runuser -u postgres --'
+    mkdir -m 777 .db && $as $bin/initdb -D "$PWD/.db/data" -A trust -U walker --no-locale -E UTF8 -N >/dev/null || return
+    postgresql_15() { :; }
+    stands '--wrap postgresql -o rec' "--wrap postgresql -o $PWD/.db/rec" && stands 'cairn run --wrap postgresql' "$as cairn run --wrap postgresql" &&
+        stands 'postgres -D data' "$bin/postgres -D $PWD/.db/data -k $PWD/.db -c listen_addresses=" &&
+        stands '--process 9918 rec' '--process $(cat .backend) .db/rec'
+fi
+# one that pgbench works with, and which of the server's processes it works with
+served_by_postgresql() {
+    grep -q 'ready to accept' .printed && set -- -h "$PWD/.db" -U walker && $bin/pgbench "$@" -i -s 1 -q postgres || return
+    $bin/pgbench "$@" -n -c 1 -t 1000 postgres &
+    until $bin/psql "$@" -Atc "select pid from pg_stat_activity where application_name = 'pgbench'" postgres >.backend && [ -s .backend ]; do :; done
+    wait $!
+}
+mkdir site && echo hello >site/index.html && modules=/usr/lib/apache2/modules && cat >httpd.conf <<END && stands httpd.conf "$PWD/httpd.conf"
+ServerRoot $PWD
+ServerName localhost
+PidFile apache.pid
+ErrorLog error.log
+Listen 127.0.0.1:8080
+User nobody
+Group nogroup
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+LoadModule dir_module $modules/mod_dir.so
+DocumentRoot $PWD/site
+DirectoryIndex index.html
+END
+served_by_apache() {
+    pgrep -x apache2 && ab -q -n 2000 -c 4 http://127.0.0.1:8080/
+}

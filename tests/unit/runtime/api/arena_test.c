@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/stack/scope.h"
+#include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
 enum { SCOPES = 16, ROOT = 0x1000, FIRST = 0x2000, SECOND = 0x3000, BLOCKS = 0x100000 };
@@ -106,6 +107,96 @@ static void test_many(void **state) {
     assert_int_equal(scope_at(heap)->ended, arenas_most + 1);
 }
 
+// The plainest account of the same: who lies in whom, and which block is whose.
+enum { TWINS = 24, TWIN_BLOCKS = 200 };
+static struct {
+    bool is_there[TWINS];
+    unsigned parent[TWINS];                           // 0: none, or that number
+    unsigned owner[TWIN_BLOCKS], bytes[TWIN_BLOCKS];  // 0: nobody
+} twin;
+
+static void twin_drop(unsigned number, bool is_over) {
+    for (unsigned i = 1; i < TWINS; i++)
+        if (twin.is_there[i] && twin.parent[i] == number) twin_drop(i, true);
+    for (unsigned i = 0; i < TWIN_BLOCKS; i++)
+        if (twin.owner[i] == number) twin.owner[i] = 0;
+    if (is_over) twin.is_there[number] = false;
+    if (is_over) twin.parent[number] = 0;
+}
+
+static bool twin_is_within(unsigned number, unsigned of) {
+    for (; number; number = twin.parent[number])
+        if (number == of) return true;
+    return false;
+}
+
+static uint64_t twin_bytes(void) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < TWIN_BLOCKS; i++) bytes += twin.owner[i] ? twin.bytes[i] : 0;
+    return bytes;
+}
+
+static uintptr_t twin_handle(unsigned number) {
+    return number ? ROOT + number * 64 : 0;
+}
+
+static void twin_step(struct arenas *arenas, uint32_t kind, unsigned one, unsigned other,
+                      unsigned number) {
+    enum { MAKE, MOVE, CLEAR, DESTROY, TAKE };
+    size_t bytes = 0;
+    uintptr_t handle = 0;
+    bool may_lie = twin.is_there[other] && !twin_is_within(other, one);
+    if (kind == MAKE && !twin.is_there[one] && (!other || twin.is_there[other])) {
+        arena_open(arenas, twin_handle(one), twin_handle(other), 0);
+        twin.is_there[one] = true;
+        twin.parent[one] = other;
+    } else if (kind == MOVE && twin.is_there[one] && (!other || may_lie)) {
+        arena_move(arenas, twin_handle(one), twin_handle(other));
+        twin.parent[one] = other;
+    } else if ((kind == CLEAR || kind == DESTROY) && twin.is_there[one]) {
+        arena_clear(arenas, twin_handle(one), kind == DESTROY);
+        twin_drop(one, kind == DESTROY);
+    } else if (kind == TAKE) {
+        bool has_it = arena_take(arenas, block(number), &bytes, &handle);
+        assert_int_equal(has_it, twin.owner[number] != 0);
+        if (has_it) assert_int_equal(bytes, twin.bytes[number]);
+        if (has_it) assert_int_equal(handle, twin_handle(twin.owner[number]));
+        twin.owner[number] = 0;
+    } else if (kind > TAKE && twin.is_there[one]) {
+        arena_add(arenas, twin_handle(one), block(number), one + number);
+        twin.owner[number] = one;
+        twin.bytes[number] = one + number;
+    }
+}
+
+static void test_twin(void **state) {
+    (void)state;
+    const uint32_t steps = 200000, kinds = 20;
+    struct arenas *arenas = start();
+    uint64_t seed = 7;
+    for (uint32_t i = 0; i < steps; i++) {
+        uint64_t random = random_next(&seed);
+        twin_step(arenas, (uint32_t)(random % kinds), (unsigned)(1 + (random >> 8) % (TWINS - 1)),
+                  (unsigned)((random >> 24) % TWINS), (unsigned)((random >> 40) % TWIN_BLOCKS));
+        assert_int_equal(live_bytes(heap), twin_bytes());
+    }
+}
+
+// A child that ends costs the same, however many there are beside it.
+static void test_many_children_end(void **state) {
+    (void)state;
+    const uintptr_t children = 200000;
+    struct arenas *arenas = start();
+    arena_open(arenas, ROOT, 0, 0);
+    for (uintptr_t i = 0; i < children; i++) {
+        arena_open(arenas, SECOND + i * 2, ROOT, 0);
+        arena_open(arenas, SECOND + i * 2 + 1, SECOND + i * 2, 0);
+    }
+    for (uintptr_t i = 0; i < children; i++) arena_clear(arenas, SECOND + i * 2, i % 2);
+    arena_clear(arenas, ROOT, true);
+    assert_int_equal(scope_at(heap)->entries, scope_at(heap)->ended);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parent_known_by_a_block),
@@ -113,6 +204,8 @@ int main(void) {
         cmocka_unit_test(test_moved_to_an_unknown_parent),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_twin),
+        cmocka_unit_test(test_many_children_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

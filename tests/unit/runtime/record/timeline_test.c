@@ -103,8 +103,28 @@ static void test_last_value_is_not_old(void **state) {
     }
 }
 
+// How many points there are after so long at a heap of so many bytes, noted 20,000 times.
+static uint64_t points_after(int64_t bytes, uint64_t run_ns) {
+    const uint64_t times = 20000;
+    struct point_seen seen = {0};
+    timeline_start();
+    for (uint64_t i = 0; i < times; i++) timeline_note(&seen, bytes, 1, i * (run_ns / times));
+    assert_in_range(used_bytes / sizeof(struct cairn_point), 1, CAIRN_POINT_LIMIT);
+    return used_bytes / sizeof(struct cairn_point);
+}
+
+// The timeline of a small heap is small, however long the run; that of a large one is not.
+static void test_points_go_by_the_heap(void **state) {
+    (void)state;
+    const uint64_t hour_ns = 3600000000000;
+    assert_in_range(points_after(1 << 20, hour_ns), 256, 512);
+    assert_in_range(points_after(8 << 20, hour_ns), 1024, 2048);
+    assert_in_range(points_after(1 << 30, hour_ns), 2048, 4096);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_go_by_the_heap),
         cmocka_unit_test(test_extremes_are_kept),
         cmocka_unit_test(test_last_value_is_not_old),
     };

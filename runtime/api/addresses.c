@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/api/addresses.h"
+
+#include <string.h>
+
+#include "runtime/stack/hash.h"
+#include "runtime/sys/sys.h"
+
+enum { FIRST_SLOTS = 256, USED_PARTS = 3, ALL_PARTS = 4 };
+
+static uint64_t *entry_at(const struct addresses *table, uint64_t slot) {
+    return (uint64_t *)(void *)(table->entries + slot * table->entry_bytes);
+}
+
+static uint64_t home_of(const struct addresses *table, uint64_t key) {
+    return hash_mix(key, HASH_FACTOR) & (table->slots - 1);
+}
+
+// Where the key is, or the empty place where it belongs.
+static uint64_t *place_of(const struct addresses *table, uint64_t key) {
+    uint64_t at = home_of(table, key);
+    while (*entry_at(table, at) && *entry_at(table, at) != key) at = (at + 1) & (table->slots - 1);
+    return entry_at(table, at);
+}
+
+bool addresses_open(struct addresses *table, size_t entry_bytes) {
+    *table = (struct addresses){.entry_bytes = entry_bytes, .slots = FIRST_SLOTS};
+    table->entries = sys_map(FIRST_SLOTS * entry_bytes);
+    return table->entries != NULL;
+}
+
+void addresses_close(struct addresses *table) {
+    sys_unmap(table->entries, table->slots * table->entry_bytes);
+}
+
+void *addresses_find(const struct addresses *table, uint64_t key) {
+    uint64_t *entry = key ? place_of(table, key) : NULL;
+    return entry && *entry ? entry : NULL;
+}
+
+// With many entries that are left out the table stays as large as it is.
+static bool grow(struct addresses *table, addresses_kept *is_kept, void *context) {
+    struct addresses old = *table;
+    uint64_t kept = old.used;
+    for (uint64_t i = 0; is_kept && i < old.slots; i++)
+        kept -= *entry_at(&old, i) && !is_kept(context, entry_at(&old, i));
+    uint64_t slots = kept > old.slots / 2 ? 2 * old.slots : old.slots;
+    uint8_t *entries = sys_map(slots * old.entry_bytes);
+    if (!entries) return false;
+    *table = (struct addresses){entries, old.entry_bytes, slots, kept};
+    for (uint64_t i = 0; i < old.slots; i++) {
+        const uint64_t *entry = entry_at(&old, i);
+        if (*entry && (!is_kept || is_kept(context, entry)))
+            memcpy(place_of(table, *entry), entry, old.entry_bytes);
+    }
+    addresses_close(&old);
+    return true;
+}
+
+void *addresses_add(struct addresses *table, uint64_t key, addresses_kept *is_kept, void *context) {
+    uint64_t *entry = key ? place_of(table, key) : NULL;
+    if (!entry || *entry) return entry;
+    if ((table->used + 1) * ALL_PARTS > table->slots * USED_PARTS) {
+        if (!grow(table, is_kept, context)) return NULL;
+        entry = place_of(table, key);
+    }
+    memset(entry, 0, table->entry_bytes);
+    *entry = key;
+    table->used++;
+    return entry;
+}
+
+// Entries behind the gap that may lie there move up.
+void addresses_drop(struct addresses *table, void *entry) {
+    const uint64_t mask = table->slots - 1;
+    uint64_t gap = (uint64_t)((uint8_t *)entry - table->entries) / table->entry_bytes;
+    for (uint64_t at = (gap + 1) & mask; *entry_at(table, at); at = (at + 1) & mask) {
+        uint64_t home = home_of(table, *entry_at(table, at));
+        if (((at - home) & mask) < ((at - gap) & mask)) continue;
+        memcpy(entry_at(table, gap), entry_at(table, at), table->entry_bytes);
+        gap = at;
+    }
+    *entry_at(table, gap) = 0;
+    table->used--;
+}

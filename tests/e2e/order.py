@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""runtime/order.txt: each function that it names is one of the runtime's, and in the library they lie together, before
+all others, so that a small program has few pages of code resident."""
+
+import re
+import subprocess
+
+import cairn_test as t
+
+names = [line for line in (t.SOURCE / "runtime/order.txt").read_text().splitlines() if line and line[0] != "#"]
+words = {word for path in (t.SOURCE / "runtime").rglob("*.[chd]*") if path.is_file()
+         for word in re.findall(r"\w+", path.read_text())}
+words |= set(re.findall(r"\w+", (t.SOURCE / "format/heap_functions.h").read_text()))
+t.check(len(names) > 100, f"{len(names)} names")
+for name in names:
+    t.check(name in words, f"runtime/order.txt: {name} is no function any more; dev/order.py writes the list anew")
+
+listed = subprocess.run(["nm", "--defined-only", "-S", t.BUILD / "libcairn.so"], capture_output=True, text=True,
+                        check=True).stdout
+code = [(int(start, 16), int(size, 16), name) for start, size, kind, name in
+        re.findall(r"^([\da-f]+) ([\da-f]+) ([tT]) (\S+)$", listed, re.M) if ".cold" not in name]
+if (t.BUILD / "order.flags").read_text().strip():
+    usual = [row for row in code if row[2].split(".")[0] in names]
+    first = min(start for start, _, _ in code)
+    end = max(start + size for start, size, _ in usual)
+    between = [name for start, _, name in code if start < end and name.split(".")[0] not in names]
+    t.check(len(usual) > 100 and min(usual)[0] == first, f"code begins with {min(code)[2]}")
+    t.check(not between, f"other functions lie between: {between[:5]}")
+    t.check(end - first < 128 << 10, f"they take {end - first} bytes")
+else:
+    t.skip_part("this linker leaves functions in the order of the sources")
+t.finish()

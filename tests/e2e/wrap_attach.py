@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cairn attach --wrap: allocators by name in a process that runs already, by slots and by jumps, in a library that is
+loaded later, with arenas; exact beside what the program was told to do, beside a thread that does not stop; after each
+detach the program's code and slots are as before, and other rows can be asked for; a tool that was killed is cleaned up
+after; what cannot be led, and what is missing, is named."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import cairn_test as t
+
+PROGRAM = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define OWN static __attribute__((noinline, noclone, used))
+void *my_alloc(size_t), *my_realloc(void *, size_t); void my_free(void *);
+OWN void *inner(size_t n) { void *p = malloc(n); __asm__("" ::: "memory"); return p; }
+OWN void inner_free(void *p) { free(p); __asm__("" ::: "memory"); }
+struct arena { struct arena *parent; char *at; };
+struct arena *present;
+OWN struct arena *arena_make(struct arena *parent, const char *name) { struct arena *a = calloc(1, sizeof *a + strlen(name)); a->parent = parent; return a; }
+OWN void *arena_take(size_t n) { void *p = malloc(n); __asm__("" ::: "memory"); return p; }
+OWN void arena_end(struct arena *a) { __asm__("" ::: "memory"); free(a); }
+void tiny(void);
+__asm__(".text\n.globl tiny\n.type tiny, @function\ntiny: ret\n.size tiny, .-tiny\n.globl after\n.type after, @function\nafter: ret\n.size after, .-after\n");
+static volatile int stop;
+static volatile long rounds;
+static void *work(void *unused) {
+  void *p[3] = {0};
+  while (!stop) { p[0] = my_alloc(10); p[0] = my_realloc(p[0], 20); p[1] = inner(5); my_free(p[0]); inner_free(p[1]); rounds++; }
+  return unused;
+}
+static void print_code(const char *name, void *at) {
+  printf("%s:", name); for (int i = 0; i < 12; i++) printf("%02x", ((unsigned char *)at)[i]); printf(" ");
+}
+int main(void) {
+  char line[64]; pthread_t thread; int n, has_thread = 0; void *(*late)(size_t) = NULL;
+  extern char __executable_start; (void)__executable_start;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  puts("ready");
+  while (fgets(line, sizeof line, stdin) && *line != 'q') {
+    n = atoi(line + 1);
+    if (*line == 'l') for (int i = 0; i < n; i++) { void *p = my_alloc(100); p = my_realloc(p, 150); if (i % 2) my_free(p); }
+    if (*line == 'o') for (int i = 0; i < n; i++) { void *p = inner(30); if (i % 4) inner_free(p); }
+    if (*line == 'a') for (int i = 0; i < n; i++) { present = arena_make(NULL, i % 2 ? "odd" : "even"); arena_take(10); arena_take(20); if (i % 4 > 1) arena_end(present); }
+    if (*line == 'd') late = (void *(*)(size_t))dlsym(dlopen("./liblate.so", RTLD_NOW), "late_use");
+    if (*line == 'u') for (int i = 0; i < n; i++) late(7);
+    if (*line == 't') { has_thread = 1; pthread_create(&thread, NULL, work, NULL); while (!rounds) continue; }
+    if (*line == 'w') { long from = rounds; while (rounds < from + n) continue; }
+    if (*line == 'c') { print_code("inner", (void *)inner); print_code("free", (void *)inner_free); print_code("take", (void *)arena_take); }
+    puts("done");
+  }
+  stop = 1;
+  if (has_thread) pthread_join(thread, NULL);
+  tiny();
+  return 3;
+}
+"""
+LIBRARY = """
+#include <stdlib.h>
+void *my_alloc(size_t n) { return malloc(n); }
+void *my_realloc(void *p, size_t n) { return realloc(p, n); }
+void my_free(void *p) { free(p); }
+"""
+LATE = """
+#include <stdlib.h>
+void *late_alloc(size_t n) { return malloc(n); }
+void late_free(void *p) { free(p); }
+void *late_use(size_t n) { void *p = late_alloc(n); late_free(late_alloc(n)); return p; }
+"""
+LIB = "name=lib:alloc=my_alloc(size=1):realloc=my_realloc(ptr=1,size=2):free=my_free(ptr=1)"
+OWN = "name=own:alloc=inner(size=1):free=inner_free(ptr=1)"
+LATER = "name=late:alloc=late_alloc(size=1):free=late_free(ptr=1)"
+ARENAS = "name=arenas:current=present:make=arena_make(parent=1,label=2):alloc=arena_take(size=1):destroy=arena_end(pool=1)"
+
+
+class Program:
+    def __init__(self):
+        self.process = subprocess.Popen(["./program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # pylint: disable=consider-using-with
+        self.process.stdout.readline()
+        self.pid = self.process.pid
+
+    def do(self, *commands):
+        said = ""
+        for command in commands:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+            said = self.process.stdout.readline()
+        return said.strip()
+
+    def slots(self):
+        """The words of its writable segment that lead into cairn's library."""
+        maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text(encoding="ascii").splitlines()
+        ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in maps if "memfd:libcairn" in line]
+        found = 0
+        with open(f"/proc/{self.pid}/mem", "rb") as memory:
+            for line in maps:
+                if not line.rstrip().endswith(("/program", "libmy.so", "liblate.so")) or " r" not in line:
+                    continue
+                start, end = (int(address, 16) for address in line.split()[0].split("-"))
+                memory.seek(start)
+                words = memoryview(memory.read(end - start)).cast("Q")
+                found += sum(any(low <= word < high for low, high in ranges) for word in words)
+        return found
+
+    def end(self):
+        self.process.stdin.write("q\n")
+        self.process.stdin.close()
+        return self.process.wait(timeout=60)
+
+
+class Attached:
+    def __init__(self, program, name, *rows):
+        words = [word for row in rows for word in ("--wrap", row)]
+        self.name = f"{name}.cairn"
+        self.process = subprocess.Popen([t.CAIRN, "attach", "--exact", "-o", self.name, *words, str(program.pid)],  # pylint: disable=consider-using-with
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.said = self.process.stderr.readline()
+
+    def leave(self):
+        self.process.send_signal(signal.SIGINT)
+        self.said += self.process.stderr.read()
+        return self.process.wait(timeout=120)
+
+
+def pools(recording):
+    found = (t.report(recording) or {}).get("pools", [])
+    return {pool["name"]: (pool["allocations"], pool["allocated_bytes"], pool["at_exit_blocks"], pool["at_exit_bytes"]) for pool in found}
+
+
+def build():
+    for name, text in (("program.c", PROGRAM), ("my.c", LIBRARY), ("late.c", LATE)):
+        pathlib.Path(name).write_text(text, encoding="ascii")
+    for words in (["gcc", "-O1", "-shared", "-fPIC", "-o", "libmy.so", "my.c"],
+                  ["gcc", "-O1", "-shared", "-fPIC", "-o", "liblate.so", "late.c"],
+                  ["gcc", "-O1", "-w", "-rdynamic", "-o", "program", "program.c", "-L.", "-lmy", "-Wl,-rpath,.", "-pthread"]):
+        made = t.run(words)
+        t.check_equal(f"{words}: {made.err.decode()}", made.status, 0)
+
+
+def check_figures(program):
+    code = program.do("c")
+    attached = Attached(program, "all", LIB, OWN, ARENAS)
+    t.check("recording" in attached.said, attached.said)
+    program.do("l1000", "o1000", "a1000")
+    live = t.run_cairn("report", "--json", "--view", "pools", program.pid)
+    t.check_equal("while it runs", live.status, 0)
+    t.check(program.slots() > 0 and program.do("c") != code, "slots and code lead to the library")
+    t.check_equal(f"detached: {attached.said}", attached.leave(), 0)
+    t.check_equal("its own account", pools(attached.name),
+                  {"lib": (2000, 250000, 500, 75000), "own": (1000, 30000, 250, 7500),
+                   "arenas/even": (1000, 15000, 500, 7500), "arenas/odd": (1000, 15000, 500, 7500)})
+    t.check_equal("code and slots are as before", (program.do("c"), program.slots()), (code, 0))
+    t.check("memfd:libcairn" not in t.run_cairn("report", attached.name).out.decode(), "the hook's frame is hidden")
+    attached = Attached(program, "other", OWN)
+    program.do("l100", "o100")
+    t.check_equal("other rows", (attached.leave(), pools(attached.name)), (0, {"own": (100, 3000, 25, 750)}))
+    t.check_equal("nothing is left, again", (program.do("c"), program.slots()), (code, 0))
+
+
+def check_thread(program):
+    """Detaching beside a thread that goes in and out all the time, with rows in another order each time."""
+    program.do("t")
+    for number in range(6):
+        attached = Attached(program, f"thread{number}", *((LIB, OWN) if number % 2 else (OWN, LIB)))
+        program.do("w2000", "l10")
+        t.check_equal(f"{number}: {attached.said}", attached.leave(), 0)
+        found = pools(attached.name)
+        t.check(found["own"][0] >= 2000 and found["lib"][0] >= 4000 and found["own"][2] <= 1 and found["lib"][2] <= 6, f"{number}: {found}")
+        program.do("w2000", "l10")
+        t.check_equal(f"{number}: slots", program.slots(), 0)
+
+
+def check_killed(program):
+    code = program.do("c")
+    attached = Attached(program, "killed", LIB, OWN)
+    program.do("l10", "o10")
+    attached.process.kill()
+    attached.process.communicate()
+    program.do("l10", "o10")
+    t.check(program.slots() > 0, "a tool that was killed leaves slots")
+    attached = Attached(program, "after", ARENAS)
+    t.check("recording" in attached.said, attached.said)
+    program.do("l10", "o10", "a4")
+    t.check_equal("after a tool that was killed", (attached.leave(), pools(attached.name)),
+                  (0, {"arenas/even": (4, 60, 2, 30), "arenas/odd": (4, 60, 2, 30)}))
+    t.check_equal("nothing of it is left", (program.do("c"), program.slots()), (code, 0))
+
+
+def check_late(program):
+    attached = Attached(program, "late", LATER, LIB)
+    program.do("d")
+    def is_led():
+        program.do("l1", "u1")
+        return "late" in pools_now(program)
+    t.wait_until(is_led)
+    before = pools_now(program)["late"]
+    program.do("u10")
+    t.check_equal(f"detached: {attached.said}", attached.leave(), 0)
+    t.check("late_alloc is in no library so far" in attached.said, f"what is missing is named: {attached.said}")
+    t.check_equal("a library that was loaded later", pools(attached.name)["late"][0], before + 20)
+    t.check_equal("its slots", program.slots(), 0)
+
+
+def pools_now(program):
+    shown = t.run_cairn("report", "--json", program.pid)
+    return {pool["name"]: pool["allocations"] for pool in t.json.loads(shown.out).get("pools", []) if pool["allocations"]} if shown.status == 0 else {}
+
+
+def check_refused(program):
+    refused = t.run_cairn("attach", "--exact", "--wrap", "alloc=my_alloc(size=1):free=tiny(ptr=1)", program.pid)
+    t.check(refused.status == 1 and b"--wrap: tiny: it is too short" in refused.err, f"{refused}")
+    wrong = t.run_cairn("attach", "--wrap", "alloc=f(size=1)", program.pid)
+    t.check(wrong.status == 2 and b"needs alloc and free" in wrong.err, f"{wrong}")
+    t.check_equal("nothing was changed", program.slots(), 0)
+    for lie in ("name=lies:alloc=my_free(size=1):free=my_alloc(ptr=1)", "name=lies:make=my_realloc(parent=1,label=2):alloc=my_alloc(pool=1,size=1,out=1):clear=my_free(pool=1)",
+                "name=lies:current=stop:alloc=inner(size=6):realloc=my_alloc(ptr=5,size=4):destroy=inner_free(pool=1)"):
+        attached = Attached(program, "lies", lie)
+        program.do("l500", "o500")
+        t.check_equal(f"{lie}: {attached.said}", attached.leave(), 0)
+
+
+t.need("gcc")
+if os.uname().machine != "x86_64":
+    t.cannot_run_here("--wrap is for x86-64")
+build()
+for check in (check_figures, check_killed, check_late, check_refused, check_thread):
+    one = Program()
+    check(one)
+    t.check_equal(f"{check.__name__}: the program's end", one.end(), 3)
+t.finish()
