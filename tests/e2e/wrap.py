@@ -150,11 +150,12 @@ def check_rows():
     pathlib.Path("bad").write_text("cuda\nalloc=f(size=9):free=g(ptr=1)\n", encoding="ascii")
     for row, said in (("alloc=f(size=1)", "needs alloc and free"), ("free=f(ptr=1)", "needs alloc and free"),
                       ("alloc=f(size=7):free=g(ptr=1)", "1 to 6"), ("alloc=f(ptr=1):free=g(ptr=1)", "size=N"),
-                      ("alloc=f(size=1):free=g()", "size, count, ptr, out"), ("alloc=f(size=1):free=f(ptr=1)", "twice"),
+                      ("alloc=f(size=1):free=g()", "it needs ptr=N"), ("alloc=f(size=1):free=f(ptr=1)", "twice"),
                       ("make=f(size=1):free=g(ptr=1)", "make"), ("alloc=1f(size=1):free=g(ptr=1)", "1f"),
                       ("alloc=f(size=1:free=g(ptr=1)", "f"), ("cudaa", "cudaa"), ("@missing", "missing"),
                       ("@bad", "bad:2"), ("name=a|b:alloc=f(size=1):free=g(ptr=1)", "no name of a heap"),
-                      ("alloc=f(size=1):free=g(ptr=1,out=2)", "out is of"), ("", "alloc=NAME")):
+                      ("alloc=f(size=1):free=g(ptr=1,out=2)", "out is of"), ("", "alloc=NAME"),
+                      ("alloc=setjmp(size=1):free=g(ptr=1)", "setjmp: it does not return"), ("alloc=f(size=1):free=vfork(ptr=1)", "vfork: ")):
         refused = t.run_cairn("run", "--wrap", row, "true")
         t.check_equal(f"{row}: status", (refused.status, refused.out), (2, b""))
         t.check(said.encode() in refused.err, f"{row}: {refused.err}")
