@@ -91,7 +91,7 @@ static uintptr_t *frame_of(const struct registers *registers) {
     return (uintptr_t *)(uintptr_t)(registers + 1);
 }
 
-extern HIDDEN const uint8_t wrap_ways[];
+extern HIDDEN const uint8_t wrap_ways[], __ehdr_start[];
 
 #define SAVE                                                                                       \
     "    xorl %eax, %eax\n"                                                                        \
@@ -504,6 +504,8 @@ static bool find_one(void *context, const char *name, uintptr_t *actual, uintptr
 // Of each function it is noted how many slots lead through the hook.
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
+    // a hook that calls what it is the hook of would not end
+    if (info->dlpi_addr == (uintptr_t)__ehdr_start) return 0;
     for (uint32_t i = 0; i < function_count; i++) {
         struct function *function = function_at(i);
         if (!function->heap->is_led || !function->scope || function->is_led ||

@@ -143,6 +143,14 @@ def check_throwing():
     t.check_equal("calls beside exceptions", pools(recording)["both"]["allocations"], 1 + 25 + 80000 + 1)
 
 
+def check_own_calls():
+    """Functions that cairn's own library calls: its hooks do not call themselves."""
+    plain = t.run(["sort", "main.cc"])
+    row = "name=lies:alloc=__errno_location(size=5):free=memchr(ptr=1):realloc=memcpy(ptr=3,size=2):alloc=strlen(size=1):make=memset(parent=2)"
+    result, _ = t.record(["sort", "main.cc"], options=["--wrap", row])
+    t.check_equal("functions that cairn calls", (result.status, result.out), (0, plain.out))
+
+
 def check_rows():
     pathlib.Path("rows").write_text(f"# heaps\n\n  {MINE}  # ours\ncuda\n", encoding="ascii")
     result, recording = t.record(["./now"], options=["--wrap", "@rows"])
@@ -181,6 +189,7 @@ build()
 for program in ("./lazy", "./now", "./fixed"):
     check_heaps(program)
 check_throwing()
+check_own_calls()
 check_rows()
 check_real()
 t.finish()
