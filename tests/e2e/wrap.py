@@ -163,7 +163,7 @@ def check_rows():
                       ("alloc=f(size=1:free=g(ptr=1)", "f"), ("cudaa", "cudaa"), ("@missing", "missing"),
                       ("@bad", "bad:2"), ("name=a|b:alloc=f(size=1):free=g(ptr=1)", "no name of a heap"),
                       ("alloc=f(size=1):free=g(ptr=1,out=2)", "out is of"), ("", "alloc=NAME"),
-                      ("alloc=setjmp(size=1):free=g(ptr=1)", "setjmp: it does not return"), ("alloc=f(size=1):free=vfork(ptr=1)", "vfork: ")):
+                      ("alloc=setjmp(size=1):free=g(ptr=1)", "setjmp: it does not return"), ("alloc=f(size=1):free=vfork(ptr=1)", "vfork: "), ("alloc=f(size=1):free=free(ptr=1)", "free: it is of the heap")):
         refused = t.run_cairn("run", "--wrap", row, "true")
         t.check_equal(f"{row}: status", (refused.status, refused.out), (2, b""))
         t.check(said.encode() in refused.err, f"{row}: {refused.err}")

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap_functions.h"
 #include "format/wrap.h"
 #include "tool/base/text.h"
 #include "tool/base/toml.h"
@@ -162,6 +163,15 @@ static bool is_not_plain(const char *name) {
     return false;
 }
 
+#define NAME(name) #name,
+static bool is_of_malloc(const char *name) {
+    static const char *const names[] = {CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, NAME)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+#undef NAME
+
 static bool check_function(const struct rows *rows, const struct function *function,
                            struct error *error) {
     const struct role *role = function->role;
@@ -170,6 +180,8 @@ static bool check_function(const struct rows *rows, const struct function *funct
     if (is_not_plain(function->name))
         return refuse(rows, error, "it does not return as other functions do, or not once",
                       function->name);
+    if (is_of_malloc(function->name))
+        return refuse(rows, error, "it is of the heap that is recorded anyway", function->name);
     for (size_t i = 0; i < rows->function_count; i++)
         if (!strcmp(rows->functions[i].name, function->name))
             return refuse(rows, error, "it is named twice", function->name);
