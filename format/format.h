@@ -80,6 +80,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_REACHABILITY = 27,  // struct cairn_reachability, one (reachability.h)
     CAIRN_SECTION_LOST = 28,          // struct cairn_lost
     CAIRN_SECTION_WASTE = 30,         // struct cairn_waste, one (waste.h; 29: events.h)
+    CAIRN_SECTION_HEAP_STACKS = 31,   // struct cairn_heap_stack
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -251,7 +252,26 @@ struct cairn_scope {
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes;  // most that all pools of the name held together
     uint64_t ended;      // pools destroyed
-    uint64_t reserved[6];
+    // Of an allocator by name (--wrap), over all names of its arenas, for its HEAP_STACKS.
+    uint64_t heap_peak_bytes;  // highest total that was left
+    uint64_t heap_peak_ns;     // when
+    uint32_t heap_epoch;       // moved by every new peak
+    uint32_t unused;
+    uint64_t reserved[3];
+};
+
+// What an allocator by name holds by the stack that asked for it, and by the name of its arena: the
+// stack is that of a cell, which counts blocks of malloc and has none of these. Entry 0 is none.
+#define CAIRN_HEAP_STACK_LIMIT 262144u
+struct cairn_heap_stack {
+    uint32_t cell;          // CAIRN_CELL_OTHER: not known
+    uint32_t scope;         // of kind CAIRN_SCOPE_POOL: the heap, or a name within it
+    uint32_t epoch;         // of the heap's scope, at the last change
+    uint32_t is_ready;      // (atomic) set last: the above is complete
+    uint64_t calls, frees;  // blocks; of a fork without those that were gone when it began
+    uint64_t allocated_bytes, freed_bytes;
+    int64_t peak_bytes;   // held at the heap's peak, valid if epoch == heap_epoch of its
+    int64_t peak_blocks;  // heap's scope; else it has not changed since and holds the same
 };
 
 // Mappings that the program made itself (--mmap), by kind and by the stack that made them: that of

@@ -38,30 +38,24 @@ void *addresses_find(const struct addresses *table, uint64_t key) {
     return entry && *entry ? entry : NULL;
 }
 
-// With many entries that are left out the table stays as large as it is.
-static bool grow(struct addresses *table, addresses_kept *is_kept, void *context) {
+static bool grow(struct addresses *table) {
     struct addresses old = *table;
-    uint64_t kept = old.used;
-    for (uint64_t i = 0; is_kept && i < old.slots; i++)
-        kept -= *entry_at(&old, i) && !is_kept(context, entry_at(&old, i));
-    uint64_t slots = kept > old.slots / 2 ? 2 * old.slots : old.slots;
-    uint8_t *entries = sys_map(slots * old.entry_bytes);
+    uint8_t *entries = sys_map(2 * old.slots * old.entry_bytes);
     if (!entries) return false;
-    *table = (struct addresses){entries, old.entry_bytes, slots, kept};
+    *table = (struct addresses){entries, old.entry_bytes, 2 * old.slots, old.used};
     for (uint64_t i = 0; i < old.slots; i++) {
         const uint64_t *entry = entry_at(&old, i);
-        if (*entry && (!is_kept || is_kept(context, entry)))
-            memcpy(place_of(table, *entry), entry, old.entry_bytes);
+        if (*entry) memcpy(place_of(table, *entry), entry, old.entry_bytes);
     }
     addresses_close(&old);
     return true;
 }
 
-void *addresses_add(struct addresses *table, uint64_t key, addresses_kept *is_kept, void *context) {
+void *addresses_add(struct addresses *table, uint64_t key) {
     uint64_t *entry = key ? place_of(table, key) : NULL;
     if (!entry || *entry) return entry;
     if ((table->used + 1) * ALL_PARTS > table->slots * USED_PARTS) {
-        if (!grow(table, is_kept, context)) return NULL;
+        if (!grow(table)) return NULL;
         entry = place_of(table, key);
     }
     memset(entry, 0, table->entry_bytes);

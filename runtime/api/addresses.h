@@ -29,10 +29,8 @@ void addresses_close(struct addresses *table);
 // The entry; NULL: there is none.
 void *addresses_find(const struct addresses *table, uint64_t key);
 
-// The entry, or a new one of zeros but for its key; NULL without memory, or without a key. Where
-// the table is full, entries of which `is_kept` (or NULL) says that they are over are left out.
-typedef bool addresses_kept(void *context, const void *entry);
-void *addresses_add(struct addresses *table, uint64_t key, addresses_kept *is_kept, void *context);
+// The entry, or a new one of zeros but for its key; NULL without memory, or without a key.
+void *addresses_add(struct addresses *table, uint64_t key);
 
 // Takes out an entry that was found.
 void addresses_drop(struct addresses *table, void *entry);

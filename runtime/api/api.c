@@ -119,7 +119,7 @@ static void *api_pool_create(const char *name) {
 
 // Blocks of a pool are counted as long as the process is recorded, switched on or not.
 static void api_pool_alloc(void *pool, const void *block, size_t bytes) {
-    if (is_recorded()) pool_add(pool, block, bytes);
+    if (is_recorded()) pool_add(pool, block, bytes, 0);
 }
 
 static int api_pool_free(void *pool, const void *block) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas know those that lie in them, by their keys: entries of the table move.
+// Arenas know those that lie in them, and their blocks, by their keys: entries of tables move.
 #include "runtime/api/arena.h"
 
 #include "runtime/api/addresses.h"
+#include "runtime/api/heap_stacks.h"
 #include "runtime/api/pool.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/lock.h"
@@ -11,29 +12,30 @@
 // The others are keys, too; 0: none.
 struct heap_arena {
     uint64_t key, parent, child, next, previous;
-    uint64_t life;  // another one after each time that it was cleared
+    uint64_t blocks;  // the first
     uint64_t count, bytes;
     uint32_t scope;
 };
 struct arena_block {
     uint64_t key, bytes;
-    uint64_t arena, life;
+    uint64_t arena, next, previous;
+    uint32_t stack;
 };
 
 struct arenas {
     struct lock lock;
     uint32_t scope;
-    uint64_t lives;
     struct addresses list, blocks;
+    struct heap_stacks stacks;
 };
 
 struct arenas *arenas_make(uint32_t scope) {
     struct arenas *arenas = sys_map(sizeof *arenas);
     if (!arenas) return NULL;
     arenas->scope = scope;
-    arenas->lives = 1;
     bool is_open = addresses_open(&arenas->list, sizeof(struct heap_arena)) &&
-                   addresses_open(&arenas->blocks, sizeof(struct arena_block));
+                   addresses_open(&arenas->blocks, sizeof(struct arena_block)) &&
+                   heap_stacks_open(&arenas->stacks, scope);
     return is_open ? arenas : NULL;
 }
 
@@ -45,16 +47,6 @@ static bool take_lock(struct arenas *arenas) {
 
 static struct heap_arena *arena_find(const struct arenas *arenas, uint64_t key) {
     return addresses_find(&arenas->list, key);
-}
-
-// The arena that has the block still; NULL: it was cleared since.
-static struct heap_arena *arena_of(const struct arenas *arenas, const struct arena_block *block) {
-    struct heap_arena *arena = arena_find(arenas, block->arena);
-    return arena && arena->life == block->life ? arena : NULL;
-}
-
-static bool is_block_kept(void *context, const void *entry) {
-    return arena_of(context, entry) != NULL;
 }
 
 static void leave_parent(const struct arenas *arenas, struct heap_arena *arena) {
@@ -81,9 +73,8 @@ static void set_parent(const struct arenas *arenas, struct heap_arena *arena, ui
 }
 
 static struct heap_arena *arena_make(struct arenas *arenas, uint64_t key, uint32_t scope) {
-    struct heap_arena *arena = addresses_add(&arenas->list, key, NULL, NULL);
+    struct heap_arena *arena = addresses_add(&arenas->list, key);
     if (!arena) return NULL;
-    arena->life = arenas->lives++;
     arena->scope = scope ? scope : arenas->scope;
     __atomic_fetch_add(&scope_at(arena->scope)->entries, 1, __ATOMIC_RELAXED);
     return arena;
@@ -96,10 +87,29 @@ static void know_parent(struct arenas *arenas, uintptr_t handle, uintptr_t paren
     if (parent && parent != handle && !arena_find(arenas, key)) arena_make(arenas, key, 0);
 }
 
-static void give_back_all(struct arenas *arenas, struct heap_arena *arena) {
-    pool_count_frees(arena->scope, arena->count, arena->bytes);
-    arena->count = arena->bytes = 0;
-    arena->life = arenas->lives++;
+static struct arena_block *block_find(const struct arenas *arenas, uint64_t key) {
+    return addresses_find(&arenas->blocks, key);
+}
+
+static void take_out(struct arenas *arenas, struct arena_block *block) {
+    struct heap_arena *arena = arena_find(arenas, block->arena);
+    struct arena_block *next = block_find(arenas, block->next);
+    struct arena_block *previous = block_find(arenas, block->previous);
+    if (previous)
+        previous->next = block->next;
+    else
+        arena->blocks = block->next;
+    if (next) next->previous = block->previous;
+    arena->count--;
+    arena->bytes -= block->bytes;
+    pool_count_frees(arena->scope, 1, block->bytes);
+    heap_stacks_free(&arenas->stacks, block->stack, block->bytes);
+    addresses_drop(&arenas->blocks, block);
+}
+
+static void give_back_all(struct arenas *arenas, const struct heap_arena *arena) {
+    for (struct arena_block *block; (block = block_find(arenas, arena->blocks));)
+        take_out(arenas, block);
 }
 
 static void drop(struct arenas *arenas, struct heap_arena *arena) {
@@ -179,42 +189,63 @@ void arena_clear(struct arenas *arenas, uintptr_t handle, bool is_over) {
     lock_give_back(&arenas->lock);
 }
 
-static void take_out(const struct arena_block *block, struct heap_arena *arena) {
-    pool_count_frees(arena->scope, 1, block->bytes);
-    arena->count--;
-    arena->bytes -= block->bytes;
-}
-
-void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_t bytes) {
-    uint64_t key = addresses_key(handle), block_key = addresses_key((uintptr_t)block);
-    if (!handle || !block || !take_lock(arenas)) return;
-    struct heap_arena *arena = arena_find(arenas, key);
-    if (!arena) arena = arena_make(arenas, key, 0);
-    struct arena_block *entry =
-        arena ? addresses_add(&arenas->blocks, block_key, is_block_kept, arenas) : NULL;
-    if (entry) {
-        struct heap_arena *before = arena_of(arenas, entry);
-        if (before) take_out(entry, before);  // given back unseen
-        *entry = (struct arena_block){block_key, bytes, key, arena->life};
-        arena->count++;
-        arena->bytes += bytes;
-        pool_count_allocs(arena->scope, 1, bytes);
-    } else {
+static struct arena_block *enter_block(struct arenas *arenas, struct heap_arena *arena,
+                                       const void *address, size_t bytes) {
+    uint64_t key = addresses_key((uintptr_t)address);
+    struct arena_block *block = arena ? block_find(arenas, key) : NULL;
+    if (block) take_out(arenas, block);  // given back unseen
+    block = arena ? addresses_add(&arenas->blocks, key) : NULL;
+    if (!block) {
         gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
+        return NULL;
+    }
+    struct arena_block *next = block_find(arenas, arena->blocks);
+    if (next) next->previous = key;
+    *block = (struct arena_block){
+        .key = key, .bytes = bytes, .arena = arena->key, .next = arena->blocks};
+    arena->blocks = key;
+    arena->count++;
+    arena->bytes += bytes;
+    pool_count_allocs(arena->scope, 1, bytes);
+    return block;
+}
+
+static struct heap_arena *arena_known(struct arenas *arenas, uintptr_t handle) {
+    struct heap_arena *arena = arena_find(arenas, addresses_key(handle));
+    return arena ? arena : arena_make(arenas, addresses_key(handle), 0);
+}
+
+void arena_add(struct arenas *arenas, uintptr_t handle, const void *address, size_t bytes,
+               uint32_t cell) {
+    if (!handle || !address || !take_lock(arenas)) return;
+    struct heap_arena *arena = arena_known(arenas, handle);
+    struct arena_block *block = enter_block(arenas, arena, address, bytes);
+    if (block) {
+        block->stack = heap_stacks_find(&arenas->stacks, cell, arena->scope);
+        heap_stacks_alloc(&arenas->stacks, block->stack, bytes);
     }
     lock_give_back(&arenas->lock);
 }
 
-bool arena_take(struct arenas *arenas, const void *block, size_t *bytes, uintptr_t *handle) {
-    if (!block || !take_lock(arenas)) return false;
-    struct arena_block *entry = addresses_find(&arenas->blocks, addresses_key((uintptr_t)block));
-    struct heap_arena *arena = entry ? arena_of(arenas, entry) : NULL;
-    if (arena) {
-        *bytes = entry->bytes;
-        *handle = (uintptr_t)~arena->key;
-        take_out(entry, arena);
+void arena_put_back(struct arenas *arenas, const void *address, const struct heap_block *taken) {
+    if (!taken->arena || !address || !take_lock(arenas)) return;
+    struct heap_arena *arena = arena_known(arenas, taken->arena);
+    struct arena_block *block = enter_block(arenas, arena, address, taken->bytes);
+    if (block) {
+        block->stack = taken->stack;
+        heap_stacks_put_back(&arenas->stacks, taken->stack, taken->bytes);
     }
-    if (entry) addresses_drop(&arenas->blocks, entry);
     lock_give_back(&arenas->lock);
-    return arena != NULL;
+}
+
+bool arena_take(struct arenas *arenas, const void *address, struct heap_block *taken) {
+    if (!address || !take_lock(arenas)) return false;
+    struct arena_block *block = block_find(arenas, addresses_key((uintptr_t)address));
+    bool is_there = block != NULL;
+    if (is_there) {
+        *taken = (struct heap_block){block->bytes, block->stack, (uintptr_t)~block->arena};
+        take_out(arenas, block);
+    }
+    lock_give_back(&arenas->lock);
+    return is_there;
 }

@@ -3,9 +3,8 @@
 // memory contexts), as rows of --wrap name them. Each arena is known by its address, may have a
 // parent with which it goes, and a name, under which its blocks are counted (struct cairn_scope).
 //
-// A block that is given back alone is looked up; that of an arena which was cleared since is not:
-// its entry says which life of the arena it is of, and goes when the table grows. One lock for all
-// of a heap, as in pool.h.
+// An arena knows its blocks, and gives them back one by one when it is cleared, each to the stack
+// that asked for it (heap_stacks.h). One lock for all of a heap, as in pool.h.
 #ifndef RUNTIME_API_ARENA_H
 #define RUNTIME_API_ARENA_H
 
@@ -14,6 +13,7 @@
 #include <stdint.h>
 
 struct arenas;
+struct heap_block;  // heap_stacks.h
 
 // Blocks of arenas without a name are counted as `scope`'s. NULL without memory.
 struct arenas *arenas_make(uint32_t scope);
@@ -27,8 +27,11 @@ void arena_move(struct arenas *arenas, uintptr_t handle, uintptr_t parent);
 // All its blocks are given back, and those within it are gone. `is_over`: it itself is, too.
 void arena_clear(struct arenas *arenas, uintptr_t handle, bool is_over);
 
-void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_t bytes);
-// False: no arena has such a block. `bytes` and `handle` get what it was.
-bool arena_take(struct arenas *arenas, const void *block, size_t *bytes, uintptr_t *handle);
+void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_t bytes,
+               uint32_t cell);
+// False: no arena has such a block. `taken` gets what it was.
+bool arena_take(struct arenas *arenas, const void *block, struct heap_block *taken);
+// Its free was none. That counts as another allocation.
+void arena_put_back(struct arenas *arenas, const void *block, const struct heap_block *taken);
 
 #endif

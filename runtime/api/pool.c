@@ -2,18 +2,22 @@
 #include "runtime/api/pool.h"
 
 #include "runtime/api/addresses.h"
+#include "runtime/api/heap_stacks.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/lock.h"
 #include "runtime/thread/gate.h"
 
 struct pool_block {
     uint64_t key, bytes;
+    uint32_t stack;
 };
 
 struct pool {
     uint32_t scope;
     struct lock lock;  // holder: address of its thread-locals
     struct addresses blocks;
+    struct heap_stacks stacks;
+    bool has_stacks;
     uint64_t live_bytes;
 };
 
@@ -38,6 +42,12 @@ struct pool *pool_make(const char *name) {
     }
     sys_unmap(pool, sizeof *pool);
     return NULL;
+}
+
+struct pool *pool_make_heap(const char *name) {
+    struct pool *pool = pool_make(name);
+    if (pool) pool->has_stacks = heap_stacks_open(&pool->stacks, pool->scope);
+    return pool;
 }
 
 void pool_count_allocs(uint32_t number, uint64_t count, uint64_t bytes) {
@@ -68,45 +78,55 @@ static void count_frees(struct pool *pool, uint64_t count, uint64_t bytes) {
     pool->live_bytes -= bytes;
 }
 
-// Puts a block into the table. False without memory.
-static bool enter_block(struct pool *pool, const void *block, size_t bytes) {
+// Puts a block into the table; NULL without memory.
+static struct pool_block *enter_block(struct pool *pool, const void *block, size_t bytes) {
     uint64_t used = pool->blocks.used;
-    struct pool_block *entry =
-        addresses_add(&pool->blocks, addresses_key((uintptr_t)block), NULL, NULL);
+    struct pool_block *entry = addresses_add(&pool->blocks, addresses_key((uintptr_t)block));
     if (!entry) {
         gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
-        return false;
+        return NULL;
     }
-    // given back unseen: its address came again
-    if (pool->blocks.used == used) count_frees(pool, 1, entry->bytes);
+    if (pool->blocks.used == used) {  // given back unseen: its address came again
+        count_frees(pool, 1, entry->bytes);
+        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes);
+    }
     entry->bytes = bytes;
-    return true;
+    return entry;
 }
 
-void pool_add(struct pool *pool, const void *block, size_t bytes) {
+void pool_add(struct pool *pool, const void *block, size_t bytes, uint32_t cell) {
     if (!block || !pool_lock(pool)) return;
-    if (enter_block(pool, block, bytes)) count_alloc(pool, bytes);
+    struct pool_block *entry = enter_block(pool, block, bytes);
+    if (entry) {
+        entry->stack = pool->has_stacks ? heap_stacks_find(&pool->stacks, cell, pool->scope) : 0;
+        heap_stacks_alloc(&pool->stacks, entry->stack, bytes);
+        count_alloc(pool, bytes);
+    }
     pool_unlock(pool);
 }
 
-void pool_put_back(struct pool *pool, const void *block, size_t bytes) {
+void pool_put_back(struct pool *pool, const void *block, const struct heap_block *taken) {
     struct cairn_scope *scope = scope_at(pool->scope);
     if (!block || !pool_lock(pool)) return;
-    if (enter_block(pool, block, bytes)) {
+    struct pool_block *entry = enter_block(pool, block, taken->bytes);
+    if (entry) {
+        entry->stack = taken->stack;
+        heap_stacks_put_back(&pool->stacks, taken->stack, taken->bytes);
         __atomic_fetch_sub(&scope->frees, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&scope->freed_bytes, bytes, __ATOMIC_RELAXED);
-        pool->live_bytes += bytes;
+        __atomic_fetch_sub(&scope->freed_bytes, taken->bytes, __ATOMIC_RELAXED);
+        pool->live_bytes += taken->bytes;
     }
     pool_unlock(pool);
 }
 
-bool pool_take(struct pool *pool, const void *block, size_t *bytes) {
+bool pool_take(struct pool *pool, const void *block, struct heap_block *taken) {
     if (!block || !pool_lock(pool)) return false;
     struct pool_block *entry = addresses_find(&pool->blocks, addresses_key((uintptr_t)block));
     bool is_there = entry != NULL;
     if (is_there) {
-        if (bytes) *bytes = entry->bytes;
+        if (taken) *taken = (struct heap_block){entry->bytes, entry->stack, 0};
         count_frees(pool, 1, entry->bytes);
+        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes);
         addresses_drop(&pool->blocks, entry);
     }
     pool_unlock(pool);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct pool;
+struct heap_block;  // heap_stacks.h
 
 // What all pools of a name did (a number of a scope) goes up by so much.
 void pool_count_allocs(uint32_t scope, uint64_t count, uint64_t bytes);
@@ -23,11 +24,14 @@ void pool_count_frees(uint32_t scope, uint64_t count, uint64_t bytes);
 
 // NULL without memory or room for the name.
 struct pool *pool_make(const char *name);
-void pool_add(struct pool *pool, const void *block, size_t bytes);
-// False: it has no such block. `bytes` (or NULL) gets its size.
-bool pool_take(struct pool *pool, const void *block, size_t *bytes);
+// One that counts by stack, too: an allocator by name.
+struct pool *pool_make_heap(const char *name);
+// `cell`: who asked for it, where that counts.
+void pool_add(struct pool *pool, const void *block, size_t bytes, uint32_t cell);
+// False: it has no such block. `taken` (or NULL) gets what it was.
+bool pool_take(struct pool *pool, const void *block, struct heap_block *taken);
 // A block that was taken is still there: its free was none.
-void pool_put_back(struct pool *pool, const void *block, size_t bytes);
+void pool_put_back(struct pool *pool, const void *block, const struct heap_block *taken);
 // Frees all that is left in it.
 void pool_end(struct pool *pool);
 

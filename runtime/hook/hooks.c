@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/inject/attach.h"
+#include "runtime/inject/wrap.h"
 #include "runtime/managed/memory.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
@@ -336,6 +337,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     int saved_errno = errno;
     if (attach_is_by_tool()) {
         attach_loaded();
+        wrap_offer();
     } else {
         environment_lend(variables);
         real_resolve();

@@ -24,7 +24,6 @@
 #include "runtime/inject/entries.h"
 #include "runtime/inject/existing_blocks.h"
 #include "runtime/inject/namespaces.h"
-#include "runtime/inject/wrap.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/process/state.h"
@@ -234,7 +233,6 @@ void attach_loaded(void) {
     memcpy(attachment->tls_image, &initial, sizeof initial);
     attachment->code_start = (uintptr_t)__ehdr_start;
     attachment->code_end = (uintptr_t)etext;
-    wrap_offer();
     attachment->namespace_ways = namespaces_ways();
     attachment->namespace_real = namespaces_real();
     attachment->stop = (uintptr_t)attach_stop;

@@ -14,10 +14,12 @@
 #include "format/settings.h"
 #include "format/wrap.h"
 #include "runtime/api/arena.h"
+#include "runtime/api/heap_stacks.h"
 #include "runtime/api/pool.h"
 #include "runtime/inject/attach.h"
 #include "runtime/inject/got_patch.h"
 #include "runtime/process/state.h"
+#include "runtime/record/event.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/linker.h"
@@ -69,7 +71,8 @@ __attribute__((used)) uint32_t wrap_saved_parts;
 // As the hook lays them out: what the registers held when it was called, and when the function came
 // back. It calls the function with copies of eight words of stack arguments.
 struct registers {
-    uintptr_t arena;  // of the block that is given back; 0: not known
+    uint64_t stack;   // that had asked for the block that is given back
+    uintptr_t arena;  // of it; 0: not known
     uintptr_t arguments[CAIRN_WRAP_ARGUMENTS];
     uintptr_t vector_count, chain, scratch;
     uintptr_t old_bytes;  // what a block had that is given back, and 1; 0: none is; or IS_INNER
@@ -80,10 +83,15 @@ struct registers {
 static const uintptr_t IS_INNER = UINTPTR_MAX;
 
 _Static_assert(offsetof(struct function, actual) == 0, "the hook calls it");
-_Static_assert(sizeof(struct registers) == 176, "the hook has room for it");
+_Static_assert(sizeof(struct registers) == 184, "the hook has room for it");
 _Static_assert(SAVED_BYTES == 2752 && sizeof(struct function) == 96, "as the hook has it");
 
-extern HIDDEN const uint8_t wrap_ways[];
+// The hook's frame, by which its caller is found.
+static uintptr_t *frame_of(const struct registers *registers) {
+    return (uintptr_t *)(uintptr_t)(registers + 1);
+}
+
+extern HIDDEN const uint8_t wrap_ways[], __ehdr_start[];
 
 #define SAVE                                                                                       \
     "    xorl %eax, %eax\n"                                                                        \
@@ -119,32 +127,33 @@ __asm__(".text\n"
         "wrap_hook:\n"
         "    .cfi_startproc\n"
         "    .cfi_def_cfa_offset 16\n"
+        "    xchgq %rbp, (%rsp)\n"
+        "    .cfi_offset %rbp, -16\n"
         "    pushq %rbp\n"
         "    .cfi_def_cfa_offset 24\n"
-        "    .cfi_offset %rbp, -24\n"
-        "    movq %rsp, %rbp\n"
-        "    .cfi_def_cfa_register %rbp\n"
+        "    leaq 8(%rsp), %rbp\n"
+        "    .cfi_def_cfa %rbp, 16\n"
         "    subq $176, %rsp\n"
         "    movq %rdi, -168(%rbp)\n    movq %rsi, -160(%rbp)\n    movq %rdx, -152(%rbp)\n"
         "    movq %rcx, -144(%rbp)\n    movq %r8, -136(%rbp)\n    movq %r9, -128(%rbp)\n"
         "    movq %rax, -120(%rbp)\n    movq %r10, -112(%rbp)\n    movq %r11, -104(%rbp)\n"
-        "    imulq $96, 8(%rbp), %r11\n"
+        "    imulq $96, -8(%rbp), %r11\n"
         "    leaq wrap_functions(%rip), %rax\n"
         "    addq %rax, %r11\n"
         "    movq %r11, -88(%rbp)\n"
         "    movq (%r11), %rax\n"
         "    movq %rax, -80(%rbp)\n"
         "    subq $2752, %rsp\n"
-        "    andq $-64, %rsp\n" SAVE "    leaq -176(%rbp), %rdi\n"
+        "    andq $-64, %rsp\n" SAVE "    leaq -184(%rbp), %rdi\n"
         "    call wrap_before\n" RESTORE "    subq $64, %rsp\n"
-        "    movq 24(%rbp), %r11\n    movq %r11, (%rsp)\n"
-        "    movq 32(%rbp), %r11\n    movq %r11, 8(%rsp)\n"
-        "    movq 40(%rbp), %r11\n    movq %r11, 16(%rsp)\n"
-        "    movq 48(%rbp), %r11\n    movq %r11, 24(%rsp)\n"
-        "    movq 56(%rbp), %r11\n    movq %r11, 32(%rsp)\n"
-        "    movq 64(%rbp), %r11\n    movq %r11, 40(%rsp)\n"
-        "    movq 72(%rbp), %r11\n    movq %r11, 48(%rsp)\n"
-        "    movq 80(%rbp), %r11\n    movq %r11, 56(%rsp)\n"
+        "    movq 16(%rbp), %r11\n    movq %r11, (%rsp)\n"
+        "    movq 24(%rbp), %r11\n    movq %r11, 8(%rsp)\n"
+        "    movq 32(%rbp), %r11\n    movq %r11, 16(%rsp)\n"
+        "    movq 40(%rbp), %r11\n    movq %r11, 24(%rsp)\n"
+        "    movq 48(%rbp), %r11\n    movq %r11, 32(%rsp)\n"
+        "    movq 56(%rbp), %r11\n    movq %r11, 40(%rsp)\n"
+        "    movq 64(%rbp), %r11\n    movq %r11, 48(%rsp)\n"
+        "    movq 72(%rbp), %r11\n    movq %r11, 56(%rsp)\n"
         "    movq -168(%rbp), %rdi\n    movq -160(%rbp), %rsi\n    movq -152(%rbp), %rdx\n"
         "    movq -144(%rbp), %rcx\n    movq -136(%rbp), %r8\n    movq -128(%rbp), %r9\n"
         "    movq -120(%rbp), %rax\n    movq -112(%rbp), %r10\n    movq -104(%rbp), %r11\n"
@@ -153,16 +162,14 @@ __asm__(".text\n"
         "    movq %rdi, -72(%rbp)\n    movq %rsi, -64(%rbp)\n    movq %rdx, -56(%rbp)\n"
         "    movq %rcx, -48(%rbp)\n    movq %r8, -40(%rbp)\n    movq %r9, -32(%rbp)\n"
         "    movq %rax, -24(%rbp)\n    movq %r10, -16(%rbp)\n    movq %r11, -8(%rbp)\n" SAVE
-        "    leaq -176(%rbp), %rdi\n"
+        "    leaq -184(%rbp), %rdi\n"
         "    movq -24(%rbp), %rsi\n"
         "    call wrap_after\n" RESTORE
         "    movq -72(%rbp), %rdi\n    movq -64(%rbp), %rsi\n    movq -56(%rbp), %rdx\n"
         "    movq -48(%rbp), %rcx\n    movq -40(%rbp), %r8\n    movq -32(%rbp), %r9\n"
         "    movq -24(%rbp), %rax\n    movq -16(%rbp), %r10\n    movq -8(%rbp), %r11\n"
         "    leave\n"
-        "    .cfi_def_cfa %rsp, 16\n"
-        "    leaq 8(%rsp), %rsp\n"
-        "    .cfi_def_cfa_offset 8\n"
+        "    .cfi_def_cfa %rsp, 8\n"
         "    ret\n"
         "    .cfi_endproc\n"
         ".size wrap_hook, .-wrap_hook\n");
@@ -239,13 +246,16 @@ static bool is_of_arena(const struct registers *registers) {
 
 // A block that no arena has is new if there was none before, and otherwise in the arena that the
 // function is told, if it is told one.
-static bool take_block(struct registers *registers, size_t *bytes) {
+static void take_block(struct registers *registers) {
     const struct function *function = registers->function;
     const void *block = (const void *)argument(registers, function->pointer);
-    registers->arena = block ? argument(registers, function->pool) : arena_meant(registers);
-    if (function->heap->has_arenas)
-        return arena_take(function->heap->arenas, block, bytes, &registers->arena);
-    return pool_take(function->heap->pool, block, bytes);
+    struct heap_block taken = {.bytes = 0};
+    bool is_there = function->heap->has_arenas ? arena_take(function->heap->arenas, block, &taken)
+                                               : pool_take(function->heap->pool, block, &taken);
+    uintptr_t told = block ? argument(registers, function->pool) : arena_meant(registers);
+    registers->arena = is_there ? taken.arena : told;
+    registers->stack = taken.stack;
+    registers->old_bytes = is_there ? taken.bytes + 1 : 0;
 }
 
 // Where the tool attaches it leads a heap's callers once all its functions are there, which may be
@@ -260,7 +270,6 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers);
 __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     const struct function *function = registers->function;
     bool frees = function->role == 'f' || function->role == 'r';
-    size_t bytes = 0;
     registers->old_bytes = IS_INNER;
     registers->arena = 0;
     // led by the tool before the rows were read, or of a heap that lacks a function
@@ -272,9 +281,8 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     }
     place_of(registers);  // a forked child begins its own recording first
     bool is_outer = !is_of_arena(registers) && is_outermost(registers);
-    if (is_outer)
-        registers->old_bytes =
-            frees && is_recorded() && take_block(registers, &bytes) ? bytes + 1 : 0;
+    if (is_outer) registers->old_bytes = 0;
+    if (is_outer && frees && is_recorded()) take_block(registers);
     errno = saved_errno;
 }
 
@@ -291,24 +299,37 @@ static size_t size_of(const struct registers *registers) {
     return __builtin_mul_overflow(size, argument(registers, function->count), &bytes) ? 0 : bytes;
 }
 
+// The stack of the call; CAIRN_CELL_OTHER: it cannot be had.
+static uint32_t cell_of(const struct registers *registers) {
+    uintptr_t *frame = frame_of(registers);
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (!thread) return CAIRN_CELL_OTHER;
+    uint32_t cell = gate_is_recording() && is_recorded() ? event_stack(thread, frame) : 0;
+    gate_leave(thread);
+    return cell ? cell : CAIRN_CELL_OTHER;
+}
+
 // A block that is reallocated stays in its arena.
 static void enter_block(const struct registers *registers, uintptr_t block, size_t bytes) {
     const struct heap *heap = registers->function->heap;
+    uint32_t cell = cell_of(registers);
     if (!heap->has_arenas)
-        pool_add(heap->pool, (const void *)block, bytes);
+        pool_add(heap->pool, (const void *)block, bytes, cell);
     else if (registers->function->role == 'r')
-        arena_add(heap->arenas, registers->arena, (const void *)block, bytes);
+        arena_add(heap->arenas, registers->arena, (const void *)block, bytes, cell);
     else
-        arena_add(heap->arenas, arena_meant(registers), (const void *)block, bytes);
+        arena_add(heap->arenas, arena_meant(registers), (const void *)block, bytes, cell);
 }
 
-// Its free was none. Of an arena that counts as another allocation.
-static void put_back(const struct registers *registers, uintptr_t block, size_t bytes) {
+static void put_back(const struct registers *registers) {
     const struct heap *heap = registers->function->heap;
+    const void *block = (const void *)argument(registers, registers->function->pointer);
+    const struct heap_block taken = {registers->old_bytes - 1, (uint32_t)registers->stack,
+                                     registers->arena};
     if (heap->has_arenas)
-        arena_add(heap->arenas, registers->arena, (const void *)block, bytes);
+        arena_put_back(heap->arenas, block, &taken);
     else
-        pool_put_back(heap->pool, (const void *)block, bytes);
+        pool_put_back(heap->pool, block, &taken);
 }
 
 static void open_arena(const struct registers *registers, uintptr_t arena) {
@@ -327,8 +348,7 @@ static void count_result(const struct registers *registers, uintptr_t result) {
         open_arena(registers, result);
     else if (result)
         enter_block(registers, result, size_of(registers));
-    if (function->role == 'r' && has_failed && registers->old_bytes)
-        put_back(registers, argument(registers, function->pointer), registers->old_bytes - 1);
+    if (function->role == 'r' && has_failed && registers->old_bytes) put_back(registers);
 }
 
 __attribute__((used)) HIDDEN void wrap_after(struct registers *registers, uintptr_t result);
@@ -447,7 +467,7 @@ static void open_heap(struct heap *heap) {
     if (heap->has_arenas)
         heap->arenas = arenas_make(heap->scope);
     else
-        heap->pool = pool_make(heap->name);
+        heap->pool = pool_make_heap(heap->name);
     __atomic_store_n(&heap->is_led, heap->arenas || heap->pool, __ATOMIC_RELEASE);
 }
 
@@ -462,28 +482,30 @@ static NOINLINE bool open_heap_late(struct heap *heap) {
     return heap->is_led;
 }
 
-static bool find_wrapped(void *context, const char *name, uintptr_t *real, uintptr_t *way) {
+static bool find_wrapped(void *context, const char *name, uintptr_t *actual, uintptr_t *way) {
     (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
         const struct function *function = function_at(i);
         if (!function->heap->is_led || function->is_led || function->role == 'v' ||
             strcmp(function->name, name) != 0)
             continue;
-        *real = function->actual;
+        *actual = function->actual;
         *way = (uintptr_t)wrap_ways + (uintptr_t)(function - wrap_functions) * CAIRN_WRAP_WAY_BYTES;
         return true;
     }
     return false;
 }
 
-static bool find_one(void *context, const char *name, uintptr_t *real, uintptr_t *way) {
+static bool find_one(void *context, const char *name, uintptr_t *actual, uintptr_t *way) {
     const struct function *function = context;
-    return !strcmp(function->name, name) && find_wrapped(NULL, name, real, way);
+    return !strcmp(function->name, name) && find_wrapped(NULL, name, actual, way);
 }
 
 // Of each function it is noted how many slots lead through the hook.
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
+    // a hook that calls what it is the hook of would not end
+    if (info->dlpi_addr == (uintptr_t)__ehdr_start) return 0;
     for (uint32_t i = 0; i < function_count; i++) {
         struct function *function = function_at(i);
         if (!function->heap->is_led || !function->scope || function->is_led ||
@@ -514,15 +536,23 @@ void wrap_look(void) {
     errno = saved_errno;
 }
 
+static bool is_wanted;
+
+bool wrap_is_wanted(void) {
+    return is_wanted;
+}
+
 void wrap_offer(void) {
     const char *at = environment_get(CAIRN_VARIABLE(WRAP));
-    if ((attach_is_by_tool() || (at && *at)) && find_parts())
+    is_wanted = at && *at;
+    if ((attach_is_by_tool() || is_wanted) && find_parts())
         attach_set_wrapped((uintptr_t)wrap_ways, (uintptr_t)wrap_functions, sizeof *wrap_functions);
 }
 
 void wrap_open(void) {
     const char *at = environment_get(CAIRN_VARIABLE(WRAP));
     if (!at || !*at || heap_count || !find_parts()) return;
+    heap_stacks_region();
     while (*at && take_heap(&at)) continue;
     if (*at) heap_count = 0;  // not the tool's
     for (uint32_t i = 0; heap_count && i < function_count; i++) {

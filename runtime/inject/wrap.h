@@ -13,7 +13,12 @@
 #ifndef RUNTIME_INJECT_WRAP_H
 #define RUNTIME_INJECT_WRAP_H
 
+#include <stdbool.h>
+
 #if defined(CAIRN_STATIC) || !defined(__x86_64__)
+static inline bool wrap_is_wanted(void) {
+    return false;
+}
 static inline void wrap_offer(void) {}
 static inline void wrap_open(void) {}
 static inline void wrap_look(void) {}
@@ -21,6 +26,9 @@ static inline void wrap_look(void) {}
 // Tells the tool where the hooks are, before it is spoken to: it leads functions of the executable
 // to them, by a jump where they begin.
 void wrap_offer(void);
+
+// The recording has room for what the heaps hold.
+bool wrap_is_wanted(void);
 
 // Reads what is wanted, once the recording is open.
 void wrap_open(void);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "runtime/api/heap_stacks.h"
+#include "runtime/inject/wrap.h"
 #include "runtime/live/live.h"
 #include "runtime/managed/codes.h"
 #include "runtime/process/settings.h"
@@ -77,6 +79,8 @@ bool fork_recording(const struct cairn_header *parent) {
     modules.header->live_samples = parent->live_samples;
     modules.header->is_attached = parent->is_attached;
     // before the cells that they refer to
+    if (wrap_is_wanted() && !fork_section(parent, CAIRN_SECTION_HEAP_STACKS, heap_stacks_region()))
+        return false;
     if (mapped_is_on && !fork_section(parent, CAIRN_SECTION_MAPPERS, mapped_mappers()))
         return false;
     if (!fork_section(parent, CAIRN_SECTION_MODULES, &modules.entries) ||
@@ -91,6 +95,7 @@ bool fork_recording(const struct cairn_header *parent) {
     cells_reset();
     snapshots_inherit(parent);
     scopes_inherit();
+    heap_stacks_inherit();
     if (mapped_is_on) mapped_inherit();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;

@@ -196,6 +196,7 @@ static struct sink_rooms rooms_wanted(void) {
                                .has_sample_values = settings.is_sampled,
                                .has_bands = settings.guard_bytes,
                                .has_mappings = settings.has_mappings,
+                               .has_heaps = wrap_is_wanted(),
                                .has_events = settings_may_log()};
 }
 

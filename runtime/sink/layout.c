@@ -90,6 +90,9 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
     if (rooms.has_mappings)
         at = layout_put(header, at, CAIRN_SECTION_MAPPERS, sizeof(struct cairn_mapper),
                         CAIRN_MAPPER_LIMIT * sizeof(struct cairn_mapper));
+    if (rooms.has_heaps)
+        at = layout_put(header, at, CAIRN_SECTION_HEAP_STACKS, sizeof(struct cairn_heap_stack),
+                        CAIRN_HEAP_STACK_LIMIT * sizeof(struct cairn_heap_stack));
     at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
                     CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
     at = layout_put(header, at, CAIRN_SECTION_RESIDENT, sizeof(struct cairn_resident),

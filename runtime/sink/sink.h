@@ -25,6 +25,7 @@ struct sink_rooms {
     bool has_sample_values;  // from the start
     bool has_bands;          // damage to guard bands
     bool has_mappings;       // the program's own mappings
+    bool has_heaps;          // allocators by name
     bool has_events;         // chunks of the event log, if the tool gives the memory
 };
 

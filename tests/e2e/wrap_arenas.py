@@ -142,6 +142,9 @@ int main(void) {
   if (getenv("NOTHING")) return 0;
   void *a = mi_heap_malloc(heap, 1000), *b = mi_heap_zalloc(heap, 500); a = mi_heap_realloc(heap, a, 3000);
   mi_free(b); mi_free(mi_heap_calloc(heap, 10, 20));
+  mi_heap_t *passing = mi_heap_new();
+  for (int i = 0; i < 10; i++) if (!mi_heap_malloc_small(passing, 100)) return 2;
+  mi_heap_destroy(passing);
   return a == NULL;
 }
 """
@@ -219,7 +222,7 @@ def check_apr():
 def check_libraries():
     for name, source, flags, row, heap, wanted in (
             ("glib", GLIB, "$(pkg-config --cflags --libs glib-2.0)", "glib", "glib", (5, 1000 + 500 + 3000 + 700 + 77, 3077)),  # not what GLib calls within itself
-            ("mi", MIMALLOC, "-lmimalloc", "mimalloc-heaps", "mimalloc heaps", (4, 1000 + 500 + 3000 + 200, 3000))):
+            ("mi", MIMALLOC, "-lmimalloc", "mimalloc-heaps", "mimalloc heaps", (14, 1000 + 500 + 3000 + 200 + 1000, 3000))):
         built = compile_program(name, source, flags)
         if built is not True:
             t.skip_part(f"{name}: its library is not installed for building")

@@ -13,6 +13,7 @@
 #include "tool/attach/existing_blocks.h"
 #include "tool/attach/load.h"
 #include "tool/attach/quiesce.h"
+#include "tool/attach/wrapped.h"
 #include "tool/base/clock.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/maps.h"
@@ -31,8 +32,8 @@ static bool survey(struct attach *attach, struct error *error) {
     if (!session_read_modules(attach, error)) return false;
     struct loaded_module *library = session_library(attach);
     got_patch_free(&attach->slots);
-    if (!got_patch_find_functions(&attach->slots, &attach->modules, library, &attach->wrapped,
-                                  &attach->remote, error))
+    if (!got_patch_find_functions(&attach->slots, &attach->modules, library, attach->wrapped.wishes,
+                                  attach->wrapped.count, &attach->remote, error))
         return false;
     wrapped_lead(attach);
     // those whose first instruction leads to the library need no slots that do

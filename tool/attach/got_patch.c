@@ -117,16 +117,16 @@ static void leave_other_allocators(struct got_patch *slots) {
 }
 
 bool got_patch_find_functions(struct got_patch *slots, struct loaded_modules *modules,
-                              struct loaded_module *library, const struct wrapped *wrapped,
-                              const struct remote *remote, struct error *error) {
+                              struct loaded_module *library, const struct entry_wish *wishes,
+                              size_t wish_count, const struct remote *remote, struct error *error) {
     for (unsigned i = 0; i < WANTED_COUNT; i++) {
         uint64_t hook = library ? module_symbol(library, remote, wanted[i]) : 0;
         if (!add_function(slots, wanted[i], hook, error)) return false;
     }
     slots->wanted_count = WANTED_COUNT;
-    for (size_t i = 0; i < wrapped->count; i++)
-        if (!add_function(slots, wrapped->wishes[i].name, 0, error)) return false;
-    slots->own_count = WANTED_COUNT + wrapped->count;
+    for (size_t i = 0; i < wish_count; i++)
+        if (!add_function(slots, wishes[i].name, 0, error)) return false;
+    slots->own_count = WANTED_COUNT + wish_count;
     if (!add_elsewhere(slots, modules, find_ways(slots, library, remote), error)) return false;
     for (size_t i = 0; i < modules->items.count; i++) {
         struct loaded_module *module = &modules->items.items[i];

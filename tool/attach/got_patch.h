@@ -13,8 +13,8 @@
 #ifndef TOOL_ATTACH_GOT_PATCH_H
 #define TOOL_ATTACH_GOT_PATCH_H
 
+#include "tool/attach/entries.h"
 #include "tool/attach/modules.h"
-#include "tool/attach/wrapped.h"
 
 // A function that the library wraps.
 struct hooked {
@@ -42,8 +42,8 @@ struct got_patch {
 // Finds the functions: `library` is the module that wraps them; NULL: it is not loaded yet. Those
 // that the user names have no hooks yet (wrapped.h).
 bool got_patch_find_functions(struct got_patch *slots, struct loaded_modules *modules,
-                              struct loaded_module *library, const struct wrapped *wrapped,
-                              const struct remote *remote, struct error *error);
+                              struct loaded_module *library, const struct entry_wish *wishes,
+                              size_t wish_count, const struct remote *remote, struct error *error);
 
 // Finds the slots of all modules that lead to real functions now.
 bool got_patch_find(struct got_patch *slots, struct loaded_modules *modules,

@@ -7,12 +7,12 @@
 #include <limits.h>
 
 #include "format/attachment.h"
+#include "format/wrap.h"
 #include "tool/attach/call.h"
 #include "tool/attach/got_patch.h"
 #include "tool/attach/modules.h"
 #include "tool/attach/patch.h"
 #include "tool/attach/remote_unwind.h"
-#include "tool/attach/wrapped.h"
 #include "tool/proc/threads.h"
 
 // The recording's memory, a memfd that was made in the process: sizes, maps and keeps it. It is the
@@ -39,6 +39,16 @@ struct attach_request {
 enum { SESSION_NO_LIBRARY = -1 };  // `library` below
 
 struct existing_blocks;  // existing_blocks.h
+
+// Allocators by name (wrapped.h).
+struct wrapped {
+    struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];  // in the order of the rows
+    size_t count;                                    // 0: nothing is wanted
+    uint8_t heaps[CAIRN_WRAP_FUNCTIONS];             // number of the row
+    uint8_t ways[CAIRN_WRAP_FUNCTIONS];
+    uint64_t actual[CAIRN_WRAP_FUNCTIONS];  // what the hook calls; 0: not found
+    bool is_led[CAIRN_WRAP_HEAPS];
+};
 
 struct attach {
     pid_t pid;

@@ -6,7 +6,6 @@
 
 #include "format/format.h"
 #include "format/settings.h"
-#include "tool/attach/session.h"
 
 size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS],
                     uint8_t heaps[CAIRN_WRAP_FUNCTIONS]) {

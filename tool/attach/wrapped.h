@@ -10,19 +10,7 @@
 #ifndef TOOL_ATTACH_WRAPPED_H
 #define TOOL_ATTACH_WRAPPED_H
 
-#include "format/wrap.h"
-#include "tool/attach/entries.h"
-
-struct attach;
-
-struct wrapped {
-    struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS];  // in the order of the rows
-    size_t count;                                    // 0: nothing is wanted
-    uint8_t heaps[CAIRN_WRAP_FUNCTIONS];             // number of the row
-    uint8_t ways[CAIRN_WRAP_FUNCTIONS];
-    uint64_t actual[CAIRN_WRAP_FUNCTIONS];  // what the hook calls; 0: not found
-    bool is_led[CAIRN_WRAP_HEAPS];
-};
+#include "tool/attach/session.h"
 
 // Reads rows (format/wrap.h) as wishes, with way 1; `heaps` or NULL.
 size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTIONS],

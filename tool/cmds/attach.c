@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/settings.h"
+#include "tool/attach/wrapped.h"
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"

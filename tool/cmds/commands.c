@@ -73,6 +73,7 @@
     {OPTION_THREAD, "thread", 't', "ID|REGEX", "what these threads allocated"},                    \
     {OPTION_REGION, "region", 0, "REGEX", "what was allocated in these regions of the program"},   \
     {OPTION_CONTEXT, "context", 0, "LABEL", "what has this label of the program's: tenant=7"},     \
+    {OPTION_HEAP, "heap", 0, "NAME", "an allocator by name (--wrap) in place of malloc's heap"},   \
     OPTION_ROW_PROCESS,                                                                            \
     {OPTION_LIFESPAN, "lifespan", 0, "WHICH", "blocks that are living, gone, or short:TIME (--ages)"}
 

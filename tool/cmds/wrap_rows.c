@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap_functions.h"
 #include "format/wrap.h"
 #include "tool/base/text.h"
 #include "tool/base/toml.h"
@@ -36,14 +37,18 @@ static const struct {
              "realloc=g_try_realloc(ptr=1,size=2):realloc=g_realloc_n(ptr=1,count=2,size=3):"
              "realloc=g_try_realloc_n(ptr=1,count=2,size=3):free=g_free(ptr=1)"},
     {"glib-slices", "name=glib slices:alloc=g_slice_alloc(size=1):alloc=g_slice_alloc0(size=1):"
-                    "free=g_slice_free1(ptr=2)"},
+                    "alloc=g_slice_copy(size=1):free=g_slice_free1(ptr=2)"},
     {"jemalloc-mallocx",
      "name=jemalloc mallocx:alloc=mallocx(size=1):realloc=rallocx(ptr=1,size=2):"
      "free=dallocx(ptr=1):free=sdallocx(ptr=1)"},
     {"mimalloc-heaps",
-     "name=mimalloc heaps:alloc=mi_heap_malloc(size=2):alloc=mi_heap_zalloc(size=2):"
-     "calloc=mi_heap_calloc(count=2,size=3):realloc=mi_heap_realloc(ptr=2,size=3):free=mi_free(ptr="
-     "1)"},
+     "name=mimalloc heaps:make=mi_heap_new():alloc=mi_heap_malloc(pool=1,size=2):"
+     "alloc=mi_heap_zalloc(pool=1,size=2):alloc=mi_heap_malloc_small(pool=1,size=2):"
+     "alloc=mi_heap_malloc_aligned(pool=1,size=2):alloc=mi_heap_zalloc_aligned(pool=1,size=2):"
+     "calloc=mi_heap_calloc(pool=1,count=2,size=3):calloc=mi_heap_mallocn(pool=1,count=2,size=3):"
+     "realloc=mi_heap_realloc(ptr=2,size=3):realloc=mi_heap_rezalloc(ptr=2,size=3):"
+     "realloc=mi_heap_reallocn(ptr=2,count=3,size=4):free=mi_free(ptr=1):"
+     "destroy=mi_heap_destroy(pool=1)"},
     {"postgresql",
      "name=PostgreSQL:current=CurrentMemoryContext:alloc=palloc(size=1):alloc=palloc0(size=1):"
      "alloc=palloc_extended(size=1):alloc=MemoryContextAlloc(pool=1,size=2):"
@@ -126,6 +131,7 @@ static bool read_arguments(struct rows *rows, struct function *function, char *t
     if (!end || end[1])
         return refuse(rows, error, "it ends in (size=N, ptr=N, ...)", function->name);
     *end = 0;
+    if (!*text) return true;
     while ((entry = strsep(&text, ","))) {
         char *value = strchr(entry, '=');
         while (isspace((unsigned char)*entry)) entry++;
@@ -144,11 +150,38 @@ static bool read_arguments(struct rows *rows, struct function *function, char *t
     return true;
 }
 
+// They return more than once, when the hook's frame is gone, look at who calls them, or are called
+// otherwise than other functions are: a hook in their way would change the program.
+static bool is_not_plain(const char *name) {
+    static const char *const names[] = {
+        "setjmp",     "_setjmp",  "sigsetjmp", "__sigsetjmp", "savectx",     "vfork",
+        "getcontext", "dlopen",   "dlmopen",   "dlsym",       "dlvsym",      "__tls_get_addr",
+        "mcount",     "_mcount",  "__mcount",  "__fentry__",  "__morestack", "__cxa_finalize",
+        "clone",      "__clone2", "__vfork"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+#define NAME(name) #name,
+static bool is_of_malloc(const char *name) {
+    static const char *const names[] = {CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_NAME, NAME)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+#undef NAME
+
 static bool check_function(const struct rows *rows, const struct function *function,
                            struct error *error) {
     const struct role *role = function->role;
     if (!is_identifier(function->name))
         return refuse(rows, error, "no name of a function", function->name);
+    if (is_not_plain(function->name))
+        return refuse(rows, error, "it does not return as other functions do, or not once",
+                      function->name);
+    if (is_of_malloc(function->name))
+        return refuse(rows, error, "it is of the heap that is recorded anyway", function->name);
     for (size_t i = 0; i < rows->function_count; i++)
         if (!strcmp(rows->functions[i].name, function->name))
             return refuse(rows, error, "it is named twice", function->name);

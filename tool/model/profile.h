@@ -156,6 +156,11 @@ struct mapped_figures {
     int64_t exit_bytes, exit_ranges;  // at the end, or now
 };
 
+struct heap_part {
+    uint32_t node;  // of the tree: the stack
+    struct cairn_heap_stack entry;
+};
+
 struct mapped {
     bool is_recorded;
     struct mapped_figures kinds[CAIRN_MAPPING_KINDS];
@@ -206,7 +211,10 @@ struct profile {
     struct mapped mapped;                  // the program's own mappings
     const struct pool_candidates *pool_candidates;  // NULL: not looked for (query/log_views.h)
     const struct shape_log *log;                    // an event log that tells more; NULL: none
-    bool is_of_mappings;  // they take the place of the heap (profile_show_mapped)
+    bool is_of_mappings;           // they take the place of the heap (profile_show_mapped)
+    struct heap_part *heap_parts;  // of allocators by name (heaps.h)
+    size_t heap_part_count;
+    const char *heap;  // the one that takes the place of malloc's (profile_show_heap); NULL: none
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.
@@ -241,6 +249,8 @@ struct cell_values stack_values(const struct stack *stack);
 
 // The ids that stacks ending in these nodes have, by node; for free(). NULL without memory.
 uint64_t *profile_node_ids(const struct profile *profile);
+// Gives stacks of the tree their ids, and says where they were cut. False without memory.
+bool profile_name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count);
 
 // Index of each stack by its number, plus 1; 0: a filter took it away. For free(). NULL without
 // memory.

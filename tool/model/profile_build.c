@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tool/model/heaps.h"
 #include "tool/model/mapped.h"
 #include "tool/model/profile.h"
 
@@ -264,7 +265,7 @@ static bool has_cuts(const struct places *places) {
 }
 
 // Ids and cuts.
-static bool name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
+bool profile_name_stacks(const struct profile *profile, struct stack *stacks, size_t stack_count) {
     const struct tree_node *nodes = profile->tree.nodes.items;
     uint64_t *ids = profile_node_ids(profile);
     bool are_cut = has_cuts(&profile->places);
@@ -348,9 +349,10 @@ static bool build(struct builder *builder) {
     find_inherited_other(profile);
     find_peak(builder);
     if (!merge_cells(builder) || !mapped_build(profile, &builder->decoder) ||
+        !heaps_build(profile, &builder->decoder) ||
         !overruns_read(&profile->overruns, profile->recording, &builder->decoder) ||
-        !name_stacks(profile, builder->stacks.items, builder->stacks.count) ||
-        !name_stacks(profile, profile->mapped.stacks, profile->mapped.stack_count))
+        !profile_name_stacks(profile, builder->stacks.items, builder->stacks.count) ||
+        !profile_name_stacks(profile, profile->mapped.stacks, profile->mapped.stack_count))
         return false;
     profile->region_of_cell = builder->decoder.cell_regions;
     builder->decoder.cell_regions = NULL;
@@ -398,6 +400,7 @@ void profile_free(struct profile *profile) {
     array_free(&profile->freed_at);
     overruns_free(&profile->overruns);
     mapped_free(&profile->mapped);
+    free(profile->heap_parts);
     free(profile->region_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);

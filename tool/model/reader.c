@@ -47,6 +47,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_REACHABILITY] = sizeof(struct cairn_reachability),
     [CAIRN_SECTION_LOST] = sizeof(struct cairn_lost),
     [CAIRN_SECTION_WASTE] = sizeof(struct cairn_waste),
+    [CAIRN_SECTION_HEAP_STACKS] = sizeof(struct cairn_heap_stack),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -306,6 +307,11 @@ bool recording_resident(const struct recording *recording, size_t index,
 bool recording_mapper(const struct recording *recording, size_t index,
                       struct cairn_mapper *mapper) {
     return copy_entry(recording, CAIRN_SECTION_MAPPERS, index, mapper);
+}
+
+bool recording_heap_stack(const struct recording *recording, size_t index,
+                          struct cairn_heap_stack *stack) {
+    return copy_entry(recording, CAIRN_SECTION_HEAP_STACKS, index, stack);
 }
 
 bool recording_picture(const struct recording *recording, size_t index,

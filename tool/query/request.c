@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/model/heaps.h"
 #include "tool/model/mapped.h"
 #include "tool/query/arguments.h"
 #include "tool/query/heap_views.h"
@@ -124,6 +125,13 @@ static bool check_context(const struct command_args *args, const struct request 
         args->command->name, key);
 }
 
+static bool check_heap(const struct command_args *args, const struct request *request,
+                       struct error *error) {
+    return !request->heap || view_is_of_stacks(request->view) ||
+           error_set(error, "%s: --heap is of views of stacks, not of %s", args->command->name,
+                     request->view->name);
+}
+
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
     *request = (struct request){.is_json = args_has(args, OPTION_JSON),
                                 .is_by_chosen = args_has(args, OPTION_BY),
@@ -132,6 +140,7 @@ bool request_read(const struct command_args *args, struct request *request, stru
                                 .source = args_text(args, OPTION_SOURCE, NULL)};
     const char *context = args_text(args, OPTION_CONTEXT, NULL);
     bool is_label = context && strchr(context, '=');
+    request->heap = args_text(args, OPTION_HEAP, NULL);
     request->context_key = is_label ? NULL : context;
     request->filter = (struct filter_request){.focus = args_text(args, OPTION_FOCUS, NULL),
                                               .ignore = args_text(args, OPTION_IGNORE, NULL),
@@ -144,8 +153,9 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && check_context(args, request, error) &&
-           check_options(args, request, error) && read_lifespan(args, request, error) &&
+    return read_view(args, request, error) && check_heap(args, request, error) &&
+           check_context(args, request, error) && check_options(args, request, error) &&
+           read_lifespan(args, request, error) &&
            snapshot_options_read(args, &request->snapshot, error) &&
            read_measure(args, request, error) && read_limits(args, request, error);
 }
@@ -172,6 +182,17 @@ static bool show_mapped(struct profile *profile, struct error *error) {
     if (!profile->mapped.is_recorded)
         return error_set(error, "what the program mapped was not recorded: cairn run --mmap");
     return profile_show_mapped(profile) || error_set(error, "no memory for the list of stacks");
+}
+
+// Sizes, ages and what else is known of blocks is of malloc's alone.
+static bool show_heap(const struct request *request, struct profile *profile, struct error *error) {
+    enum measure by = request->options.by;
+    bool is_known = by == MEASURE_PEAK || by == MEASURE_PEAK_BLOCKS || by == MEASURE_EXIT ||
+                    by == MEASURE_EXIT_BLOCKS || by == MEASURE_ALLOCATED || by == MEASURE_CALLS;
+    if (!is_known)
+        return error_set(error, "--heap %s: it is known by peak, exit, allocated and calls, not %s",
+                         request->heap, measure_name(by));
+    return profile_show_heap(profile, request->heap, error);
 }
 
 static bool needs_frees(const struct request *request) {
@@ -204,6 +225,7 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
     if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
         return false;
+    if (narrowing->request->heap && !show_heap(narrowing->request, profile, error)) return false;
     if (!filter_threads(narrowing->filter, profile, error)) return false;
     if (narrowing->request->is_unreachable && !is_replaced) profile_keep_lost(profile);
     return true;

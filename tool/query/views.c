@@ -354,3 +354,8 @@ bool view_is_of_log(const struct view *view) {
 bool view_is_of_mappings(const struct view *view) {
     return view && view->print == print_mappings;
 }
+
+bool view_is_of_stacks(const struct view *view) {
+    return !view || view->print == print_stacks || view->print == print_tree ||
+           view->print == print_groups || view->print == print_annotated;
+}

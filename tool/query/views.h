@@ -46,6 +46,8 @@ extern const struct view views[];  // ends with name NULL; the first one has no 
 const struct view *view_find(const char *name);
 // It shows what the program mapped, in the heap's place. `view` may be NULL.
 bool view_is_of_mappings(const struct view *view);
+// It is of stacks alone, which allocators by name have, too. Likewise.
+bool view_is_of_stacks(const struct view *view);
 // It is of the order of events, which an event log has (query/log_views.h). Likewise.
 bool view_is_of_log(const struct view *view);
 // It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
@@ -57,6 +59,7 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
+    const char *heap;   // an allocator by name in place of malloc's heap; NULL: malloc's
     uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
     const char *source;
     const char *context_key;  // contexts: of labels, this key's

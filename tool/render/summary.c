@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/heaps.h"
 #include "tool/render/interval.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
@@ -258,6 +259,7 @@ static void print_subject(const struct terminal *terminal, const struct summary 
 
 static const char *peak_word(const struct profile *profile) {
     if (recording_is_of_owners(profile->recording)) return "kept";
+    if (profile->heap) return "its peak";
     return profile->is_of_mappings ? "peak mapped" : "peak heap";
 }
 
@@ -266,7 +268,12 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     const struct profile *profile = summary->profile;
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     struct parts line = {.terminal = terminal};
+    char heap[CAIRN_LABEL_TEXT];
     print_subject(terminal, summary, &line);
+    if (profile->heap) {
+        text_escape(heap, sizeof heap, profile->heap);
+        parts_add(&line, STYLE_STRONG, "heap %s", heap);
+    }
     if (profile_has_frees(profile))
         parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile),
                   size_of(summary, peak.value).text,
@@ -274,7 +281,10 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     else
         parts_add(&line, STYLE_PLAIN, "allocated %s",
                   size_of(summary, (int64_t)profile->totals.allocated_bytes).text);
-    trust_add_short(&line, profile);
+    if (profile->heap)
+        parts_add(&line, STYLE_PLAIN, "as its row says");
+    else
+        trust_add_short(&line, profile);
     if (of_run) parts_add(&line, STYLE_PLAIN, "%s", of_run);
     if (*at_text) parts_add(&line, STYLE_STRONG, "%s", at_text);
     parts_end(&line);
@@ -302,6 +312,25 @@ static void print_advice(const struct terminal *terminal, const struct summary *
           terminal->out);
 }
 
+// What allocators by name hold is beside the heap; what they made it of is a part of it.
+static void print_backing(const struct terminal *terminal, const struct summary *summary) {
+    struct backing backing = heaps_backing(summary->profile);
+    if (!backing.peak_bytes && !backing.exit_bytes) return;
+    print_key(terminal, "backing");
+    fprintf(terminal->out, "%s of the heap at its peak, %s left: taken by allocators by name\n",
+            size_of(summary, backing.peak_bytes).text, size_of(summary, backing.exit_bytes).text);
+}
+
+// Marked as what its row makes of it: a row that lies has wrong figures.
+static void print_heap(const struct terminal *terminal, const struct summary *summary) {
+    char heap[CAIRN_LABEL_TEXT];
+    text_escape(heap, sizeof heap, summary->profile->heap);
+    print_key(terminal, "heap");
+    fprintf(terminal->out, "%s, as its row of --wrap says\n", heap);
+    print_peak(terminal, summary);
+    print_totals(terminal, summary);
+}
+
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error) {
     const struct profile *profile = summary->profile;
@@ -313,21 +342,25 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
         print_left(terminal, summary);
     } else if (profile->is_of_mappings) {
         mapped_print_facts(terminal, profile, summary->view);
+    } else if (profile->heap) {
+        print_heap(terminal, summary);
     } else if (!profile_is_empty(profile)) {
         if (profile_has_frees(profile)) print_peak(terminal, summary);
         print_totals(terminal, summary);
         memory_print_line(terminal, profile, summary->view);
         if (!pools_print_lines(terminal, profile, summary->view, error)) return false;
+        print_backing(terminal, summary);
         overruns_print_line(terminal, profile);
         reachability_print_fact(terminal, profile);
     } else {
         print_empty(terminal, summary);
     }
-    if (!profile->is_of_mappings && !recording_is_of_owners(profile->recording))
+    if (!profile->is_of_mappings && !profile->heap && !recording_is_of_owners(profile->recording))
         mapped_print_line(terminal, profile, summary->view);
-    trust_print(terminal, profile, summary->names);
-    if (!profile_is_empty(profile)) print_advice(terminal, summary);
+    if (!profile->heap) trust_print(terminal, profile, summary->names);
+    if (!profile_is_empty(profile) && !profile->heap) print_advice(terminal, summary);
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
-    return !summary->findings || findings_print(summary->findings, terminal, profile,
-                                                summary->names, summary->view, error);
+    return !summary->findings || profile->heap ||
+           findings_print(summary->findings, terminal, profile, summary->names, summary->view,
+                          error);
 }

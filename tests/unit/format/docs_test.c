@@ -303,6 +303,23 @@ static void test_scopes(void **state) {
     FIELD(cairn_scope, freed_bytes);
     FIELD(cairn_scope, peak_bytes);
     FIELD(cairn_scope, ended);
+    FIELD(cairn_scope, heap_peak_bytes);
+    FIELD(cairn_scope, heap_peak_ns);
+    FIELD(cairn_scope, heap_epoch);
+}
+
+static void test_heap_stacks(void **state) {
+    (void)state;
+    FIELD(cairn_heap_stack, cell);
+    FIELD(cairn_heap_stack, scope);
+    FIELD(cairn_heap_stack, epoch);
+    FIELD(cairn_heap_stack, is_ready);
+    FIELD(cairn_heap_stack, calls);
+    FIELD(cairn_heap_stack, frees);
+    FIELD(cairn_heap_stack, allocated_bytes);
+    FIELD(cairn_heap_stack, freed_bytes);
+    FIELD(cairn_heap_stack, peak_bytes);
+    FIELD(cairn_heap_stack, peak_blocks);
 }
 
 static void test_modules(void **state) {
@@ -640,6 +657,7 @@ int main(void) {
         cmocka_unit_test(test_entries),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_heap_stacks),
         cmocka_unit_test(test_mappers),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_symbols),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/api/heap_stacks.h"
 #include "runtime/stack/scope.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
@@ -42,10 +43,10 @@ static void test_parent_known_by_a_block(void **state) {
     (void)state;
     struct arenas *arenas = start();
     arena_open(arenas, FIRST, ROOT, 0);
-    arena_add(arenas, ROOT, block(1), 10);
+    arena_add(arenas, ROOT, block(1), 10, 0);
     arena_clear(arenas, FIRST, true);
     arena_open(arenas, SECOND, ROOT, 0);
-    arena_add(arenas, SECOND, block(2), 200);
+    arena_add(arenas, SECOND, block(2), 200, 0);
     assert_int_equal(live_bytes(heap), 210);
     arena_clear(arenas, ROOT, false);
     assert_int_equal(live_bytes(heap), 0);
@@ -56,7 +57,7 @@ static void test_parent_known_by_a_child(void **state) {
     struct arenas *arenas = start();
     arena_open(arenas, FIRST, ROOT, 0);
     arena_open(arenas, SECOND, FIRST, 0);
-    arena_add(arenas, SECOND, block(1), 100);
+    arena_add(arenas, SECOND, block(1), 100, 0);
     arena_clear(arenas, ROOT, true);
     assert_int_equal(live_bytes(heap), 0);
     assert_int_equal(scope_at(heap)->entries, scope_at(heap)->ended);
@@ -66,7 +67,7 @@ static void test_moved_to_an_unknown_parent(void **state) {
     (void)state;
     struct arenas *arenas = start();
     arena_open(arenas, FIRST, 0, 0);
-    arena_add(arenas, FIRST, block(1), 100);
+    arena_add(arenas, FIRST, block(1), 100, 0);
     arena_move(arenas, FIRST, ROOT);
     arena_clear(arenas, ROOT, false);
     assert_int_equal(live_bytes(heap), 0);
@@ -78,7 +79,7 @@ static void test_ring(void **state) {
     struct arenas *arenas = start();
     arena_open(arenas, FIRST, SECOND, 0);
     arena_open(arenas, SECOND, FIRST, 0);
-    arena_add(arenas, SECOND, block(1), 100);
+    arena_add(arenas, SECOND, block(1), 100, 0);
     arena_clear(arenas, SECOND, true);
     assert_int_equal(live_bytes(heap), 0);
 }
@@ -87,21 +88,21 @@ static void test_many(void **state) {
     (void)state;
     const uintptr_t arenas_most = 1000, each = 20;
     struct arenas *arenas = start();
-    size_t bytes;
-    uintptr_t handle;
+    struct heap_block taken;
     arena_open(arenas, ROOT, 0, 0);
     for (uintptr_t i = 0; i < arenas_most; i++) {
         arena_open(arenas, SECOND + i, i % 2 ? ROOT : 0, 0);
-        for (uintptr_t k = 0; k < each; k++) arena_add(arenas, SECOND + i, block(i * each + k), k);
+        for (uintptr_t k = 0; k < each; k++)
+            arena_add(arenas, SECOND + i, block(i * each + k), k, 0);
     }
     assert_int_equal(live_bytes(heap), arenas_most * each * (each - 1) / 2);
-    assert_true(arena_take(arenas, block(3), &bytes, &handle));
-    assert_int_equal(bytes, 3);
-    assert_int_equal(handle, SECOND);
-    assert_false(arena_take(arenas, block(3), &bytes, &handle));
+    assert_true(arena_take(arenas, block(3), &taken));
+    assert_int_equal(taken.bytes, 3);
+    assert_int_equal(taken.arena, SECOND);
+    assert_false(arena_take(arenas, block(3), &taken));
     arena_clear(arenas, ROOT, true);
     assert_int_equal(live_bytes(heap), arenas_most / 2 * each * (each - 1) / 2 - 3);
-    assert_false(arena_take(arenas, block(each + 1), &bytes, &handle));  // of one that is gone
+    assert_false(arena_take(arenas, block(each + 1), &taken));  // of one that is gone
     for (uintptr_t i = 0; i < arenas_most; i += 2) arena_clear(arenas, SECOND + i, true);
     assert_int_equal(live_bytes(heap), 0);
     assert_int_equal(scope_at(heap)->ended, arenas_most + 1);
@@ -143,8 +144,7 @@ static uintptr_t twin_handle(unsigned number) {
 static void twin_step(struct arenas *arenas, uint32_t kind, unsigned one, unsigned other,
                       unsigned number) {
     enum { MAKE, MOVE, CLEAR, DESTROY, TAKE };
-    size_t bytes = 0;
-    uintptr_t handle = 0;
+    struct heap_block taken;
     bool may_lie = twin.is_there[other] && !twin_is_within(other, one);
     if (kind == MAKE && !twin.is_there[one] && (!other || twin.is_there[other])) {
         arena_open(arenas, twin_handle(one), twin_handle(other), 0);
@@ -157,13 +157,13 @@ static void twin_step(struct arenas *arenas, uint32_t kind, unsigned one, unsign
         arena_clear(arenas, twin_handle(one), kind == DESTROY);
         twin_drop(one, kind == DESTROY);
     } else if (kind == TAKE) {
-        bool has_it = arena_take(arenas, block(number), &bytes, &handle);
+        bool has_it = arena_take(arenas, block(number), &taken);
         assert_int_equal(has_it, twin.owner[number] != 0);
-        if (has_it) assert_int_equal(bytes, twin.bytes[number]);
-        if (has_it) assert_int_equal(handle, twin_handle(twin.owner[number]));
+        if (has_it) assert_int_equal(taken.bytes, twin.bytes[number]);
+        if (has_it) assert_int_equal(taken.arena, twin_handle(twin.owner[number]));
         twin.owner[number] = 0;
     } else if (kind > TAKE && twin.is_there[one]) {
-        arena_add(arenas, twin_handle(one), block(number), one + number);
+        arena_add(arenas, twin_handle(one), block(number), one + number, 0);
         twin.owner[number] = one;
         twin.bytes[number] = one + number;
     }

@@ -18,8 +18,6 @@ enum { HOOK_MALLOC = 0x10, HOOK_FREE = 0x20, REAL_MALLOC = 0x30, REAL_FREE = 0x4
 #define CODE 0x700000u  // of the program, in no memory: where slots lead is only compared
 enum { SLOTS = 8 };
 
-static const struct wrapped no_rows = {.count = 0};
-
 static struct remote remote;
 static struct loaded_modules modules;
 static struct got_patch slots;
@@ -93,7 +91,7 @@ static void find(void) {
     add_module(libc_symbols(), three);
     add_module(library_symbols(), three);
     struct loaded_module *library = &modules.items.items[2];
-    assert_true(got_patch_find_functions(&slots, &modules, library, &no_rows, &remote, &error));
+    assert_true(got_patch_find_functions(&slots, &modules, library, NULL, 0, &remote, &error));
     assert_true(got_patch_find(&slots, &modules, library, &remote, &error));
 }
 
@@ -210,7 +208,7 @@ static void find_elsewhere(const char *name_of_libc) {
     libc->namespace = 2;
     strcpy(libc->name, name_of_libc);
     struct loaded_module *library = &modules.items.items[1];
-    assert_true(got_patch_find_functions(&slots, &modules, library, &no_rows, &remote, &error));
+    assert_true(got_patch_find_functions(&slots, &modules, library, NULL, 0, &remote, &error));
     assert_true(got_patch_find(&slots, &modules, library, &remote, &error));
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an allocator by name (--wrap) holds by the stacks that asked for it, in the recording
+// (struct cairn_heap_stack), beside its sums by name (struct cairn_scope). The peak of a whole heap
+// is kept lazily: who leaves a new highest total moves the epoch, and an entry saves what it held
+// before it changes for the first time in an epoch.
+//
+// The lock of the heap (pool.h, arena.h) is held in all of these.
+#ifndef RUNTIME_API_HEAP_STACKS_H
+#define RUNTIME_API_HEAP_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/api/addresses.h"
+#include "runtime/sys/region.h"
+
+struct heap_stacks {
+    uint32_t scope;          // the heap's
+    uint64_t live_bytes;     // of all its stacks
+    struct addresses known;  // entries by stack and scope
+};
+
+// A block that is taken out of its heap.
+struct heap_block {
+    size_t bytes;
+    uint32_t stack;   // as heap_stacks_find said
+    uintptr_t arena;  // of heaps that have them
+};
+
+// False without memory.
+bool heap_stacks_open(struct heap_stacks *stacks, uint32_t scope);
+
+// The entry of blocks that a stack (a cell) asked for and that count for `scope`, the heap's or
+// that of a name of arenas; 0: there is no room for it.
+uint32_t heap_stacks_find(struct heap_stacks *stacks, uint32_t cell, uint32_t scope);
+
+void heap_stacks_alloc(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+void heap_stacks_free(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+// The free was none.
+void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+
+// Where the entries are, in the recording that is open now.
+struct region *heap_stacks_region(void);
+
+// In a forked child, once its recording has what its parent's had.
+void heap_stacks_inherit(void);
+
+#endif
