@@ -165,8 +165,9 @@ static void run_report(struct run_command *run) {
     name_options_symbols()->held_count = run->watch.files.count;
     args_number(run->args, OPTION_TOP, top, SIZE_MAX, &top, NULL);
     options.top = (size_t)top;
-    // what is lost is said under --quiet too
-    if (run->watch.problem.text[0]) run_say(run, run->watch.problem.text);
+    // a recording that could not be kept is said under --quiet too
+    const struct error *problem = run->summary ? &run->watch.problem : &run->watch.writer.problem;
+    if (problem->text[0]) run_say(run, problem->text);
     if (run->summary) run_say_unrecorded(run);
     if (run->summary) run_say_refused(run);
     if (run->store.is_made) {

@@ -86,7 +86,7 @@ static void test_every_space(void **state) {
     }
 }
 
-static const struct sink_rooms everything = {true, true, true, true, true, true};
+static const struct sink_rooms everything = {true, true, true, true, true, true, true};
 
 // One byte less than a layout needs gives a smaller one.
 static void check_exact_space(void) {
