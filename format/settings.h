@@ -65,7 +65,7 @@ __attribute__((unused)) static const struct cairn_setting_row cairn_settings[CAI
 #undef CAIRN_SETTING_ROW
 };
 
-// The variable's name.
+// The variable's name; does not compile for a setting that there is not.
 #define CAIRN_VARIABLE(id) (CAIRN_SETTING_##id >= 0 ? "CAIRN_" #id : "")
 
 #endif

@@ -30,7 +30,7 @@ bool addresses_open(struct addresses *table, size_t entry_bytes) {
 }
 
 void addresses_close(struct addresses *table) {
-    sys_unmap(table->entries, table->slots * table->entry_bytes);
+    if (table->entries) sys_unmap(table->entries, table->slots * table->entry_bytes);
 }
 
 void *addresses_find(const struct addresses *table, uint64_t key) {

@@ -36,7 +36,11 @@ struct arenas *arenas_make(uint32_t scope) {
     bool is_open = addresses_open(&arenas->list, sizeof(struct heap_arena)) &&
                    addresses_open(&arenas->blocks, sizeof(struct arena_block)) &&
                    heap_stacks_open(&arenas->stacks, scope);
-    return is_open ? arenas : NULL;
+    if (is_open) return arenas;
+    addresses_close(&arenas->blocks);
+    addresses_close(&arenas->list);
+    sys_unmap(arenas, sizeof *arenas);
+    return NULL;
 }
 
 static bool take_lock(struct arenas *arenas) {

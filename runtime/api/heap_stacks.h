@@ -4,7 +4,7 @@
 // is kept lazily: who leaves a new highest total moves the epoch, and an entry saves what it held
 // before it changes for the first time in an epoch.
 //
-// The lock of the heap (pool.h, arena.h) is held in all of these.
+// Whoever finds or changes entries holds the lock of their heap (pool.h, arena.h).
 #ifndef RUNTIME_API_HEAP_STACKS_H
 #define RUNTIME_API_HEAP_STACKS_H
 

@@ -275,11 +275,11 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     // led by the tool before the rows were read, or of a heap that lacks a function
     if (!function->heap) return;
     int saved_errno = errno;
+    place_of(registers);  // a forked child begins its own recording first
     if (!is_heap_led(function->heap)) {
         errno = saved_errno;
         return;
     }
-    place_of(registers);  // a forked child begins its own recording first
     bool is_outer = !is_of_arena(registers) && is_outermost(registers);
     if (is_outer) registers->old_bytes = 0;
     if (is_outer && frees && is_recorded()) take_block(registers);

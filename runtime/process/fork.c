@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parent goes on changing its recording meanwhile. What is copied here never changes once
-// written: modules, strings, records, and of a cell the record and hash. Counters start at zero and
-// are rebuilt from the child's own copy of the live map.
+// written: modules, strings, records, and of a cell the record and hash. Its counters start at zero
+// and are rebuilt from the child's own copy of the live map. Those of scopes and of heaps by name
+// are what the parent's are by now.
 #include "runtime/process/fork.h"
 
 #include <string.h>

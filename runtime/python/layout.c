@@ -44,7 +44,7 @@ static bool read_word(uintptr_t address, uint64_t *word) {
 
 // ---- what a type says of its objects ------------------------------------------------------------
 
-// Of types: the second one before 3.13 alone, where no build has larger heads.
+// Of types. TYPE_MEMBERS is used before 3.13 alone, where no build has larger heads.
 enum { TYPE_BASIC_SIZE = 32, TYPE_MEMBERS = 240, MEMBER_BYTES = 40, MEMBER_OFFSET = 16 };
 
 // Texts of the interpreter's own: they are read up to the last byte that matters.

@@ -146,8 +146,7 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
 }
 
 // The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
-// next event is compared with.
-// `is_guessed`: it is not the one that was guessed.
+// next event is compared with. `is_guessed`: the guess was tried before, in vain.
 static __attribute__((noinline)) uint32_t cell_of_unseen(struct thread *thread, uintptr_t *frame,
                                                          const struct walk_check *near,
                                                          bool is_guessed) {

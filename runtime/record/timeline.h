@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: what was live in each interval of time, in a fixed number of points.
+// The timeline: what was live in each interval of time, in a limited number of points.
 //
 // A point is noted whenever a thread publishes its total, that is each time the total has moved by
 // a batch (totals.h), not per event; if there are several threads, not each time (timeline_has).
