@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocators by name (cairn run --wrap), as the tool tells the library in CAIRN_WRAP: a line for
+// Allocators by name (--wrap), as the tool tells the library in CAIRN_WRAP: a line for
 // each heap, its name and then its functions, each as
 // "ROLE,NAME,SIZE,COUNT,POINTER,OUT,POOL,PARENT,LABEL" with numbers of arguments from 1 on, 0:
 // none. Fields of a line are separated by '|'.

@@ -432,6 +432,8 @@ static bool stop_inside(struct attach *attach, struct error *error) {
     struct caller caller;
     struct error problem;
     struct wrapped_table table;
+    // a fork was not attached to: its slots lead where its parent's did
+    if (!attach->wrapped.count) wrapped_recover(attach);
     if (!survey(attach, error) || !remote_unwind_refresh(attach->unwinder, error)) return false;
     if (attach->library == SESSION_NO_LIBRARY) return true;
     if (!session_read_attachment(attach, error)) return false;

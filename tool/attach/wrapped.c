@@ -16,7 +16,7 @@ size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTI
         at += strcspn(at, "|\n");
         if (*at == '\n') heap++;
         if (*at) at++;
-        if (!*at || at[-1] == '\n') continue;
+        if (!*at || !at[1] || at[-1] == '\n') continue;
         if (heaps) heaps[count] = heap;
         struct entry_wish *wish = &wishes[count++];
         *wish = (struct entry_wish){.way = 1, .is_variable = *at == variable};
@@ -26,7 +26,7 @@ size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTI
     return count;
 }
 
-// Its address is followed by the library.
+// The library reads a variable at its address: one that cannot be read there is not found.
 static void check_variables(struct attach *attach) {
     for (size_t i = 0; i < attach->wrapped.count; i++) {
         struct entry_wish *wish = &attach->wrapped.wishes[i];
@@ -47,7 +47,7 @@ bool wrapped_open(struct attach *attach, const char *rows, struct error *error) 
     return true;
 }
 
-// All of the rows that are known are led: what is not there is not led, then.
+// Which heaps were led is not known: the slots of all of them are looked for.
 void wrapped_recover(struct attach *attach) {
     const char *name = CAIRN_VARIABLE(WRAP), *end;
     struct wrapped *wrapped = &attach->wrapped;

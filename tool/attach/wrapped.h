@@ -20,7 +20,8 @@ size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTI
 // clause that begins with its name: one of them cannot be led.
 bool wrapped_open(struct attach *attach, const char *rows, struct error *error);
 
-// The rows of a tool that has not left, from the library's settings.
+// The rows of a tool that has not left, or of the process that this one is a fork of, from the
+// library's settings.
 void wrapped_recover(struct attach *attach);
 
 // The library is loaded: gives each function its way.

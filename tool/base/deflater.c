@@ -70,9 +70,9 @@ static size_t compress_bytes(z_stream *stream, int level, int strategy, const ui
     return is_whole ? OUT_BYTES - stream->avail_out : 0;
 }
 
-// Whether bytes of the piece repeat earlier ones to any use, in some spots of it: not if that makes
-// them less than 3 % shorter than their frequency and runs do. What those bring to a quarter is
-// full of gaps between which a sample may have missed something.
+// Whether it is of use to look for repeated bytes in the piece, by samples of it: not if that makes
+// them less than 3 % shorter than frequencies and runs alone do. What these bring to a quarter may
+// repeat where the samples are not.
 static bool has_repeats(z_stream *stream, const struct piece *piece) {
     enum { PERCENT = 100, WORTH_PERCENT = 97, SHORT = 4 };
     uint8_t sample[SAMPLES * SAMPLE_BYTES];

@@ -150,8 +150,8 @@ static bool read_arguments(struct rows *rows, struct function *function, char *t
     return true;
 }
 
-// They return more than once, when the hook's frame is gone, look at who calls them, or are called
-// otherwise than other functions are: a hook in their way would change the program.
+// They return more than once or when the hook's frame is gone, look at who calls them, or are not
+// called as other functions are: a hook in their way would change the program.
 static bool is_not_plain(const char *name) {
     static const char *const names[] = {
         "setjmp",     "_setjmp",  "sigsetjmp", "__sigsetjmp", "savectx",     "vfork",
@@ -178,7 +178,8 @@ static bool check_function(const struct rows *rows, const struct function *funct
     if (!is_identifier(function->name))
         return refuse(rows, error, "no name of a function", function->name);
     if (is_not_plain(function->name))
-        return refuse(rows, error, "it does not return as other functions do, or not once",
+        return refuse(rows, error,
+                      "it does not return as other functions do, or looks at its caller",
                       function->name);
     if (is_of_malloc(function->name))
         return refuse(rows, error, "it is of the heap that is recorded anyway", function->name);
