@@ -115,6 +115,6 @@ for program, bad, good in outcomes:
 if missing:
     t.skip_part(f"not built here, for want of a compiler, library or sanitizer: {', '.join(missing)}")
 t.check(len(outcomes) - len(missing) >= 14, f"only {len(outcomes) - len(missing)} programs were tried")
-t.check_equal("each source is in the table", sorted(path.stem for path in pathlib.Path(SOURCES).iterdir()),
+t.check_equal("each source is in the table", sorted(path.stem for path in pathlib.Path(SOURCES).iterdir() if path.suffix != ".sql"),
               sorted(PROGRAMS))
 t.finish()

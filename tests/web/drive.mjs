@@ -706,8 +706,10 @@ async function owners() {
   check(unfolded > 0, `owners: the largest way is open: ${first}`);
   await page.locator(".tree-table").focus();
   for (const key of ["ArrowDown", "ArrowLeft"]) await page.keyboard.press(key);
+  await page.locator(".tt-row[aria-selected=true][aria-expanded=false]").waitFor();
   equal("owners: folded", await page.locator(".tt-row[aria-selected=true]").getAttribute("aria-expanded"), "false");
   await page.keyboard.press("ArrowRight");
+  await page.locator(".tt-row[aria-selected=true][aria-expanded=true]").waitFor();
   equal("owners: unfolded", await page.locator(".tt-row[aria-selected=true]").getAttribute("aria-expanded"), "true");
   await page.selectOption("#shape", "flame");
   await settled(page);

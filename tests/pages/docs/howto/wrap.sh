@@ -22,25 +22,26 @@ int main(void) {
     return cudaFree(device);
 }
 END2
-# a database; its server does not run as root
+# a place that servers reach which do not run as root
+reached=$PWD/.reached as=
+if [ "$(id -u)" = 0 ]; then reached=/mnt as='runuser -u postgres --' && mount -t tmpfs -o mode=777 tmpfs $reached; else mkdir $reached; fi || return
+# a database
 bin=/usr/lib/postgresql/15/bin
-if [ -x $bin/postgres ] && { [ "$(id -u)" != 0 ] || command -v runuser; } >/dev/null; then
-    as=
-    [ "$(id -u)" != 0 ] || as='runuser -u postgres --'
-    mkdir -m 777 .db && $as $bin/initdb -D "$PWD/.db/data" -A trust -U walker --no-locale -E UTF8 -N >/dev/null || return
+if [ -x $bin/postgres ] && $as test -x "$(command -v cairn)"; then
+    db=$reached/db && mkdir -m 777 $db && (cd $db && $as $bin/initdb -D "$db/data" -A trust -U walker --no-locale -E UTF8 -N >/dev/null) || return
     postgresql_15() { :; }
-    stands '--wrap postgresql -o rec' "--wrap postgresql -o $PWD/.db/rec" && stands 'cairn run --wrap postgresql' "$as cairn run --wrap postgresql" &&
-        stands 'postgres -D data' "$bin/postgres -D $PWD/.db/data -k $PWD/.db -c listen_addresses=" &&
-        stands '--process 9918 rec' '--process $(cat .backend) .db/rec'
+    stands '--wrap postgresql -o rec' "--wrap postgresql -o $db/rec" && stands 'cairn run --wrap postgresql' "$as cairn run --wrap postgresql" &&
+        stands 'postgres -D data' "$bin/postgres -D $db/data -k $db -c listen_addresses=" &&
+        stands '--process 9918 rec' "--process \$(cat .backend) $db/rec"
 fi
 # one that pgbench works with, and which of the server's processes it works with
 served_by_postgresql() {
-    grep -q 'ready to accept' .printed && set -- -h "$PWD/.db" -U walker && $bin/pgbench "$@" -i -s 1 -q postgres || return
+    grep -q 'ready to accept' .printed && set -- -h "$db" -U walker && $bin/pgbench "$@" -i -s 1 -q postgres || return
     $bin/pgbench "$@" -n -c 1 -t 1000 postgres &
     until $bin/psql "$@" -Atc "select pid from pg_stat_activity where application_name = 'pgbench'" postgres >.backend && [ -s .backend ]; do :; done
     wait $!
 }
-mkdir site && echo hello >site/index.html && modules=/usr/lib/apache2/modules && cat >httpd.conf <<END && stands httpd.conf "$PWD/httpd.conf"
+mkdir $reached/site && echo hello >$reached/site/index.html && modules=/usr/lib/apache2/modules && cat >httpd.conf <<END && stands httpd.conf "$PWD/httpd.conf"
 ServerRoot $PWD
 ServerName localhost
 PidFile apache.pid
@@ -51,7 +52,7 @@ Group nogroup
 LoadModule mpm_event_module $modules/mod_mpm_event.so
 LoadModule authz_core_module $modules/mod_authz_core.so
 LoadModule dir_module $modules/mod_dir.so
-DocumentRoot $PWD/site
+DocumentRoot $reached/site
 DirectoryIndex index.html
 END
 served_by_apache() {
