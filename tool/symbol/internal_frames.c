@@ -240,6 +240,7 @@ const struct internal_rule internal_rules[] = {
     {"std::panic::catch_unwind", PREFIX, INTERNAL_START, NULL},
     {"__rust_try", EXACT, INTERNAL_START, NULL},
     {"__rust_begin_short_backtrace", CONTAINS, INTERNAL_START, NULL},
+    {"std::thread::Builder::spawn_unchecked", PREFIX, INTERNAL_START, NULL},
     {"std::thread::lifecycle::", PREFIX, INTERNAL_START, NULL},
     {"std::sys::thread::", PREFIX, INTERNAL_START, NULL},
     {"<std::sys::thread::", PREFIX, INTERNAL_START, NULL},
