@@ -7,9 +7,8 @@ after; what cannot be led, and what is missing, is named."""
 
 import os
 import pathlib
-import signal
-import subprocess
 
+import attached
 import cairn_test as t
 
 PROGRAM = r"""
@@ -18,6 +17,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #define OWN static __attribute__((noinline, noclone, used))
 void *my_alloc(size_t), *my_realloc(void *, size_t); void my_free(void *);
 OWN void *inner(size_t n) { void *p = malloc(n); __asm__("" ::: "memory"); return p; }
@@ -41,7 +41,6 @@ static void print_code(const char *name, void *at) {
 }
 int main(void) {
   char line[64]; pthread_t thread; int n, has_thread = 0; void *(*late)(size_t) = NULL;
-  extern char __executable_start; (void)__executable_start;
   setvbuf(stdout, NULL, _IOLBF, 0);
   puts("ready");
   while (fgets(line, sizeof line, stdin) && *line != 'q') {
@@ -52,6 +51,7 @@ int main(void) {
     if (*line == 'd') late = (void *(*)(size_t))dlsym(dlopen("./liblate.so", RTLD_NOW), "late_use");
     if (*line == 'u') for (int i = 0; i < n; i++) late(7);
     if (*line == 't') { has_thread = 1; pthread_create(&thread, NULL, work, NULL); while (!rounds) continue; }
+    if (*line == 'f') { static int go[2]; pid_t pid; if (pipe(go)) return 1; if (!(pid = fork())) { close(go[1]); my_free(my_alloc(50)); read(go[0], line, 1); _exit(0); } printf("%d ", pid); }
     if (*line == 'w') { long from = rounds; while (rounds < from + n) continue; }
     if (*line == 'c') { print_code("inner", (void *)inner); print_code("free", (void *)inner_free); print_code("take", (void *)arena_take); }
     puts("done");
@@ -80,58 +80,48 @@ LATER = "name=late:alloc=late_alloc(size=1):free=late_free(ptr=1)"
 ARENAS = "name=arenas:current=present:make=arena_make(parent=1,label=2):alloc=arena_take(size=1):destroy=arena_end(pool=1)"
 
 
-class Program:
+class Program(attached.Target):
     def __init__(self):
-        self.process = subprocess.Popen(["./program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # pylint: disable=consider-using-with
-        self.process.stdout.readline()
-        self.pid = self.process.pid
+        super().__init__(path="./program")
 
     def do(self, *commands):
-        said = ""
-        for command in commands:
-            self.process.stdin.write(command + "\n")
-            self.process.stdin.flush()
-            said = self.process.stdout.readline()
-        return said.strip()
+        return [self.tell(command) for command in commands][-1]
 
-    def slots(self):
-        """The words of its writable segment that lead into cairn's library."""
-        maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text(encoding="ascii").splitlines()
-        ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in maps if "memfd:libcairn" in line]
-        found = 0
-        with open(f"/proc/{self.pid}/mem", "rb") as memory:
-            for line in maps:
-                if not line.rstrip().endswith(("/program", "libmy.so", "liblate.so")) or " r" not in line:
-                    continue
-                start, end = (int(address, 16) for address in line.split()[0].split("-"))
-                memory.seek(start)
-                words = memoryview(memory.read(end - start)).cast("Q")
-                found += sum(any(low <= word < high for low, high in ranges) for word in words)
-        return found
-
-    def end(self):
+    def end(self, what):
         self.process.stdin.write("q\n")
         self.process.stdin.close()
-        return self.process.wait(timeout=60)
+        t.check_equal(f"{what}: the program's end", self.process.wait(60), 3)
 
 
-class Attached:
-    def __init__(self, program, name, *rows):
+def slots(pid):
+    """Words of its program and libraries that lead into cairn's library."""
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii").splitlines()
+    ranges = [tuple(int(end, 16) for end in line.split()[0].split("-")) for line in maps if "memfd:libcairn" in line]
+    found = 0
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for line in maps:
+            if not line.rstrip().endswith(("/program", "libmy.so", "liblate.so")) or " r" not in line:
+                continue
+            start, end = (int(address, 16) for address in line.split()[0].split("-"))
+            memory.seek(start)
+            words = memoryview(memory.read(end - start)).cast("Q")
+            found += sum(any(low <= word < high for low, high in ranges) for word in words)
+    return found
+
+
+class Wrapped(attached.Attached):
+    def __init__(self, program, *rows, options=()):
         words = [word for row in rows for word in ("--wrap", row)]
-        self.name = f"{name}.cairn"
-        self.process = subprocess.Popen([t.CAIRN, "attach", "--exact", "-o", self.name, *words, str(program.pid)],  # pylint: disable=consider-using-with
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.said = self.process.stderr.readline()
+        super().__init__(program.pid, "--exact", *options, *words)
 
-    def leave(self):
-        self.process.send_signal(signal.SIGINT)
-        self.said += self.process.stderr.read()
-        return self.process.wait(timeout=120)
+    def pools(self):
+        """Leaves the program; what its allocators by name did."""
+        return pools(self.leave())
 
 
-def pools(recording):
-    found = (t.report(recording) or {}).get("pools", [])
-    return {pool["name"]: (pool["allocations"], pool["allocated_bytes"], pool["at_exit_blocks"], pool["at_exit_bytes"]) for pool in found}
+def pools(found):
+    return {pool["name"]: (pool["allocations"], pool["allocated_bytes"], pool["at_exit_blocks"], pool["at_exit_bytes"])
+            for pool in (found or {}).get("pools", [])}
 
 
 def build():
@@ -146,55 +136,61 @@ def build():
 
 def check_figures(program):
     code = program.do("c")
-    attached = Attached(program, "all", LIB, OWN, ARENAS)
-    t.check("recording" in attached.said, attached.said)
+    wrapped = Wrapped(program, LIB, OWN, ARENAS)
     program.do("l1000", "o1000", "a1000")
     live = t.run_cairn("report", "--json", "--view", "pools", program.pid)
     t.check_equal("while it runs", live.status, 0)
-    t.check(program.slots() > 0 and program.do("c") != code, "slots and code lead to the library")
-    t.check_equal(f"detached: {attached.said}", attached.leave(), 0)
-    t.check_equal("its own account", pools(attached.name),
+    t.check(slots(program.pid) > 0 and program.do("c") != code, "slots and code lead to the library")
+    t.check_equal("its own account", wrapped.pools(),
                   {"lib": (2000, 250000, 500, 75000), "own": (1000, 30000, 250, 7500),
                    "arenas/even": (1000, 15000, 500, 7500), "arenas/odd": (1000, 15000, 500, 7500)})
-    t.check_equal("code and slots are as before", (program.do("c"), program.slots()), (code, 0))
-    t.check("memfd:libcairn" not in t.run_cairn("report", attached.name).out.decode(), "the hook's frame is hidden")
-    attached = Attached(program, "other", OWN)
+    t.check_equal("code and slots are as before", (program.do("c"), slots(program.pid)), (code, 0))
+    t.check("memfd:libcairn" not in t.run_cairn("report", wrapped.path).out.decode(), "the hook's frame is hidden")
+    wrapped = Wrapped(program, OWN)
     program.do("l100", "o100")
-    t.check_equal("other rows", (attached.leave(), pools(attached.name)), (0, {"own": (100, 3000, 25, 750)}))
-    t.check_equal("nothing is left, again", (program.do("c"), program.slots()), (code, 0))
+    t.check_equal("other rows", wrapped.pools(), {"own": (100, 3000, 25, 750)})
+    t.check_equal("nothing is left, again", (program.do("c"), slots(program.pid)), (code, 0))
 
 
 def check_thread(program):
     """Detaching beside a thread that goes in and out all the time, with rows in another order each time."""
     program.do("t")
     for number in range(6):
-        attached = Attached(program, f"thread{number}", *((LIB, OWN) if number % 2 else (OWN, LIB)))
+        wrapped = Wrapped(program, *((LIB, OWN) if number % 2 else (OWN, LIB)))
         program.do("w2000", "l10")
-        t.check_equal(f"{number}: {attached.said}", attached.leave(), 0)
-        found = pools(attached.name)
+        found = wrapped.pools()
         t.check(found["own"][0] >= 2000 and found["lib"][0] >= 4000 and found["own"][2] <= 1 and found["lib"][2] <= 6, f"{number}: {found}")
         program.do("w2000", "l10")
-        t.check_equal(f"{number}: slots", program.slots(), 0)
+        t.check_equal(f"{number}: slots", slots(program.pid), 0)
 
 
 def check_killed(program):
     code = program.do("c")
-    attached = Attached(program, "killed", LIB, OWN)
+    wrapped = Wrapped(program, LIB, OWN)
     program.do("l10", "o10")
-    attached.process.kill()
-    attached.process.communicate()
+    wrapped.process.kill()
+    wrapped.process.communicate()
     program.do("l10", "o10")
-    t.check(program.slots() > 0, "a tool that was killed leaves slots")
-    attached = Attached(program, "after", ARENAS)
-    t.check("recording" in attached.said, attached.said)
+    t.check(slots(program.pid) > 0, "a tool that was killed leaves slots")
+    wrapped = Wrapped(program, ARENAS)
     program.do("l10", "o10", "a4")
-    t.check_equal("after a tool that was killed", (attached.leave(), pools(attached.name)),
-                  (0, {"arenas/even": (4, 60, 2, 30), "arenas/odd": (4, 60, 2, 30)}))
-    t.check_equal("nothing of it is left", (program.do("c"), program.slots()), (code, 0))
+    t.check_equal("after a tool that was killed", wrapped.pools(),
+                  {"arenas/even": (4, 60, 2, 30), "arenas/odd": (4, 60, 2, 30)})
+    t.check_equal("nothing of it is left", (program.do("c"), slots(program.pid)), (code, 0))
+
+
+def check_fork(program):
+    """A child that is forked meanwhile gets its slots back with its parent, whose rows it has from it."""
+    wrapped = Wrapped(program, LIB, OWN, options=["--children"])
+    child = int(program.do("f").split()[0])
+    t.check(slots(child) > 0, "a forked child has slots that lead to the library")
+    t.wait_until(lambda: attached.is_recorded(child))
+    wrapped.leave()
+    t.check_equal("slots of parent and child", (slots(program.pid), slots(child)), (0, 0))
 
 
 def check_late(program):
-    attached = Attached(program, "late", LATER, LIB)
+    wrapped = Wrapped(program, LATER, LIB)
     program.do("d")
     def is_led():
         program.do("l1", "u1")
@@ -202,15 +198,15 @@ def check_late(program):
     t.wait_until(is_led)
     before = pools_now(program)["late"]
     program.do("u10")
-    t.check_equal(f"detached: {attached.said}", attached.leave(), 0)
-    t.check("late_alloc is in no library so far" in attached.said, f"what is missing is named: {attached.said}")
-    t.check_equal("a library that was loaded later", pools(attached.name)["late"][0], before + 20)
-    t.check_equal("its slots", program.slots(), 0)
+    t.check_equal("a library that was loaded later", wrapped.pools()["late"][0], before + 20)
+    said = wrapped.first + wrapped.err
+    t.check("late_alloc is in no library so far" in said, f"what is missing is named: {said}")
+    t.check_equal("its slots", slots(program.pid), 0)
 
 
 def pools_now(program):
-    shown = t.run_cairn("report", "--json", program.pid)
-    return {pool["name"]: pool["allocations"] for pool in t.json.loads(shown.out).get("pools", []) if pool["allocations"]} if shown.status == 0 else {}
+    found = pools(attached.running_report(program.pid))
+    return {name: figures[0] for name, figures in found.items() if figures[0]}
 
 
 def check_refused(program):
@@ -218,20 +214,20 @@ def check_refused(program):
     t.check(refused.status == 1 and b"--wrap: tiny: it is too short" in refused.err, f"{refused}")
     wrong = t.run_cairn("attach", "--wrap", "alloc=f(size=1)", program.pid)
     t.check(wrong.status == 2 and b"needs alloc and free" in wrong.err, f"{wrong}")
-    t.check_equal("nothing was changed", program.slots(), 0)
+    t.check_equal("nothing was changed", slots(program.pid), 0)
     for lie in ("name=lies:alloc=my_free(size=1):free=my_alloc(ptr=1)", "name=lies:make=my_realloc(parent=1,label=2):alloc=my_alloc(pool=1,size=1,out=1):clear=my_free(pool=1)",
                 "name=lies:current=stop:alloc=inner(size=6):realloc=my_alloc(ptr=5,size=4):destroy=inner_free(pool=1)"):
-        attached = Attached(program, "lies", lie)
+        wrapped = Wrapped(program, lie)
         program.do("l500", "o500")
-        t.check_equal(f"{lie}: {attached.said}", attached.leave(), 0)
+        wrapped.leave()
 
 
 t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 build()
-for check in (check_figures, check_killed, check_late, check_refused, check_thread):
+for check in (check_figures, check_killed, check_fork, check_late, check_refused, check_thread):
     one = Program()
     check(one)
-    t.check_equal(f"{check.__name__}: the program's end", one.end(), 3)
+    one.end(check.__name__)
 t.finish()

@@ -26,7 +26,7 @@ static ssize_t write_bytes(void *cookie, const char *bytes, size_t size) {
 
 static int finish(void *cookie) {
     struct gzip *gzip = cookie;
-    bool is_ok = deflater_close(gzip->deflater) && !gzip->has_failed;
+    bool is_ok = gzip->deflater && deflater_close(gzip->deflater) && !gzip->has_failed;
     free(gzip);
     return is_ok ? 0 : EOF;
 }
@@ -34,15 +34,18 @@ static int finish(void *cookie) {
 FILE *gzip_open(FILE *out, struct error *error) {
     const cookie_io_functions_t functions = {.write = write_bytes, .close = finish};
     struct gzip *gzip = calloc(1, sizeof *gzip);
-    if (gzip) gzip->out = out;
-    if (gzip) gzip->deflater = deflater_open(DEFLATER_GZIP, 0, write_compressed, gzip);
-    FILE *file = gzip && gzip->deflater ? fopencookie(gzip, "wb", functions) : NULL;
+    FILE *file = gzip ? fopencookie(gzip, "wb", functions) : NULL;
     if (file) {
-        setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
-        return file;
+        gzip->out = out;
+        gzip->deflater = deflater_open(DEFLATER_GZIP, 0, write_compressed, gzip);
+        if (gzip->deflater) {
+            setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
+            return file;
+        }
+        fclose(file);
+    } else {
+        free(gzip);
     }
-    if (gzip && gzip->deflater) deflater_close(gzip->deflater);
-    free(gzip);
     error_set(error, "no memory for compression");
     return NULL;
 }

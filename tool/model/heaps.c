@@ -186,9 +186,7 @@ bool profile_show_heap(struct profile *profile, const char *name, struct error *
 static bool is_hook(const struct profile *profile, uint32_t place) {
     uint32_t module = profile->places.list.items[place].module;
     if (module == MODULE_NONE) return false;
-    const char *name = text_base_name(profile->modules.modules[module].path);
-    return !strncmp(name, "libcairn", strlen("libcairn")) ||
-           !strncmp(name, "memfd:libcairn", strlen("memfd:libcairn"));
+    return module_is_library(profile->modules.modules[module].path);
 }
 
 // Their hooks are among the callers.

@@ -18,6 +18,11 @@ bool module_is_cairn(const char *path) {
     return !strcmp(text_base_name(path), "memfd:libcairn");
 }
 
+bool module_is_library(const char *path) {
+    static const char name[] = "libcairn";
+    return module_is_cairn(path) || !strncmp(text_base_name(path), name, strlen(name));
+}
+
 bool module_is_own(const char *path) {
     static const char *const system[] = {"/usr/", "/lib/",  "/lib64/",     "/lib32/",    "/libx32/",
                                          "/bin/", "/sbin/", "/nix/store/", "/gnu/store/"};

@@ -48,6 +48,8 @@ uint64_t code_file_hash(int file, const struct module_segment *segments, size_t 
 bool module_is_own(const char *path);
 // Cairn's own library, in a process that was attached to: nobody has a file of it.
 bool module_is_cairn(const char *path);
+// The same, or preloaded from a file.
+bool module_is_library(const char *path);
 
 struct module {
     const char *path;  // "" if unknown; belongs to the recording
