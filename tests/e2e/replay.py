@@ -77,6 +77,21 @@ resident = number(shown, r"peak.*live +([\d,]+) resident")
 t.check(held * 0.9 < resident < held * 1.1, f"partly: {resident} resident, {held} in the program")
 t.check(b"touched as recorded: 100 % of what" in shown.out, f"partly: {shown.out!r}")
 t.check_equal("partly: usual", replayed("partly.events").out.splitlines()[-1], shown.out.splitlines()[-1])
+# What a short program writes to long after it allocated: it waits at its end for a last look.
+source = pathlib.Path("late.c")
+source.write_text("""#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+    char *held = malloc(32 << 20);
+    usleep(20000);
+    memset(held, 1, 16 << 20);
+    return held[getpid() & 1] == 2;
+}
+""", encoding="ascii")
+subprocess.run(["gcc", "-O1", "-o", "late", source], check=True)
+resident = number(replayed(logged(["./late"])[1]), r"peak.*live +([\d,]+) resident")
+t.check(15 << 20 < resident < 18 << 20, f"late: {resident}")
 everything = number(replayed("partly.events", "--touch", "all"), r"peak.*live +([\d,]+) resident")
 t.check(everything > held * 1.4, f"partly, all: {everything}")
 shown = replayed(logged(t.program("mixed"))[1], "--touch", "recorded", status=1)

@@ -27,6 +27,7 @@ enum { NS_PER_MS = 1000000 };
 // How long a thread may take for the event that it was at: as its log ended, without a processor;
 // as it began, with one, since meanwhile blocks go that the log is to begin with.
 enum { FINISH_NS = 40000000, BEGIN_NS = 2000000 };
+enum { LAST_LOOK_MS = 1000 };  // as a process ends it waits so long at most
 
 struct drained {
     struct drained *next;
@@ -39,8 +40,7 @@ struct drained {
     int64_t live_blocks, live_bytes;
     struct cairn_events before;  // what was lost before it
     uint32_t shared_number;      // of the next chunk of blocks that no thread has
-    int64_t touched_bytes;       // were live when pages were looked at; is done again with more,
-    uint64_t touched_next_ns;    // or then
+    struct touched_looks looks;  // at its pages
     uint64_t until_ns;           // it ends then; 0: nobody said when
     uint64_t begun_ns, over_ns;  // the process began or ended it, and threads have finished their
                                  // events then; 0: not
@@ -259,18 +259,14 @@ static void write_there(struct event_drain *drain, struct drained *drained,
 
 // --- pages that are touched
 
-// As the heap grows, and now and then; it may take a twentieth of the time.
-static void look_at_pages(struct event_drain *drain, struct drained *drained, uint64_t now_ns) {
+// `is_last`: the process waits for it.
+static void look_at_pages(struct event_drain *drain, struct drained *drained, uint64_t now_ns,
+                          bool is_last) {
     const struct cairn_header *header = drained->process->memory.header;
-    const int64_t least_bytes = 1 << 20, step = 4;
-    const uint64_t rest = 20, pause_ns = CLOCK_SECOND_NS;
     struct touched touched;
     int64_t live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED);
-    bool has_grown = live_bytes - drained->touched_bytes > drained->touched_bytes / step;
-    if (live_bytes < least_bytes || now_ns < drained->touched_next_ns) return;
-    if (!has_grown && now_ns < drained->touched_next_ns + pause_ns) return;
+    if (!touched_is_due(&drained->looks, live_bytes, now_ns, is_last)) return;
     if (!drained->writer && !open_file(drain, drained)) return;
-    drained->touched_bytes = live_bytes;
     bool is_read = touched_read(drained->process->pid, header, &touched);
     uint64_t end_ns = clock_now_ns();
     if (is_read) {  // what was freed meanwhile is gone for who reads this
@@ -278,7 +274,7 @@ static void look_at_pages(struct event_drain *drain, struct drained *drained, ui
         touched_write(&touched, drained->writer, end_ms, &drained->shared_number);
         touched_free(&touched);
     }
-    drained->touched_next_ns = end_ns + (end_ns - now_ns) * rest;
+    touched_was_read(&drained->looks, now_ns, end_ns);
 }
 
 // A log from the start has number 1; others begin with what is there.
@@ -302,6 +298,7 @@ static void begin_log(struct event_drain *drain, struct drained *drained, uint32
     }
     const struct cairn_events *events = events_of(drained->process);
     if (number != 1 && events) drained->before = *events;
+    if (!header->control.end_wait_ms) header->control.end_wait_ms = LAST_LOOK_MS;
     __atomic_store_n(&header->control.events_taken, number, __ATOMIC_RELEASE);
 }
 
@@ -394,7 +391,7 @@ static bool drain_turn_locked(struct event_drain *drain, bool *is_idle) {
         *is_idle = false;
         watched_publish_clock(drained->process, now_ns);
         has_found |= drain_one(drain, drained);
-        look_at_pages(drain, drained, now_ns);
+        look_at_pages(drain, drained, now_ns, false);
     }
     return has_found;
 }
@@ -465,6 +462,14 @@ void event_drain_add(struct event_drain *drain, struct watched *process) {
     pthread_mutex_lock(&drain->lock);
     drained->next = drain->list;
     drain->list = drained;
+    pthread_mutex_unlock(&drain->lock);
+}
+
+void event_drain_last_look(struct event_drain *drain, const struct watched *process) {
+    pthread_mutex_lock(&drain->lock);
+    for (struct drained *drained = drain->list; drained; drained = drained->next)
+        if (drained->process == process && drained->log & 1)
+            look_at_pages(drain, drained, clock_now_ns(), true);
     pthread_mutex_unlock(&drain->lock);
 }
 

@@ -52,9 +52,11 @@ void event_drain_start(struct event_drain *drain, const struct run_directory *di
 void event_drain_look(struct event_drain *drain, const struct watched *list);
 void event_drain_stop(struct event_drain *drain);
 
-// A process begins; it is over, or is left: what its log still has is taken, and the log closed. If
-// the recording is not kept, neither is the log.
 void event_drain_add(struct event_drain *drain, struct watched *process);
+// The process ends, and waits meanwhile for a last look at which of its pages are touched.
+void event_drain_last_look(struct event_drain *drain, const struct watched *process);
+// It is over, or is left: what its log still has is taken, and the log closed. If the recording is
+// not kept, neither is the log.
 void event_drain_end(struct event_drain *drain, struct watched *process, bool is_kept);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tool/base/clock.h"
 #include "tool/proc/pagemap.h"
 #include "tool/watch/live_at_start.h"
 
@@ -10,6 +11,26 @@ enum {
     OF_CELL_MOST = 32,      // blocks of a cell that are looked at
     BLOCKS_MOST = 1 << 13,  // and of all: each takes a system call
 };
+
+static const uint64_t pause_first_ns = CLOCK_SECOND_NS / 100, pause_last_ns = CLOCK_SECOND_NS;
+
+bool touched_is_due(struct touched_looks *looks, int64_t live_bytes, uint64_t now_ns,
+                    bool is_last) {
+    const int64_t least_bytes = 1 << 20, step = 4;
+    const uint64_t spare_ns = is_last ? pause_last_ns : 0;
+    bool has_grown = live_bytes - looks->live_bytes > looks->live_bytes / step;
+    if (live_bytes < least_bytes || now_ns + spare_ns < looks->next_ns) return false;
+    if (has_grown) looks->pause_ns = pause_first_ns;
+    if (!has_grown && !is_last && now_ns < looks->next_ns + looks->pause_ns) return false;
+    if (!has_grown && looks->pause_ns < pause_last_ns) looks->pause_ns *= 2;
+    looks->live_bytes = live_bytes;
+    return true;
+}
+
+void touched_was_read(struct touched_looks *looks, uint64_t begin_ns, uint64_t end_ns) {
+    const uint64_t rest = 20;
+    looks->next_ns = end_ns + (end_ns - begin_ns) * rest;
+}
 
 // Pages that are the block's alone.
 static uint64_t whole_pages(const struct live_found *found, uint64_t page_bytes, uint64_t *first) {

@@ -209,6 +209,7 @@ static void take_last_look(const struct watch *watch, struct watched *process) {
 static void watch_part(const struct watch *watch, const struct handshake_client *client) {
     struct watched *process = watch_find(watch, client->pid);
     if (process && watch->last_look.take) take_last_look(watch, process);
+    if (process && watch->drain) event_drain_last_look(watch->drain, process);
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && (process->is_first || !is_crowd))
         rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());
