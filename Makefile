@@ -547,7 +547,7 @@ install: all install-api
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) \( -name sysroot -o -name everywhere \) -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -name sysroot -o -name everywhere -o -name machine \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 
 # ---- Version and commit ----
 # What the tool says of itself (`cairn --version`): one object is made again where the commit is another.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere.
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|dist|deb|
+# deb-chroots|everywhere|machine.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
 # the same libraries may have come another way.
@@ -24,6 +25,7 @@ FUZZ="$CHECK afl++"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
 DIST="$BUILD libbz2-dev ncurses-bin ncurses-term python3"
 CHROOTS="mmdebstrap python3 xz-utils"
+MACHINE="$DIST clang lld llvm cpio qemu-system-arm"
 EVERYWHERE="$DIST clang lld llvm mmdebstrap arch-test qemu-user-static"
 
 case "${1:-}" in
@@ -36,8 +38,9 @@ deb) wanted=$DEB ;;
 dist) wanted=$DIST ;;
 deb-chroots) wanted=$CHROOTS ;;
 everywhere) wanted=$EVERYWHERE ;;
+machine) wanted=$MACHINE ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere" >&2
+    echo "usage: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere|machine" >&2
     exit 2
     ;;
 esac

@@ -5,6 +5,7 @@
 #   make dist ARCH=aarch64  for that one
 #   make check TOOL=dist    the tests with programs, with this tool
 #   make everywhere         tries it on other systems, aarch64 too
+#   make check-aarch64      tests on an emulated machine of that processor, with a kernel of its own
 
 DIST := $(BUILD)/dist
 DIST_TOOL := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)
@@ -85,3 +86,13 @@ everywhere: all
 	$(Q)$(MAKE) --no-print-directory dist
 	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 dist
 	dev/everywhere.py --build-dir $(BUILD) --out docs/reference/systems.md
+
+# Tests on a machine with another processor, emulated whole: a kernel with ptrace, signals and processes of its own.
+ARM := $(BUILD)/aarch64-machine
+ARM_TESTS := $(patsubst tests/tools/%.c,$(ARM)/tests/%.so,$(wildcard tests/tools/*_preload.c))
+.PHONY: check-aarch64
+check-aarch64:
+	@dev/deps.sh machine
+	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM) CPPFLAGS=-DCAIRN_EMULATED dist
+	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM) CPPFLAGS=-DCAIRN_EMULATED runtime check-runtime programs $(ARM_TESTS)
+	dev/check-machine.sh $(ARM) $(TESTS)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Headers and static libraries of another processor: dev/sysroot.sh aarch64 DIR
-# Debian's packages of this machine's suite, taken from its own sources and unpacked into DIR; nothing
+# Another processor's packages: dev/sysroot.sh aarch64 DIR [PACKAGE...]; else headers and static libraries
+# Debian's, with what they depend on, of this machine's suite, taken from its own sources and unpacked into DIR; nothing
 # is installed. Not of Debian: put the same libraries into DIR another way.
 set -eu
 PROCESSOR=$1 DIR=$(realpath -m "$2")
@@ -11,10 +11,12 @@ PACKAGES="libc6-dev libgcc-12-dev libstdc++-12-dev libdw-dev libelf-dev libibert
 case "$PROCESSOR" in
 aarch64) debian=arm64 ;;
 *)
-    echo "usage: dev/sysroot.sh aarch64 DIR" >&2
+    echo "usage: dev/sysroot.sh aarch64 DIR [PACKAGE...]" >&2
     exit 2
     ;;
 esac
+shift 2
+[ $# -eq 0 ] || PACKAGES="$*"
 
 rm -rf "$DIR" "$DIR.new"
 mkdir -p "$DIR.new/apt/lists/partial" "$DIR.new/apt/archives/partial" "$DIR.new/apt/sources"

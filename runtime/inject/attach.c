@@ -122,13 +122,15 @@ static void *find(const char *name) {
     return (void *)address;
 }
 
+// The last one: LLVM's linker has a writable segment of its own for what becomes read-only.
 static const Elf64_Phdr *segment_find(uint32_t type, uint32_t flags) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)__ehdr_start;
     const Elf64_Phdr *segments = (const Elf64_Phdr *)(__ehdr_start + header->e_phoff);
+    const Elf64_Phdr *found = NULL;
     for (uint32_t i = 0; i < header->e_phnum; i++)
         if (segments[i].p_type == type && (segments[i].p_flags & flags) == flags)
-            return &segments[i];
-    return NULL;
+            found = &segments[i];
+    return found;
 }
 
 // Writable data: the writable segment without what the linker has made read-only.

@@ -12,8 +12,8 @@ import signal
 import subprocess
 
 from attached import Attached, Target
-from cairn_test import (CAIRN, PYTHON, Process, cannot_run_here, check, check_equal, children_of, finish, fresh_path,
-                        is_called, is_in_state, report, run, run_cairn, stacks_through, wait_until)
+from cairn_test import (CAIRN, PYTHON, Process, check, check_equal, children_of, finish, fresh_path, is_called,
+                        is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
 
 
 def check_kept(what, found, calls, size, kept):
@@ -257,8 +257,7 @@ def refused():
         process.terminate()
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 exactly()
 few_samples()
 libraries_loaded_later()

@@ -8,8 +8,8 @@ import os
 import re
 
 from attached import Attached, Target
-from cairn_test import (PROGRAMS, cannot_run_here, check, check_equal, environment, finish, fresh_path,
-                        functions, run, run_cairn, stacks_through)
+from cairn_test import (PROGRAMS, check, check_equal, environment, finish, fresh_path, functions, need_attach, run,
+                        run_cairn, stacks_through)
 
 GROUP = "allocated before attach"
 # Usable bytes of blocks that were asked for with 32, 112, 100 and 1 MiB.
@@ -191,8 +191,7 @@ def left_out():
     check_equal("both at once", (both.status, both.err.count(b"\n")), (2, 1))
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 exactly()
 stripped()
 many_kinds()

@@ -14,8 +14,8 @@ import subprocess
 import urllib.request
 
 from attached import Attached, Target, check_left, is_recorded, recordings_of, running_report
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, cannot_run_here, check, check_equal, children_of,
-                        environment, finish, fresh_path, is_called, is_in_state, report, run, run_cairn, skip_part,
+from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, children_of, environment, finish,
+                        fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, skip_part,
                         stacks_through, wait_until)
 
 SOUND = "7"
@@ -317,8 +317,7 @@ def nginx():
         check_equal("nginx ends well", process.wait(60), 0)
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 for part in (workers_of_a_server, first_process_ends, alone, crowd, tool_dies, unrecordable, shell, nginx):
     part()
 finish()

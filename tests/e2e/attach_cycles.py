@@ -12,8 +12,7 @@ import subprocess
 import time
 
 from attached import files_mapped, settled, state_of
-from cairn_test import (CAIRN, PROGRAMS, cannot_run_here, check, check_equal, environment, finish,
-                        fresh_path)
+from cairn_test import (CAIRN, PROGRAMS, check, check_equal, environment, finish, fresh_path, need_attach)
 
 TARGETS = int(os.environ.get("ATTACH_TARGETS", "6"))
 CYCLES = int(os.environ.get("ATTACH_CYCLES", "20"))
@@ -123,8 +122,7 @@ def cycles(count):
     say(f"{count} cycles with 16 threads: nothing changed; {sum_up(pauses)}")
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 tight_loops(1, (TARGETS + 1) // 2)
 tight_loops(16, TARGETS // 2)
 cycles(CYCLES)

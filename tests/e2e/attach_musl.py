@@ -12,8 +12,7 @@ import subprocess
 import cairn_test as t
 from attached import Attached, Target, check_left, recordings_of, settled, state_of
 
-if os.uname().machine != "x86_64":
-    t.cannot_run_here("cairn attach knows x86-64")
+t.need_attach()
 t.need("musl-gcc")
 CYCLES, THREADS = int(os.environ.get("ATTACH_CYCLES", "12")), 4
 # Threads that wait for one another, each with a block of its own, until the first line comes.

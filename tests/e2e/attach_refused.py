@@ -13,8 +13,8 @@ import sys
 import time
 
 from attached import Attached, Target
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, cannot_run_here, check, check_equal, environment, finish,
-                        fresh_path, is_called, is_in_state, report, run, run_cairn, stacks_through, wait_until)
+from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, environment, finish, fresh_path,
+                        is_called, is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
 
 PR_SET_DUMPABLE, PR_SET_SECCOMP, SECCOMP_STRICT = 4, 22, 1
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
@@ -228,8 +228,7 @@ def containers():
     without_proc()
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 traced()
 own_pid()

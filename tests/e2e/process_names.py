@@ -13,8 +13,7 @@ import tempfile
 import cairn_test as t
 from attached import Attached
 
-if os.uname().machine != "x86_64":
-    t.cannot_run_here("cairn attach knows x86-64")
+t.need_attach()
 
 NAME = f"srv{os.getpid()}"  # other tests run beside this one
 os.mkdir("bin")  # a word that is a file is no process

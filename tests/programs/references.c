@@ -30,6 +30,16 @@ static uintptr_t hide(void *block) {
 // Waits for ever with the block's address in a register that the call keeps, and nowhere else.
 static __attribute__((noinline)) void wait_with(uintptr_t hidden) {
     pthread_barrier_wait(&ready);
+#if defined(__aarch64__)
+    __asm__ volatile("mvn x19, %0\n\t"
+                     "1: mov x8, #73\n\t"  // ppoll, of nothing
+                     "mov x0, #0\n\tmov x1, #0\n\tmov x2, #0\n\tmov x3, #0\n\t"
+                     "svc #0\n\t"
+                     "b 1b"
+                     :
+                     : "r"(hidden)
+                     : "x0", "x1", "x2", "x3", "x8", "x19", "memory");
+#else
     __asm__ volatile("mov %0, %%r12\n\t"
                      "not %%r12\n\t"
                      "1: mov $34, %%eax\n\t"  // pause
@@ -38,6 +48,7 @@ static __attribute__((noinline)) void wait_with(uintptr_t hidden) {
                      :
                      : "r"(hidden)
                      : "rax", "rcx", "r11", "r12", "memory");
+#endif
 }
 
 static void *work(void *unused) {

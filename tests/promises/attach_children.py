@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from attached import Attached, Target, check_left, files_mapped, state_of
-from cairn_test import (CAIRN, PROGRAMS, Process, cannot_run_here, check, check_equal, environment, finish, fresh_path,
+from cairn_test import (CAIRN, PROGRAMS, Process, check, check_equal, environment, finish, fresh_path, need_attach,
                         wait_until)
 
 ROUNDS = 20 if os.environ.get("CAIRN_LONG") else 5
@@ -85,8 +85,7 @@ def has_recording(pid):
         return "/memfd:cairn" in maps.read()
 
 
-if os.uname().machine != "x86_64":
-    cannot_run_here("cairn attach knows x86-64")
+need_attach()
 attach_to_server()
 leave_while_it_forks()
 finish()

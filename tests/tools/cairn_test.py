@@ -109,6 +109,13 @@ def need(*commands):
             cannot_run_here(f"{command} is not installed")
 
 
+def need_attach():
+    """Programs that run are changed on x86-64, and on emulated machines of aarch64 with a tool made for that
+    (dev/check-machine.sh)."""
+    if os.uname().machine != "x86_64" and "CAIRN_EMULATED" not in os.environ:
+        cannot_run_here("cairn attach is tried on x86-64")
+
+
 def environment(extra=None):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith("CAIRN_") and name not in ("LD_PRELOAD", "COUNT_PRELOAD_OUT")}

@@ -131,9 +131,8 @@ pid_t examine_own_pid(pid_t pid) {
 
 bool examine_processor(bool is_anyway, struct error *error) {
     return REGISTERS_ARE_TRIED || is_anyway ||
-           error_set(error,
-                     "on this kind of processor cairn changed running programs in tests only "
-                     "as far as emulators can (--ignore-checks)");
+           error_set(error, "on this kind of processor cairn changed running programs on emulated "
+                            "machines only (--ignore-checks)");
 }
 
 bool examine_to_read(pid_t pid, struct error *error) {
