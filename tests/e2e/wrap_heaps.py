@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """--heap NAME: an allocator by name in the place of malloc's heap. By stack exact beside what the program does, calls,
 bytes, what is left and what was held at its own peak; in every view of stacks, exports and a comparison; arenas by
-name; a failed realloc; forks; malloc's own figures are those without --wrap, so that nothing counts twice."""
+name, also where that is given late; a failed realloc; forks, whose figures are those of the fork whatever the parent does
+before they begin to record; malloc's own figures are those without --wrap, so that nothing counts twice."""
 
 import json
 import os
@@ -25,6 +26,7 @@ OWN void *pool_again(void *p, size_t n) { __asm__("" ::"r"(p) : "memory"); retur
 struct arena { int unused; };
 OWN struct arena *arena_make(const char *name) { __asm__("" ::"r"(name) : "memory"); return malloc(64); }
 OWN void *arena_take(struct arena *a, size_t n) { __asm__("" ::"r"(a) : "memory"); return malloc(n); }
+OWN void arena_name(struct arena *a, const char *name) { calls++; __asm__("" ::"r"(a), "r"(name) : "memory"); }
 OWN void arena_clear(struct arena *a) { calls++; __asm__("" ::"r"(a) : "memory"); }
 static void *early[100], *late[100];
 OWN void fill_early(void) { for (int i = 0; i < 100; i++) { early[i] = pool_alloc(1000); __asm__("" ::: "memory"); } }
@@ -38,6 +40,24 @@ int main(int argc, char **argv) {
   fill_late(); grow();
   struct arena *red = arena_make("red"), *blue = arena_make("blue");
   take_red(red); take_blue(blue); take_blue(red); arena_clear(red); take_blue(red);
+  if (argc > 2) {
+    int go[2]; char told;
+    if (pipe(go)) return 1;
+    struct arena *dyed = arena_make("red");
+    take_red(dyed);
+    if (!fork()) {
+      close(go[1]);
+      if (read(go[0], &told, 1)) _exit(1);
+      for (int i = 0; i < 2000; i++) arena_make("green");
+      fill_late();
+      exit(0);
+    }
+    for (int i = 90; i < 100; i++) pool_free(early[i]);
+    fill_early(); arena_clear(dyed); take_blue(dyed);
+    close(go[0]); close(go[1]);
+    wait(NULL);
+    return 0;
+  }
   if (argc > 1) {
     pid_t child = fork();
     if (!child) { for (int i = 0; i < 2000; i++) arena_make("green"); for (int i = 90; i < 100; i++) pool_free(early[i]); fill_late(); exit(0); }
@@ -48,6 +68,12 @@ int main(int argc, char **argv) {
 """
 ROWS = ["--wrap", "name=mine:alloc=pool_alloc(size=1):realloc=pool_again(ptr=1,size=2):free=pool_free(ptr=1)",
         "--wrap", "name=areas:make=arena_make(label=1):alloc=arena_take(pool=1,size=2):clear=arena_clear(pool=1)"]
+
+
+def build(name, text):
+    pathlib.Path(f"{name}.c").write_text(text, encoding="ascii")
+    made = t.run(["gcc", "-O1", "-g", "-w", "-o", name, f"{name}.c"])
+    t.check_equal(f"gcc: {made.err.decode()}", made.status, 0)
 
 
 def stacks(recording, heap, *options):
@@ -96,6 +122,42 @@ def check_views(recording):
         t.check(refused.status != 0 and said in refused.err.decode(), f"{words}: {refused}")
 
 
+def check_late_name():
+    """A block is its arena's, under whichever name that has in the end."""
+    text = PROGRAM.replace("take_red(red); take_blue(blue); take_blue(red); arena_clear(red); take_blue(red);",
+                           'take_red(red); arena_name(red, "scarlet"); take_blue(red); arena_name(blue, "navy"); take_blue(blue);')
+    build("late", text)
+    row = ROWS[3] + ":label=arena_name(pool=1,label=2)"
+    result, recording = t.record(["./late"], options=["--wrap", row])
+    t.check_equal("status", result.status, 0)
+    t.check_equal("under the name that came later", stacks(recording, "areas/scarlet"),
+                  {"take_red": (10, 1000, 10, 1000, 10, 1000), "take_blue": (10, 70, 10, 70, 10, 70)})
+    t.check_equal("and of an arena that was empty", stacks(recording, "areas/navy"), {"take_blue": (10, 70, 10, 70, 10, 70)})
+    t.check("no such heap" in t.run_cairn("report", "--heap", "areas/red", recording).err.decode(), "nothing is left of the old name")
+    pools = {pool["name"]: pool["at_exit_bytes"] for pool in t.report(recording)["pools"]}
+    t.check_equal("the pools' view says the same", (pools["areas/scarlet"], pools.get("areas/red", 0), pools["areas/navy"]), (1070, 0, 70))
+
+
+def check_at_fork():
+    result, recording = t.record(["./program", "fork", "wait"], options=ROWS)
+    t.check_equal("status", result.status, 0)
+    processes = json.loads(t.run_cairn("report", "--json", recording).out).get("processes", [])
+    pids = {one["process"]["pid"] for one in processes}
+    child = next((one for one in processes if one["process"]["ppid"] in pids), None)
+    if not t.check(child, f"the child has a recording: {pids}"):
+        return
+    pid = str(child["process"]["pid"])
+    found = stacks(recording, "mine", "--process", pid)
+    t.check_equal("what there was at the fork, and its own", {name: one[:4] for name, one in found.items()},
+                  {"fill_early": (10, 10000, 10, 10000), "fill_late": (199, 9950, 199, 9950), "grow": (1, 70, 1, 70)})
+    t.check_equal("arenas at the fork", stacks(recording, "areas/red", "--process", pid),
+                  {"take_red": (10, 1000, 10, 1000, 10, 1000), "take_blue": (10, 70, 10, 70, 10, 70)})
+    pools = {pool["name"]: pool for pool in child["pools"]}
+    t.check_equal("the pools' view says the same", [(pools[name]["allocated_bytes"], pools[name]["at_exit_bytes"], pools[name]["made"])
+                                                    for name in ("mine", "areas/red", "areas/blue", "areas/green")],
+                  [(20020, 20020, 1), (1070, 1070, 2), (70, 70, 1), (0, 0, 2000)])
+
+
 def check_fork():
     result, recording = t.record(["./program", "fork"], options=ROWS)
     pids = [one["process"]["pid"] for one in json.loads(t.run_cairn("report", "--json", recording).out).get("processes", [])]
@@ -108,9 +170,9 @@ def check_fork():
 t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
-pathlib.Path("program.c").write_text(PROGRAM, encoding="ascii")
-made = t.run(["gcc", "-O1", "-g", "-w", "-o", "program", "program.c"])
-t.check_equal(f"gcc: {made.err.decode()}", made.status, 0)
+build("program", PROGRAM)
 check_views(check_figures())
 check_fork()
+check_at_fork()
+check_late_name()
 t.finish()
