@@ -6,48 +6,13 @@ name; a failed realloc; forks; malloc's own figures are those without --wrap, so
 
 import json
 import os
-import pathlib
+import shutil
+import subprocess
 
 import cairn_test as t
+import wrapped_heaps
+from wrapped_heaps import ROWS
 
-PROGRAM = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#define OWN __attribute__((noinline, noclone))
-static char chunk[1 << 20], *at = chunk;
-OWN void *pool_alloc(size_t n) { if (at == chunk) at = malloc(1 << 20); char *p = at; at += (n + 15) / 16 * 16; return p; }
-static volatile long calls;
-OWN void pool_free(void *p) { calls++; __asm__("" ::"r"(p) : "memory"); }
-OWN void *pool_again(void *p, size_t n) { __asm__("" ::"r"(p) : "memory"); return n > 1 << 20 ? NULL : pool_alloc(n); }
-struct arena { int unused; };
-OWN struct arena *arena_make(const char *name) { __asm__("" ::"r"(name) : "memory"); return malloc(64); }
-OWN void *arena_take(struct arena *a, size_t n) { __asm__("" ::"r"(a) : "memory"); return malloc(n); }
-OWN void arena_clear(struct arena *a) { calls++; __asm__("" ::"r"(a) : "memory"); }
-static void *early[100], *late[100];
-OWN void fill_early(void) { for (int i = 0; i < 100; i++) { early[i] = pool_alloc(1000); __asm__("" ::: "memory"); } }
-OWN void fill_late(void) { for (int i = 0; i < 100; i++) { late[i] = pool_alloc(50); __asm__("" ::: "memory"); } }
-OWN void grow(void) { late[0] = pool_again(late[0], 70); if (pool_again(late[1], 1ul << 40)) abort(); __asm__("" ::: "memory"); }
-OWN void take_red(struct arena *a) { for (int i = 0; i < 10; i++) arena_take(a, 100); __asm__("" ::: "memory"); }
-OWN void take_blue(struct arena *a) { for (int i = 0; i < 10; i++) arena_take(a, 7); __asm__("" ::: "memory"); }
-int main(int argc, char **argv) {
-  fill_early();
-  for (int i = 0; i < 90; i++) pool_free(early[i]);
-  fill_late(); grow();
-  struct arena *red = arena_make("red"), *blue = arena_make("blue");
-  take_red(red); take_blue(blue); take_blue(red); arena_clear(red); take_blue(red);
-  if (argc > 1) {
-    pid_t child = fork();
-    if (!child) { for (int i = 0; i < 2000; i++) arena_make("green"); for (int i = 90; i < 100; i++) pool_free(early[i]); fill_late(); exit(0); }
-    waitpid(child, NULL, 0);
-  }
-  return 0;
-}
-"""
-ROWS = ["--wrap", "name=mine:alloc=pool_alloc(size=1):realloc=pool_again(ptr=1,size=2):free=pool_free(ptr=1)",
-        "--wrap", "name=areas:make=arena_make(label=1):alloc=arena_take(pool=1,size=2):clear=arena_clear(pool=1)"]
 
 
 def stacks(recording, heap, *options):
@@ -86,6 +51,7 @@ def check_views(recording):
         t.check(shown.status == 0 and said in shown.out.decode() and "heap mine" in shown.out.decode(), f"{view}: {shown}")
     summary = t.run_cairn("report", "--heap", "mine", recording).out.decode()
     t.check("as its row of --wrap says" in summary and "97.7 KiB" in summary, f"summary: {summary}")
+    t.check("RSS" not in summary, f"resident memory is the process', and no heap's: {summary}")
     folded = t.run_cairn("export", "--heap", "mine", "--format", "collapsed", "--by", "allocated", "-o", "-", recording).out.decode()
     t.check_equal("exported", sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), 105070)
     compared = t.run_cairn("diff", "--heap", "mine", "--json", recording, recording)
@@ -105,12 +71,88 @@ def check_fork():
     t.check_equal("what the child took", sorted(one.get("fill_late", ())[2:4] for one in found.values()), [(99, 4950), (199, 9950)])
 
 
+class Waiting:
+    """The program, recorded, while it waits: `pid`."""
+
+    def __enter__(self):
+        self.tool = subprocess.Popen([t.CAIRN, "run", "-q", "-o", "waiting.cairn", *ROWS, "--", "./program", "wait"], env=t.environment(),
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        t.check_equal("it waits", self.tool.stdout.readline(), b"ready\n")
+        self.pid = str(next(child for child in t.children_of(self.tool.pid) if t.is_called(child, "program")))
+        return self
+
+    def take(self):
+        self.tool.stdin.write(b"+")
+        self.tool.stdin.flush()
+        t.check_equal("it takes more", self.tool.stdout.readline(), b"taken\n")
+
+    def __exit__(self, *_):
+        self.tool.communicate(timeout=60)
+        os.remove("waiting.cairn")
+
+
+def top(pid, *options):
+    shown = t.run_cairn("top", "--once", "--interval", "100ms", *options, pid)
+    t.check_equal(f"top {options}: {shown.err}", shown.status, 0)
+    return shown
+
+
+def check_top():
+    """Live, without stopping it: the heaps by name, the stacks of one, and what comes meanwhile."""
+    def held(heap):
+        found = json.loads(top(program.pid, "--json", "--heap", heap).out)
+        if "heaps" in found:
+            return {one["name"]: (one["live_bytes"], one["live_blocks"], one["allocations"]) for one in found["heaps"]}
+        t.check_equal("its name", found["heap"], heap)
+        sums = {}
+        for one in found["stacks"]:
+            before = sums.get(t.functions(one)[0], (0, 0, 0))
+            sums[t.functions(one)[0]] = tuple(a + one[key] for a, key in zip(before, ("live_bytes", "live_blocks", "allocations")))
+        return sums
+    with Waiting() as program:
+        t.check_equal("by name", held(""), {"mine": (15_020, 110, 201), "areas/red": (70, 10, 30), "areas/blue": (70, 10, 10)})
+        t.check_equal("stacks", held("mine"), {"fill_early": (10_000, 10, 100), "fill_late": (4950, 99, 100), "grow": (70, 1, 1)})
+        # stacks that hold nothing have no line
+        t.check_equal("of all names", held("areas")["take_blue"], (140, 20, 20))
+        program.take()
+        t.check_equal("and more", held("areas/red"), {"take_red": (1000, 10, 10), "take_blue": (70, 10, 10)})
+        whole = json.loads(top(program.pid, "--json").out)
+        t.check("pool_alloc" in str(whole["stacks"]) and all("pool_alloc" in str(one) or "arena_" in str(one) for one in whole["stacks"]),
+                f"malloc's own list has the backing alone: {whole}")
+        printed = top(program.pid, "--heap", "mine").out.decode()
+        t.check("3 stacks of heap mine by what they hold: 14.7 KiB in 110 blocks" in printed and "malloc: live 1.0 MiB" in printed, printed)
+        none = top(program.pid, "--heap", "yours")
+        t.check_equal("it is said", none.err.decode(), "cairn: top: --heap yours: the program has no such heap so far\n")
+        refused = t.run_cairn("top", "--once", "--heap", "mine")
+        t.check("needs the PID or NAME" in refused.err.decode(), f"of no process: {refused}")
+
+
+def check_top_screen():
+    if not shutil.which("tmux"):
+        return t.skip_part("tmux is not installed")
+    from tmux_screen import Screen
+    with Waiting() as program:
+        screen = Screen(f"{t.CAIRN} top --interval 100ms {program.pid}")
+        screen.wait_for(r"7 stacks by what they hold", "malloc's list")
+        screen.press("w", r"3 heaps by what they hold.*\n.*HEAP\n +14\.7 KiB .* 110  mine\n", "by name")
+        screen.press("Enter", r"3 stacks of heap mine .*\n.*STACK\n +9\.8 KiB .*fill_early program\.c:\d+ \u2190 main", "its stacks")
+        screen.press("Enter", r"live 9\.8 KiB in 10 blocks, 67 % of the heap", "one of them")
+        screen.press("Escape", r"3 stacks of heap mine", "back to the heap")
+        screen.press("v", r"are younger is not known", "what came since a mark is not known")
+        screen.press("Escape", r"3 heaps by what they hold", "back to the heaps")
+        program.take()
+        screen.wait_for(r"1\.0 KiB +\+1000 B .* areas/red", "what grew")
+        screen.press("w", r"8 stacks by what they hold", "and malloc's list")
+        screen.press("q", r"(?m)^status 0", "leave")
+        screen.close()
+
+
 t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
-pathlib.Path("program.c").write_text(PROGRAM, encoding="ascii")
-made = t.run(["gcc", "-O1", "-g", "-w", "-o", "program", "program.c"])
-t.check_equal(f"gcc: {made.err.decode()}", made.status, 0)
+wrapped_heaps.make()
 check_views(check_figures())
 check_fork()
+check_top()
+check_top_screen()
 t.finish()

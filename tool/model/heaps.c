@@ -7,7 +7,10 @@
 
 #include "tool/base/text.h"
 #include "tool/model/decode.h"
-#include "tool/model/scopes.h"
+
+bool heap_stack_is_used(const struct cairn_heap_stack *entry) {
+    return entry->is_ready && entry->calls;
+}
 
 bool heaps_build(struct profile *profile, struct decoder *decoder) {
     size_t most = recording_count(profile->recording, CAIRN_SECTION_HEAP_STACKS);
@@ -19,63 +22,120 @@ bool heaps_build(struct profile *profile, struct decoder *decoder) {
     for (size_t i = 0; i < most && recording_heap_stack(profile->recording, i, &entry); i++) {
         uint32_t node = TREE_ROOT;
         bool has_stack = entry.cell != CAIRN_CELL_OTHER && entry.cell < profile->cell_count;
-        if (!entry.is_ready || !entry.calls) continue;
+        if (!heap_stack_is_used(&entry)) continue;
         if (has_stack && !decoder_stack(decoder, entry.cell, &node)) return false;
         profile->heap_parts[profile->heap_part_count++] = (struct heap_part){node, entry};
     }
     return true;
 }
 
-// What is wanted: a name, within its heap.
-struct wanted {
-    const struct scopes *scopes;
-    uint32_t scope, heap;  // ids; the same of a whole heap
-};
-
 static uint32_t heap_of(const struct scopes *scopes, uint32_t id) {
     uint32_t parent = id < scopes->count ? scopes->list[id].parent : 0;
     return parent && scopes->list[parent].kind == CAIRN_SCOPE_POOL ? parent : id;
 }
 
-static bool has_part(const struct wanted *wanted, const struct heap_part *part) {
-    return part->entry.scope == wanted->scope ||
-           (wanted->scope == wanted->heap &&
-            heap_of(wanted->scopes, part->entry.scope) == wanted->heap);
+// By scope, with what is within it.
+struct held {
+    uint64_t bytes;
+    bool has_stacks;
+};
+
+static void add_held(const struct scopes *scopes, struct recording *recording, struct held *held) {
+    struct cairn_heap_stack entry;
+    for (size_t i = 0; i < CAIRN_HEAP_STACK_LIMIT && recording_heap_stack(recording, i, &entry);
+         i++) {
+        if (!heap_stack_is_used(&entry) || entry.scope >= scopes->count) continue;
+        held[entry.scope].has_stacks = true;
+        uint32_t heap = heap_of(scopes, entry.scope);
+        held[heap].has_stacks = true;
+        held[heap].bytes += entry.allocated_bytes - entry.freed_bytes;
+    }
 }
 
-static bool refuse(const struct profile *profile, const struct scopes *scopes, const char *name,
-                   struct error *error) {
+static bool list_names(struct heap_names *names, const struct held *held) {
+    for (uint32_t id = 1; id < names->scopes.count; id++) {
+        if (names->scopes.list[id].kind != CAIRN_SCOPE_POOL || !held[id].has_stacks) continue;
+        struct heap_name *name = array_push(&names->list);
+        if (!name) return false;
+        uint32_t heap = heap_of(&names->scopes, id);
+        int64_t bytes = (int64_t)held[heap].bytes;
+        uint64_t peak_bytes = names->scopes.list[heap].entry.heap_peak_bytes;
+        *name = (struct heap_name){id, heap, bytes > 0 && (uint64_t)bytes > peak_bytes};
+    }
+    return true;
+}
+
+bool heap_names_read(struct heap_names *names, struct recording *recording) {
+    *names = (struct heap_names){.list = {.items = NULL}};
+    if (!scopes_read(&names->scopes, recording)) return false;
+    struct held *held = calloc(names->scopes.count + 1, sizeof *held);
+    if (held) add_held(&names->scopes, recording, held);
+    bool is_ok = held && list_names(names, held);
+    free(held);
+    if (!is_ok) heap_names_free(names);
+    return is_ok;
+}
+
+void heap_names_free(struct heap_names *names) {
+    scopes_free(&names->scopes);
+    array_free(&names->list);
+    *names = (struct heap_names){.list = {.items = NULL}};
+}
+
+const char *heap_name_path(const struct heap_names *names, const struct heap_name *name) {
+    return names->scopes.list[name->scope].path;
+}
+
+const struct heap_name *heap_names_find(const struct heap_names *names, const char *path) {
+    for (size_t i = 0; i < names->list.count; i++)
+        if (!strcmp(heap_name_path(names, &names->list.items[i]), path))
+            return &names->list.items[i];
+    return NULL;
+}
+
+bool heap_names_refuse(const struct heap_names *names, const char *path, struct error *error) {
     enum { LIST_BYTES = 512, NAME_BYTES = 128 };
     char list[LIST_BYTES] = "", safe[NAME_BYTES], wanted[NAME_BYTES];
-    for (uint32_t id = 1; id < scopes->count; id++) {
-        bool is_heap = false;
-        for (size_t i = 0; i < profile->heap_part_count && !is_heap; i++)
-            is_heap = heap_of(scopes, profile->heap_parts[i].entry.scope) == id;
-        if (!is_heap) continue;
+    for (size_t i = 0; i < names->list.count; i++) {
+        const struct heap_name *name = &names->list.items[i];
+        if (name->scope != name->heap) continue;
         size_t used = strlen(list);
-        text_escape(safe, sizeof safe, scopes->list[id].path);
+        text_escape(safe, sizeof safe, heap_name_path(names, name));
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", safe);
     }
-    text_escape(wanted, sizeof wanted, name);
+    text_escape(wanted, sizeof wanted, path);
     if (!*list)
         return error_set(error, "--heap %s: no allocator by name was recorded (--wrap)", wanted);
     return error_set(error, "--heap %s: no such heap; there are: %s", wanted, list);
 }
 
-static bool find(const struct profile *profile, const struct scopes *scopes, const char *name,
-                 struct wanted *wanted) {
-    *wanted = (struct wanted){.scopes = scopes};
-    for (uint32_t id = 1; id < scopes->count && !wanted->scope; id++) {
-        bool is_named =
-            scopes->list[id].kind == CAIRN_SCOPE_POOL && !strcmp(scopes->list[id].path, name);
-        if (!is_named) continue;
-        *wanted = (struct wanted){scopes, id, heap_of(scopes, id)};
-        bool has_any = false;
-        for (size_t i = 0; i < profile->heap_part_count && !has_any; i++)
-            has_any = has_part(wanted, &profile->heap_parts[i]);
-        if (!has_any) wanted->scope = 0;
-    }
-    return wanted->scope != 0;
+bool heap_name_has(const struct heap_names *names, const struct heap_name *name,
+                   const struct cairn_heap_stack *entry) {
+    return entry->scope == name->scope ||
+           (name->scope == name->heap && heap_of(&names->scopes, entry->scope) == name->heap);
+}
+
+struct cell_values heap_stack_values(const struct cairn_heap_stack *entry) {
+    int64_t bytes = (int64_t)(entry->allocated_bytes - entry->freed_bytes);
+    int64_t blocks = (int64_t)(entry->calls - entry->frees);
+    return (struct cell_values){.calls = entry->calls,
+                                .frees = entry->frees,
+                                .allocated_bytes = entry->allocated_bytes,
+                                .freed_bytes = entry->freed_bytes,
+                                .peak_bytes = bytes,
+                                .peak_blocks = blocks,
+                                .exit_bytes = bytes,
+                                .exit_blocks = blocks};
+}
+
+struct cell_values heap_name_values(const struct heap_names *names, const struct heap_name *name,
+                                    const struct cairn_heap_stack *entry) {
+    struct cell_values values = heap_stack_values(entry);
+    uint32_t epoch = names->scopes.list[name->heap].entry.heap_epoch;
+    if (name->is_peak_now || entry->epoch != epoch) return values;
+    values.peak_bytes = entry->peak_bytes;
+    values.peak_blocks = entry->peak_blocks;
+    return values;
 }
 
 static int compare_parts(const void *a, const void *b) {
@@ -84,46 +144,22 @@ static int compare_parts(const void *a, const void *b) {
     return first < second ? -1 : first > second;
 }
 
-static void add(struct stack *stack, const struct cairn_heap_stack *entry, bool is_saved) {
-    int64_t bytes = (int64_t)(entry->allocated_bytes - entry->freed_bytes);
-    int64_t blocks = (int64_t)(entry->calls - entry->frees);
-    stack->allocations += entry->calls;
-    stack->frees += entry->frees;
-    stack->allocated_bytes += entry->allocated_bytes;
-    stack->freed_bytes += entry->freed_bytes;
-    stack->exit_bytes = figures_add(stack->exit_bytes, bytes);
-    stack->exit_blocks = figures_add(stack->exit_blocks, blocks);
-    stack->peak_bytes = figures_add(stack->peak_bytes, is_saved ? entry->peak_bytes : bytes);
-    stack->peak_blocks = figures_add(stack->peak_blocks, is_saved ? entry->peak_blocks : blocks);
-}
-
 // The stacks in the order of the tree, one of each node.
-static size_t sum_up(const struct profile *profile, const struct wanted *wanted,
-                     struct stack *stacks, bool is_peak_now) {
-    uint32_t epoch = wanted->scopes->list[wanted->heap].entry.heap_epoch;
+static size_t sum_up(const struct profile *profile, const struct heap_names *names,
+                     const struct heap_name *name, struct stack *stacks) {
     size_t count = 0;
     for (size_t i = 0; i < profile->heap_part_count; i++) {
         const struct heap_part *part = &profile->heap_parts[i];
-        if (!has_part(wanted, part)) continue;
+        if (!heap_name_has(names, name, &part->entry)) continue;
         if (!count || stacks[count - 1].node != part->node) {
             stacks[count].node = part->node;
             stacks[count].number = (uint32_t)count;
             count++;
         }
-        add(&stacks[count - 1], &part->entry, !is_peak_now && part->entry.epoch == epoch);
+        struct cell_values values = heap_name_values(names, name, &part->entry);
+        stack_add(&stacks[count - 1], &values);
     }
     return count;
-}
-
-static bool is_peak_now(const struct profile *profile, const struct wanted *wanted) {
-    const struct wanted whole = {wanted->scopes, wanted->heap, wanted->heap};
-    uint64_t live = 0;
-    for (size_t i = 0; i < profile->heap_part_count; i++) {
-        const struct cairn_heap_stack *entry = &profile->heap_parts[i].entry;
-        if (has_part(&whole, &profile->heap_parts[i]))
-            live += entry->allocated_bytes - entry->freed_bytes;
-    }
-    return (int64_t)live > 0 && live > wanted->scopes->list[wanted->heap].entry.heap_peak_bytes;
 }
 
 // What else is known of the recording is malloc's.
@@ -154,32 +190,31 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
     }
 }
 
-static bool show(struct profile *profile, const struct wanted *wanted, struct error *error) {
+static bool show(struct profile *profile, const struct heap_names *names,
+                 const struct heap_name *name, struct error *error) {
     struct stack *stacks = stack_list_make(profile->heap_part_count);
     if (!stacks) return error_set(error, "no memory for the list of stacks");
     qsort(profile->heap_parts, profile->heap_part_count, sizeof *profile->heap_parts,
           compare_parts);
-    bool is_now = is_peak_now(profile, wanted);
-    size_t count = sum_up(profile, wanted, stacks, is_now);
+    size_t count = sum_up(profile, names, name, stacks);
     if (!profile_name_stacks(profile, stacks, count)) {
         free(stacks);
         return error_set(error, "no memory for the list of stacks");
     }
     put_in_place(profile, stacks, count);
-    profile->peak.at_ns = is_now ? recording_last_ns(profile->recording)
-                                 : wanted->scopes->list[wanted->heap].entry.heap_peak_ns;
+    profile->peak.at_ns = name->is_peak_now ? recording_last_ns(profile->recording)
+                                            : names->scopes.list[name->heap].entry.heap_peak_ns;
     return true;
 }
 
-bool profile_show_heap(struct profile *profile, const char *name, struct error *error) {
-    struct scopes scopes;
-    struct wanted wanted;
-    if (!scopes_read(&scopes, profile->recording))
+bool profile_show_heap(struct profile *profile, const char *path, struct error *error) {
+    struct heap_names names;
+    if (!heap_names_read(&names, profile->recording))
         return error_set(error, "no memory for the list of heaps");
-    bool is_ok = find(profile, &scopes, name, &wanted) ? show(profile, &wanted, error)
-                                                       : refuse(profile, &scopes, name, error);
-    if (is_ok) profile->heap = name;
-    scopes_free(&scopes);
+    const struct heap_name *name = heap_names_find(&names, path);
+    bool is_ok = name ? show(profile, &names, name, error) : heap_names_refuse(&names, path, error);
+    if (is_ok) profile->heap = path;
+    heap_names_free(&names);
     return is_ok;
 }
 
