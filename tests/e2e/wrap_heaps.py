@@ -6,6 +6,7 @@ name; a failed realloc; forks; malloc's own figures are those without --wrap, so
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -56,10 +57,63 @@ def check_views(recording):
     t.check_equal("exported", sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), 105070)
     compared = t.run_cairn("diff", "--heap", "mine", "--json", recording, recording)
     t.check_equal(f"compared: {compared.err}", compared.status, 0)
-    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", "mine", "--view", "timeline"), "--heap is of views of stacks"),
-                        (("--heap", "mine", "--by", "slack"), "peak, exit, allocated and calls"), (("--heap", "mine", "--thread", "1"), "--heap")):
+    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", "mine", "--view", "timeline"), "--view timeline is of malloc's heap alone"),
+                        (("--heap", "mine", "--view", "ages"), "is of malloc's heap alone"),
+                        (("--heap", "mine", "--by", "slack"), "peak, exit, allocated and calls"), (("--heap", "mine", "--lifespan", "gone"), "--heap")):
         refused = t.run_cairn("report", *words, recording)
         t.check(refused.status != 0 and said in refused.err.decode(), f"{words}: {refused}")
+
+
+TASKS = r"""
+#define _GNU_SOURCE
+#include <cairn/cairn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#define OWN __attribute__((noinline, noclone))
+OWN void *pool_alloc(size_t n) { __asm__("" ::"r"(n) : "memory"); return malloc(n + 8); }
+static volatile long calls;
+OWN void pool_free(void *p) { calls++; __asm__("" ::"r"(p) : "memory"); }
+OWN void take(int count, size_t n) { for (int i = 0; i < count; i++) { pool_alloc(n); __asm__("" ::: "memory"); } }
+static void *early;
+static void *work(void *context) {
+  pthread_setname_np(pthread_self(), "worker");
+  cairn_context_enter((cairn_context)(uintptr_t)context);
+  take(10, 100);
+  cairn_region_begin("parse"); take(5, 40); cairn_region_end(NULL);
+  cairn_context_leave();
+  pool_free(early);
+  return NULL;
+}
+int main(void) {
+  pthread_t thread;
+  early = pool_alloc(300);
+  take(2, 500);
+  pthread_create(&thread, NULL, work, (void *)(uintptr_t)cairn_context_with(0, "tenant", "7"));
+  pthread_join(thread, NULL);
+  return 0;
+}
+"""
+
+
+def check_parts():
+    """By thread, region and context, and narrowed by them: what is left of the heap, never malloc's bytes (8 more each)."""
+    pathlib.Path("tasks.c").write_text(TASKS, encoding="ascii")
+    made = t.run(["gcc", "-O1", "-g", "-w", "-pthread", "-I", str(t.SOURCE / "include"), "-o", "tasks", "tasks.c"])
+    t.check_equal(f"gcc: {made.err.decode()}", made.status, 0)
+    _, recording = t.record(["./tasks"], options=["--wrap", "name=own:alloc=pool_alloc(size=1):free=pool_free(ptr=1)"])
+    found = t.report(recording, "--heap", "own")
+    keys = ("allocations", "allocated_bytes", "at_exit_bytes")
+    t.check_equal("threads", {one["name"]: tuple(one[key] for key in keys) for one in found["threads"]},
+                  {"tasks": (3, 1300, 1000), "worker": (15, 1200, 1200)})
+    t.check_equal("contexts", {one["labels"].get("tenant"): one["at_exit_bytes"] for one in found["contexts"]}, {None: 1000, "7": 1200})
+    t.check_equal("regions", [(one["name"], one["allocations"], one["at_exit_bytes"], "rise_bytes" in one) for one in found["regions"]],
+                  [("tenant=7/parse", 5, 200, False)])
+    for words, wanted in (("--thread", "worker"), 1200), (("--thread", "tasks"), 1000), (("--context", "tenant=7"), 1200), (("--region", "parse"), 200):
+        left = t.report(recording, "--heap", "own", *words)["stacks"]
+        t.check_equal(f"{words}", sum(one["at_exit_bytes"] for one in left), wanted)
+    for view, said in (("threads", "worker"), ("contexts", "tenant=7"), ("regions", "parse")):
+        shown = t.run_cairn("report", "--heap", "own", "--by", "exit", "--bytes", "--view", view, recording).out.decode()
+        t.check(said in shown and "most more" not in shown, f"{view}: {shown}")
 
 
 def check_fork():
@@ -152,6 +206,7 @@ if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 wrapped_heaps.make()
 check_views(check_figures())
+check_parts()
 check_fork()
 check_top()
 check_top_screen()

@@ -51,6 +51,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     wish->rows = rows;
     if (wish->heap && !wish->which)
         return error_set(error, "top: --heap needs the PID or NAME of a process");
+    if (wish->heap && wish->context)
+        return error_set(error, "top: --heap and --context: one of them at a time");
     if (wish->context && !wish->which)
         return error_set(error, "top: --context needs the PID or NAME of a process");
     if (wish->context && strlen(wish->context) >= CAIRN_LABEL_TEXT)

@@ -7,6 +7,7 @@
 
 #include "tool/base/text.h"
 #include "tool/model/decode.h"
+#include "tool/model/narrow.h"
 
 bool heap_stack_is_used(const struct cairn_heap_stack *entry) {
     return entry->is_ready && entry->calls;
@@ -144,10 +145,46 @@ static int compare_parts(const void *a, const void *b) {
     return first < second ? -1 : first > second;
 }
 
+// Cells are of this heap from now on.
+static bool begin_cells(struct profile *profile) {
+    profile->heap_cell_of = calloc(profile->cell_count + 1, sizeof *profile->heap_cell_of);
+    profile->heap_cells = calloc(profile->heap_part_count + 1, sizeof *profile->heap_cells);
+    if (!profile->heap_cell_of || !profile->heap_cells) return false;
+    memset(profile->stack_of_cell, 0, profile->cell_count * sizeof *profile->stack_of_cell);
+    return true;
+}
+
+// A cell has one stack, and may have entries of several names. `count`: cells so far.
+static void add_to_cell(struct profile *profile, const struct cairn_heap_stack *entry,
+                        const struct cell_values *values, uint32_t stack, uint32_t *count) {
+    if (entry->cell >= profile->cell_count) return;
+    uint32_t *number = &profile->heap_cell_of[entry->cell];
+    if (!*number) *number = ++*count;
+    struct cairn_heap_stack *sum = &profile->heap_cells[*number - 1];
+    profile->stack_of_cell[entry->cell] = stack + 1;
+    sum->calls += values->calls;
+    sum->frees += values->frees;
+    sum->allocated_bytes += values->allocated_bytes;
+    sum->freed_bytes += values->freed_bytes;
+    sum->peak_bytes = figures_add(sum->peak_bytes, values->peak_bytes);
+    sum->peak_blocks = figures_add(sum->peak_blocks, values->peak_blocks);
+}
+
+bool heaps_cell(const struct profile *profile, size_t cell, struct cell_values *values) {
+    uint32_t number = cell < profile->cell_count ? profile->heap_cell_of[cell] : 0;
+    if (!number) return false;
+    const struct cairn_heap_stack *sum = &profile->heap_cells[number - 1];
+    *values = heap_stack_values(sum);
+    values->peak_bytes = sum->peak_bytes;
+    values->peak_blocks = sum->peak_blocks;
+    return true;
+}
+
 // The stacks in the order of the tree, one of each node.
-static size_t sum_up(const struct profile *profile, const struct heap_names *names,
+static size_t sum_up(struct profile *profile, const struct heap_names *names,
                      const struct heap_name *name, struct stack *stacks) {
     size_t count = 0;
+    uint32_t cells = 0;
     for (size_t i = 0; i < profile->heap_part_count; i++) {
         const struct heap_part *part = &profile->heap_parts[i];
         if (!heap_name_has(names, name, &part->entry)) continue;
@@ -158,6 +195,7 @@ static size_t sum_up(const struct profile *profile, const struct heap_names *nam
         }
         struct cell_values values = heap_name_values(names, name, &part->entry);
         stack_add(&stacks[count - 1], &values);
+        add_to_cell(profile, &part->entry, &values, (uint32_t)count - 1, &cells);
     }
     return count;
 }
@@ -167,9 +205,6 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
     free(profile->stacks);
     profile->stacks = stacks;
     profile->stack_count = profile->built_stack_count = count;
-    if (profile->stack_of_cell)
-        memset(profile->stack_of_cell, 0, profile->cell_count * sizeof *profile->stack_of_cell);
-    profile->thread_count = 0;
     profile->freed_at.count = 0;
     profile->sampling = (struct cairn_sampling){0};
     profile->totals = (struct profile_totals){0};
@@ -193,7 +228,10 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
 static bool show(struct profile *profile, const struct heap_names *names,
                  const struct heap_name *name, struct error *error) {
     struct stack *stacks = stack_list_make(profile->heap_part_count);
-    if (!stacks) return error_set(error, "no memory for the list of stacks");
+    if (!stacks || !begin_cells(profile)) {
+        free(stacks);
+        return error_set(error, "no memory for the list of stacks");
+    }
     qsort(profile->heap_parts, profile->heap_part_count, sizeof *profile->heap_parts,
           compare_parts);
     size_t count = sum_up(profile, names, name, stacks);
@@ -216,6 +254,44 @@ bool profile_show_heap(struct profile *profile, const char *path, struct error *
     if (is_ok) profile->heap = path;
     heap_names_free(&names);
     return is_ok;
+}
+
+// One thread of a slot stands for those that had it one after the other: what each of them
+// allocated of a heap is not known.
+bool profile_sum_heap_threads(struct profile *profile) {
+    uint32_t *of_slot = calloc(CAIRN_SLOT_SHARED + 1, sizeof *of_slot);
+    size_t count = 0;
+    if (!of_slot) return false;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread thread = profile->threads[i];
+        uint32_t *number = &of_slot[thread.slot % (CAIRN_SLOT_SHARED + 1)];
+        if (*number) {
+            profile->threads[*number - 1].folded_count += thread.folded_count + 1;
+            continue;
+        }
+        struct profile_thread *kept = &profile->threads[count];
+        *kept = thread;
+        kept->allocations = kept->allocated_bytes = kept->failed = 0;
+        kept->exit_bytes = kept->peak_bytes = 0;
+        kept->exit_estimate = kept->peak_estimate = (struct estimate){0};
+        kept->sharing_count = 1;
+        *number = (uint32_t)++count;
+    }
+    profile->thread_count = count;
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        struct cell_values values;
+        uint16_t slot;
+        if (!heaps_cell(profile, cell, &values) || !narrow_cell_slot(profile, cell, &slot) ||
+            !of_slot[slot])
+            continue;
+        struct profile_thread *thread = &profile->threads[of_slot[slot] - 1];
+        thread->allocations += values.calls;
+        thread->allocated_bytes += values.allocated_bytes;
+        thread->exit_bytes = figures_add(thread->exit_bytes, values.exit_bytes);
+        thread->peak_bytes = figures_add(thread->peak_bytes, values.peak_bytes);
+    }
+    free(of_slot);
+    return true;
 }
 
 static bool is_hook(const struct profile *profile, uint32_t place) {

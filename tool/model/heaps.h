@@ -48,6 +48,13 @@ bool heaps_build(struct profile *profile, struct decoder *decoder);
 // is no such heap. `name` outlives the profile.
 bool profile_show_heap(struct profile *profile, const char *name, struct error *error);
 
+// Then what threads have of it, once none is chosen any more (profile_keep_threads). False without
+// memory.
+bool profile_sum_heap_threads(struct profile *profile);
+
+// What a cell has of the heap that was put there (profile_cell).
+bool heaps_cell(const struct profile *profile, size_t cell, struct cell_values *values);
+
 // Of malloc's heap: what functions of such allocators took for themselves, at the peak and at the
 // end. 0 where there are none.
 struct backing {
