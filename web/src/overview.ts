@@ -208,7 +208,7 @@ export class Overview implements Screen {
       [first, second] = facts.trust_line.split(" · ");
     return h(
       "div",
-      { class: exact ? "trust" : "trust doubtful" },
+      { class: facts.heap ? "trust stated" : exact ? "trust" : "trust doubtful" },
       h(
         "details",
         {},
