@@ -260,6 +260,13 @@ def check_late(program):
     t.check_equal("its slots", slots(program.pid), 0)
 
 
+def check_missing_variable(program):
+    wrapped = Wrapped(program, ARENAS.replace("current=present", "current=nowhere"))
+    wrapped.leave()
+    said = wrapped.first + wrapped.err
+    t.check("nowhere is no variable of the executable that can be read, and its heap is not counted" in said, f"which is missing: {said}")
+
+
 def pools_now(program):
     found = pools(attached.running_report(program.pid))
     return {name: figures[0] for name, figures in found.items() if figures[0]}
@@ -282,7 +289,8 @@ t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 build()
-for check in (check_figures, check_killed, check_fork, check_fork_late, check_late, check_lacking, check_refused, check_thread):
+for check in (check_figures, check_killed, check_fork, check_fork_late, check_late, check_lacking, check_missing_variable,
+              check_refused, check_thread):
     one = Program()
     check(one)
     one.end(check.__name__)

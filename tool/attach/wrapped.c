@@ -225,9 +225,9 @@ void wrapped_count(const struct attach *attach) {
     }
 }
 
-const char *wrapped_missing(const struct attach *attach) {
+const struct entry_wish *wrapped_missing(const struct attach *attach) {
     for (size_t i = 0; i < attach->wrapped.count; i++)
         if (!attach->wrapped.actual[i] && !attach->wrapped.wishes[i].may_lack)
-            return attach->wrapped.wishes[i].name;
+            return &attach->wrapped.wishes[i];
     return NULL;
 }

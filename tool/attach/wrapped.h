@@ -45,7 +45,7 @@ struct wrapped_table {
 void wrapped_keep(const struct attach *attach, struct wrapped_table *table);
 void wrapped_put_back(const struct attach *attach, const struct wrapped_table *table);
 
-// The first function that is not there; NULL: all are.
-const char *wrapped_missing(const struct attach *attach);
+// The first function or variable that is not there; NULL: all are.
+const struct entry_wish *wrapped_missing(const struct attach *attach);
 
 #endif
