@@ -115,10 +115,24 @@ static bool read_values(struct snapshots *snapshots) {
     return true;
 }
 
+// Of large recordings these are few: most stacks of a compiler's hold something for an instant.
+static bool find_holders(struct snapshots *snapshots) {
+    size_t count = snapshots->profile->cell_count;
+    snapshots->holders = calloc(count + 1, sizeof *snapshots->holders);
+    for (size_t id = 0; snapshots->holders && id < count; id++) {
+        const struct snapshot_cell *cell = &snapshots->cells[id];
+        bool is_holder = cell->now.bytes || cell->now.blocks || cell->value_count;
+        if (cell->stack && is_holder) snapshots->holders[snapshots->holder_count++] = (uint32_t)id;
+    }
+    return snapshots->holders != NULL;
+}
+
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error) {
     *snapshots = (struct snapshots){.profile = profile};
-    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots)) return true;
+    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots) &&
+        find_holders(snapshots))
+        return true;
     snapshots_free(snapshots);
     return error_set(error, "no memory for the snapshots of this recording");
 }
@@ -126,6 +140,7 @@ bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
 void snapshots_free(struct snapshots *snapshots) {
     free(snapshots->list);
     free(snapshots->cells);
+    free(snapshots->holders);
     free(snapshots->values);
     *snapshots = (struct snapshots){0};
 }
@@ -214,10 +229,9 @@ bool snapshots_cell_origin(const struct snapshots *snapshots, size_t id, uint32_
 struct live_at *snapshots_live(const struct snapshots *snapshots, size_t index) {
     const struct profile *profile = snapshots->profile;
     struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
-    for (size_t id = 0; held && id < profile->cell_count; id++) {
-        const struct snapshot_cell *cell = &snapshots->cells[id];
-        if (cell->stack)
-            held_add(&held[cell->stack - 1], snapshots_cell_live(snapshots, index, id));
+    for (size_t i = 0; held && i < snapshots->holder_count; i++) {
+        size_t id = snapshots->holders[i];
+        held_add(&held[snapshots->cells[id].stack - 1], snapshots_cell_live(snapshots, index, id));
     }
     return held;
 }
