@@ -220,11 +220,11 @@ $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 $(BUILD)/cairn-replay: replay/driver.c format/replay.h Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) -O2 -g $(NO_BUILTINS) -o $@.new $< -pthread
+	$(Q)$(CC) $(LDFLAGS) -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CLANG_WARNINGS) -O2 -g $(NO_BUILTINS) -o $@.new $< -pthread
 	$(Q)mv -f $@.new $@
 
 # For programs that use include/cairn and have linkers that want every symbol defined.
-STUB_FLAGS := -std=gnu17 -D_GNU_SOURCE -Iinclude -MMD -MP $(WARNINGS) -O2 -fPIC -fvisibility=hidden
+STUB_FLAGS := -std=gnu17 -D_GNU_SOURCE -Iinclude -MMD -MP $(WARNINGS) $(CLANG_WARNINGS) -O2 -fPIC -fvisibility=hidden
 $(BUILD)/obj/bindings/%.o: bindings/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
