@@ -200,7 +200,7 @@ def real_peak(argv, preload):
     with started(argv, f"{os.getcwd()}/own.so {preload}") as process:
         while process.poll() is None:
             peak = max(peak, anonymous(process.pid))
-            time.sleep(0.002)
+            time.sleep(0.0002)
     return peak
 
 

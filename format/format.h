@@ -268,7 +268,7 @@ struct cairn_heap_stack {
     uint32_t scope;         // of kind CAIRN_SCOPE_POOL: the heap, or a name within it
     uint32_t epoch;         // of the heap's scope, at the last change
     uint32_t is_ready;      // (atomic) set last: the above is complete
-    uint64_t calls, frees;  // blocks; of a fork without those that were gone when it began
+    uint64_t calls, frees;  // blocks; of a child without those that were gone at the fork
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes;   // held at the heap's peak, valid if epoch == heap_epoch of its
     int64_t peak_blocks;  // heap's scope; else it has not changed since and holds the same

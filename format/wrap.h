@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocators by name (--wrap), as the tool tells the library in CAIRN_WRAP: a line for
 // each heap, its name and then its functions, each as
-// "ROLE,NAME,SIZE,COUNT,POINTER,OUT,POOL,PARENT,LABEL" with numbers of arguments from 1 on, 0:
+// "ROLE[?],NAME,SIZE,COUNT,POINTER,OUT,POOL,PARENT,LABEL" with numbers of arguments from 1 on, 0:
 // none. Fields of a line are separated by '|'.
 #ifndef CAIRN_WRAP_H
 #define CAIRN_WRAP_H
@@ -18,5 +18,7 @@ enum {
 // makes one, clears it, destroys it, gives it a name, another parent; and the variable that says
 // which is the present one, where a function is not told.
 #define CAIRN_WRAP_ROLES "acrfmxdlpv"
+// Added to a role: some versions of the library lack the function, and the heap is led without it.
+#define CAIRN_WRAP_MAY_LACK '?'
 
 #endif

@@ -34,7 +34,7 @@ void addresses_close(struct addresses *table) {
 }
 
 void *addresses_find(const struct addresses *table, uint64_t key) {
-    uint64_t *entry = key ? place_of(table, key) : NULL;
+    uint64_t *entry = key && table->entries ? place_of(table, key) : NULL;
     return entry && *entry ? entry : NULL;
 }
 
@@ -52,7 +52,7 @@ static bool grow(struct addresses *table) {
 }
 
 void *addresses_add(struct addresses *table, uint64_t key) {
-    uint64_t *entry = key ? place_of(table, key) : NULL;
+    uint64_t *entry = key && table->entries ? place_of(table, key) : NULL;
     if (!entry || *entry) return entry;
     if ((table->used + 1) * ALL_PARTS > table->slots * USED_PARTS) {
         if (!grow(table)) return NULL;
@@ -62,6 +62,14 @@ void *addresses_add(struct addresses *table, uint64_t key) {
     *entry = key;
     table->used++;
     return entry;
+}
+
+void *addresses_next(const struct addresses *table, const void *entry) {
+    uint64_t at = 0;
+    if (entry) at = (uint64_t)((const uint8_t *)entry - table->entries) / table->entry_bytes + 1;
+    for (; table->entries && at < table->slots; at++)
+        if (*entry_at(table, at)) return entry_at(table, at);
+    return NULL;
 }
 
 // Entries behind the gap that may lie there move up.

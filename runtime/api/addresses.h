@@ -22,7 +22,7 @@ static inline uint64_t addresses_key(uintptr_t address) {
     return ~(uint64_t)address;
 }
 
-// False without memory.
+// False without memory: then nothing is in it, and nothing can be added.
 bool addresses_open(struct addresses *table, size_t entry_bytes);
 void addresses_close(struct addresses *table);
 
@@ -31,6 +31,9 @@ void *addresses_find(const struct addresses *table, uint64_t key);
 
 // The entry, or a new one of zeros but for its key; NULL without memory, or without a key.
 void *addresses_add(struct addresses *table, uint64_t key);
+
+// The entry after `entry`, or the first one after NULL, in any order; NULL: there is no other.
+void *addresses_next(const struct addresses *table, const void *entry);
 
 // Takes out an entry that was found.
 void addresses_drop(struct addresses *table, void *entry);

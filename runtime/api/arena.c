@@ -24,10 +24,20 @@ struct arena_block {
 
 struct arenas {
     struct lock lock;
+    struct arenas *next;  // in the list of all heaps, none of which ends
     uint32_t scope;
     struct addresses list, blocks;
     struct heap_stacks stacks;
 };
+
+static struct arenas *all;  // (atomic)
+
+static void list_add(struct arenas *arenas) {
+    arenas->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&all, &arenas->next, arenas, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
 
 struct arenas *arenas_make(uint32_t scope) {
     struct arenas *arenas = sys_map(sizeof *arenas);
@@ -36,6 +46,7 @@ struct arenas *arenas_make(uint32_t scope) {
     bool is_open = addresses_open(&arenas->list, sizeof(struct heap_arena)) &&
                    addresses_open(&arenas->blocks, sizeof(struct arena_block)) &&
                    heap_stacks_open(&arenas->stacks, scope);
+    if (is_open) list_add(arenas);
     if (is_open) return arenas;
     addresses_close(&arenas->blocks);
     addresses_close(&arenas->list);
@@ -156,6 +167,12 @@ void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint3
     lock_give_back(&arenas->lock);
 }
 
+static void move_stacks(struct arenas *arenas, const struct heap_arena *arena) {
+    struct arena_block *block = block_find(arenas, arena->blocks);
+    for (; block; block = block_find(arenas, block->next))
+        block->stack = heap_stacks_move(&arenas->stacks, block->stack, arena->scope, block->bytes);
+}
+
 void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope) {
     if (!handle || !scope || !take_lock(arenas)) return;
     struct heap_arena *arena = arena_find(arenas, addresses_key(handle));
@@ -168,6 +185,7 @@ void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope) {
         __atomic_fetch_add(&to->entries, 1, __ATOMIC_RELAXED);
         arena->scope = scope;
         pool_count_allocs(scope, arena->count, arena->bytes);
+        move_stacks(arenas, arena);
     }
     lock_give_back(&arenas->lock);
 }
@@ -252,4 +270,32 @@ bool arena_take(struct arenas *arenas, const void *address, struct heap_block *t
     }
     lock_give_back(&arenas->lock);
     return is_there;
+}
+
+// Arenas and blocks are looked at alone: how they are linked may be half changed by the thread that
+// forked, if a signal handler did.
+static void count_all(struct arenas *arenas) {
+    for (struct heap_arena *arena = NULL; (arena = addresses_next(&arenas->list, arena));)
+        __atomic_fetch_add(&scope_at(arena->scope)->entries, 1, __ATOMIC_RELAXED);
+    for (struct arena_block *block = NULL; (block = addresses_next(&arenas->blocks, block));) {
+        const struct heap_arena *arena = arena_find(arenas, block->arena);
+        if (!arena) continue;
+        pool_count_allocs(arena->scope, 1, block->bytes);
+        heap_stacks_inherit_block(&arenas->stacks, block->stack, block->bytes);
+    }
+}
+
+void arenas_inherit(void) {
+    for (struct arenas *arenas = all; arenas; arenas = arenas->next) {
+        uintptr_t holder = arenas->lock.holder;
+        bool is_torn = holder && holder != (uintptr_t)&gate_self;
+        heap_stacks_inherit_heap(&arenas->stacks, is_torn);
+        if (is_torn) {
+            addresses_open(&arenas->list, sizeof(struct heap_arena));
+            addresses_open(&arenas->blocks, sizeof(struct arena_block));
+            gate_count_loss(CAIRN_LOST_NESTED);
+            arenas->lock = (struct lock){0};
+        }
+        count_all(arenas);
+    }
 }

@@ -21,7 +21,7 @@ struct arenas *arenas_make(uint32_t scope);
 // A new arena; `scope` 0: it has no name. One that was not seen when it was made is known from its
 // first block or child on.
 void arena_open(struct arenas *arenas, uintptr_t handle, uintptr_t parent, uint32_t scope);
-// Its name, where that is given later: what it holds goes there.
+// Its name, where that is given later: what it holds goes there, each block with its stack.
 void arena_name(struct arenas *arenas, uintptr_t handle, uint32_t scope);
 void arena_move(struct arenas *arenas, uintptr_t handle, uintptr_t parent);
 // All its blocks are given back, and those within it are gone. `is_over`: it itself is, too.
@@ -33,5 +33,8 @@ void arena_add(struct arenas *arenas, uintptr_t handle, const void *block, size_
 bool arena_take(struct arenas *arenas, const void *block, struct heap_block *taken);
 // Its free was none. That counts as another allocation.
 void arena_put_back(struct arenas *arenas, const void *block, const struct heap_block *taken);
+
+// In a forked child, as pools_inherit (pool.h).
+void arenas_inherit(void);
 
 #endif

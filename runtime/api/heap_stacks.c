@@ -97,16 +97,36 @@ void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t number, uint64_t 
     stacks->live_bytes += bytes;
 }
 
-// The blocks that there are were allocated before it began.
-void heap_stacks_inherit(void) {
+uint32_t heap_stacks_move(struct heap_stacks *stacks, uint32_t number, uint32_t scope,
+                          uint64_t bytes) {
+    uint32_t found = number ? heap_stacks_find(stacks, entry_at(number)->cell, scope) : 0;
+    if (!found || found == number) return number;
+    struct cairn_heap_stack *from = entry_at(number), *to = entry_at(found);
+    uint32_t epoch = scope_at(stacks->scope)->heap_epoch;
+    if (from->epoch == epoch) turn(stacks, to);
+    if (from->epoch != epoch && to->epoch == epoch) {
+        to->peak_bytes += (int64_t)bytes;
+        to->peak_blocks++;
+    }
+    from->calls--;
+    from->allocated_bytes -= bytes;
+    to->calls++;
+    to->allocated_bytes += bytes;
+    return found;
+}
+
+static uint64_t entry_count(void) {
     uint64_t count = entries.base ? *entries.used_bytes / sizeof(struct cairn_heap_stack) : 0;
-    if (count > CAIRN_HEAP_STACK_LIMIT) count = CAIRN_HEAP_STACK_LIMIT;
+    return count < CAIRN_HEAP_STACK_LIMIT ? count : CAIRN_HEAP_STACK_LIMIT;
+}
+
+// The parent goes on changing what was copied of it.
+void heap_stacks_inherit(void) {
+    uint64_t count = entry_count();
     for (uint32_t i = 1; i < count; i++) {
-        struct cairn_heap_stack *entry = entry_at(i);
-        entry->calls -= entry->frees;
-        entry->allocated_bytes -= entry->freed_bytes;
-        entry->frees = entry->freed_bytes = 0;
-        entry->epoch = 0;
+        const struct cairn_heap_stack was = *entry_at(i);
+        *entry_at(i) = (struct cairn_heap_stack){
+            .cell = was.cell, .scope = was.scope, .is_ready = was.is_ready};
     }
     for (uint32_t id = 1; id < scope_limit(); id++) {
         struct cairn_scope *scope = scope_at(id);
@@ -114,4 +134,13 @@ void heap_stacks_inherit(void) {
         scope->heap_epoch++;
         scope->heap_peak_bytes = scope->heap_peak_ns = 0;
     }
+}
+
+void heap_stacks_inherit_heap(struct heap_stacks *stacks, bool is_torn) {
+    stacks->live_bytes = 0;
+    if (is_torn) addresses_open(&stacks->known, sizeof(struct known));
+}
+
+void heap_stacks_inherit_block(struct heap_stacks *stacks, uint32_t number, uint64_t bytes) {
+    if (number < entry_count()) heap_stacks_alloc(stacks, number, bytes);
 }

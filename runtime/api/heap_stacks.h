@@ -40,10 +40,19 @@ void heap_stacks_free(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes
 // The free was none.
 void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
 
+// A block of an entry counts for another scope of its heap from now on; at the heap's peak, too,
+// where nothing of the entry has changed since. The new entry; the old one where there is no room.
+uint32_t heap_stacks_move(struct heap_stacks *stacks, uint32_t entry, uint32_t scope,
+                          uint64_t bytes);
+
 // Where the entries are, in the recording that is open now.
 struct region *heap_stacks_region(void);
 
-// In a forked child, once its recording has what its parent's had.
+// In a forked child, once its recording has what its parent's had: nothing is held so far. Then
+// each heap tells what its own table has, which is what there was at the fork (pools_inherit,
+// arenas_inherit); `is_torn`: what it knew of its stacks cannot be used.
 void heap_stacks_inherit(void);
+void heap_stacks_inherit_heap(struct heap_stacks *stacks, bool is_torn);
+void heap_stacks_inherit_block(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
 
 #endif

@@ -13,6 +13,7 @@ struct pool_block {
 };
 
 struct pool {
+    struct pool *next, **place;  // in the list; place: what leads to it
     uint32_t scope;
     struct lock lock;  // holder: address of its thread-locals
     struct addresses blocks;
@@ -21,14 +22,42 @@ struct pool {
     uint64_t live_bytes;
 };
 
-static bool pool_lock(struct pool *pool) {
-    if (lock_take(&pool->lock, (uintptr_t)&gate_self)) return true;
+// Whoever goes along `next` finds a list at any instant: a forked child may find any.
+static struct {
+    struct lock lock;  // holder: as of a pool
+    struct pool *first;
+} list;
+
+static bool take_lock(struct lock *lock) {
+    if (lock_take(lock, (uintptr_t)&gate_self)) return true;
     gate_count_loss(CAIRN_LOST_NESTED);
     return false;
 }
 
+static bool pool_lock(struct pool *pool) {
+    return take_lock(&pool->lock);
+}
+
 static void pool_unlock(struct pool *pool) {
     lock_give_back(&pool->lock);
+}
+
+static bool list_add(struct pool *pool) {
+    if (!take_lock(&list.lock)) return false;
+    pool->next = list.first;
+    pool->place = &list.first;
+    if (pool->next) pool->next->place = &pool->next;
+    __atomic_store_n(&list.first, pool, __ATOMIC_RELEASE);
+    lock_give_back(&list.lock);
+    return true;
+}
+
+static bool list_remove(struct pool *pool) {
+    if (!take_lock(&list.lock)) return false;
+    __atomic_store_n(pool->place, pool->next, __ATOMIC_RELEASE);
+    if (pool->next) pool->next->place = pool->place;
+    lock_give_back(&list.lock);
+    return true;
 }
 
 struct pool *pool_make(const char *name) {
@@ -36,10 +65,11 @@ struct pool *pool_make(const char *name) {
     struct pool *pool = scope ? sys_map(sizeof *pool) : NULL;
     if (!pool) return NULL;
     pool->scope = scope;
-    if (addresses_open(&pool->blocks, sizeof(struct pool_block))) {
+    if (addresses_open(&pool->blocks, sizeof(struct pool_block)) && list_add(pool)) {
         __atomic_fetch_add(&scope_at(scope)->entries, 1, __ATOMIC_RELAXED);
         return pool;
     }
+    addresses_close(&pool->blocks);
     sys_unmap(pool, sizeof *pool);
     return NULL;
 }
@@ -137,5 +167,33 @@ void pool_end(struct pool *pool) {
     count_frees(pool, pool->blocks.used, pool->live_bytes);
     __atomic_fetch_add(&scope_at(pool->scope)->ended, 1, __ATOMIC_RELAXED);
     addresses_close(&pool->blocks);
-    sys_unmap(pool, sizeof *pool);
+    pool->blocks = (struct addresses){0};
+    pool->live_bytes = 0;
+    if (list_remove(pool)) sys_unmap(pool, sizeof *pool);  // else it stays in it, and is empty
+}
+
+// The thread that forked goes on with what it is at, if a signal handler forked.
+static void pool_inherit(struct pool *pool) {
+    bool is_torn = pool->lock.holder && pool->lock.holder != (uintptr_t)&gate_self;
+    if (is_torn) {
+        addresses_open(&pool->blocks, sizeof(struct pool_block));
+        gate_count_loss(CAIRN_LOST_NESTED);
+        pool->lock = (struct lock){0};
+    }
+    heap_stacks_inherit_heap(&pool->stacks, is_torn);
+    pool->live_bytes = 0;
+    __atomic_fetch_add(&scope_at(pool->scope)->entries, 1, __ATOMIC_RELAXED);
+    for (struct pool_block *block = NULL; (block = addresses_next(&pool->blocks, block));) {
+        heap_stacks_inherit_block(&pool->stacks, block->stack, block->bytes);
+        count_alloc(pool, block->bytes);
+    }
+}
+
+void pools_inherit(void) {
+    struct pool **place = &list.first;
+    if (list.lock.holder != (uintptr_t)&gate_self) list.lock = (struct lock){0};
+    for (; *place; place = &(*place)->next) {
+        (*place)->place = place;
+        pool_inherit(*place);
+    }
 }

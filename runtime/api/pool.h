@@ -8,6 +8,7 @@
 //
 // Threads take turns at a table by a lock that nobody waits for long: an event that does not get it
 // is counted as lost. A signal handler that interrupts its own thread's turn loses its event too.
+// All pools are in a list, for forked children.
 #ifndef RUNTIME_API_POOL_H
 #define RUNTIME_API_POOL_H
 
@@ -34,5 +35,10 @@ bool pool_take(struct pool *pool, const void *block, struct heap_block *taken);
 void pool_put_back(struct pool *pool, const void *block, const struct heap_block *taken);
 // Frees all that is left in it.
 void pool_end(struct pool *pool);
+
+// In a forked child, after scopes_inherit and heap_stacks_inherit: counts what its own tables have,
+// which is what there was at the fork. Of a pool that another thread was changing then, nothing is
+// known.
+void pools_inherit(void);
 
 #endif

@@ -20,6 +20,7 @@
 #include "runtime/inject/got_patch.h"
 #include "runtime/process/state.h"
 #include "runtime/record/event.h"
+#include "runtime/sink/sink.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/linker.h"
@@ -30,7 +31,8 @@
 
 struct heap {
     char name[CAIRN_WRAP_NAME_BYTES];
-    bool is_led;  // all its functions are there
+    bool is_led;      // all its functions are there
+    bool is_refused;  // there is no room for it
     bool has_arenas;
     struct pool *pool;         // of a heap without arenas
     struct arenas *arenas;     // of one that has them
@@ -43,10 +45,11 @@ struct heap {
 struct function {
     uintptr_t actual;
     struct heap *heap;
-    uint32_t scope;  // of kind CAIRN_SCOPE_WRAPPED
+    uint32_t scope;  // of kind CAIRN_SCOPE_WRAPPED; 0: its absence is not said
     char role;
     uint8_t size, count, pointer, out, pool, parent, label;  // numbers of arguments, 0: none
     bool is_led;  // by a jump where it begins, which the tool wrote (entry_patch.h)
+    bool may_lack;
     char name[CAIRN_WRAP_NAME_BYTES];
 };
 
@@ -353,7 +356,8 @@ static void count_result(const struct registers *registers, uintptr_t result) {
 
 __attribute__((used)) HIDDEN void wrap_after(struct registers *registers, uintptr_t result);
 __attribute__((used)) HIDDEN void wrap_after(struct registers *registers, uintptr_t result) {
-    if (registers->old_bytes == IS_INNER) return;
+    // no heap: the rows are gone
+    if (registers->old_bytes == IS_INNER || !registers->function->heap) return;
     uintptr_t *place = place_of(registers);
     if (place) *place = 0;
     if (registers->function->role != 'f' && is_recorded()) {
@@ -386,9 +390,11 @@ static bool take_function(const char **at, struct heap *heap) {
     struct function *function = function_at(function_count);
     uintptr_t actual = function->actual;
     *function = (struct function){.actual = actual, .role = (*at)[1], .is_led = actual != 0};
-    if (!memchr(CAIRN_WRAP_ROLES, function->role, strlen(CAIRN_WRAP_ROLES)) || (*at)[2] != ',')
+    function->may_lack = (*at)[2] == CAIRN_WRAP_MAY_LACK;
+    *at += 2 + function->may_lack;
+    if (!memchr(CAIRN_WRAP_ROLES, function->role, strlen(CAIRN_WRAP_ROLES)) || **at != ',')
         return false;
-    *at += 3;
+    ++*at;
     if (!take_name(at, function->name) || !take_number(at, &function->size) ||
         !take_number(at, &function->count) || !take_number(at, &function->pointer) ||
         !take_number(at, &function->out) || !take_number(at, &function->pool) ||
@@ -453,41 +459,72 @@ static void find_function(struct heap *heap, struct function *function) {
     if (!place.is_there) function->actual = 0;
 }
 
-// A heap is led once all its functions are there: with one left out, blocks would never end.
-static void open_heap(struct heap *heap) {
-    bool has_all = true;
+// The tool may write where they are at any time.
+static bool has_all(const struct heap *heap) {
     for (uint32_t i = 0; i < heap->count; i++) {
         const struct function *function = function_at(heap->first + i);
-        has_all = has_all && function->actual;
-        if (attach_is_by_tool() && function->role == 'v')  // the tool has looked where it is
-            heap->present = (const uintptr_t *)function->actual;
+        if (!__atomic_load_n(&function->actual, __ATOMIC_RELAXED) && !function->may_lack)
+            return false;
     }
-    heap->scope = has_all ? scope_of_name(CAIRN_SCOPE_POOL, 0, heap->name) : 0;
-    if (!heap->scope) return;
-    if (heap->has_arenas)
-        heap->arenas = arenas_make(heap->scope);
-    else
-        heap->pool = pool_make_heap(heap->name);
-    __atomic_store_n(&heap->is_led, heap->arenas || heap->pool, __ATOMIC_RELEASE);
+    return true;
 }
 
+// A heap is led once all its functions are there: with one left out, blocks would never end.
+static void open_heap(struct heap *heap) {
+    if (!has_all(heap)) return;
+    for (uint32_t i = 0; attach_is_by_tool() && i < heap->count; i++) {
+        const struct function *function = function_at(heap->first + i);
+        if (function->role == 'v')  // the tool has looked where it is
+            heap->present = (const uintptr_t *)function->actual;
+    }
+    heap->scope = scope_of_name(CAIRN_SCOPE_POOL, 0, heap->name);
+    if (heap->scope && heap->has_arenas)
+        heap->arenas = arenas_make(heap->scope);
+    else if (heap->scope)
+        heap->pool = pool_make_heap(heap->name);
+    bool is_made = heap->arenas || heap->pool;
+    __atomic_store_n(&heap->is_refused, !is_made, __ATOMIC_RELAXED);
+    __atomic_store_n(&heap->is_led, is_made, __ATOMIC_RELEASE);
+}
+
+// In a fork nobody counts what the tool leads for it.
+static void note_led_in_fork(const struct heap *heap) {
+    for (uint32_t i = 0; i < heap->count; i++) {
+        const struct function *function = function_at(heap->first + i);
+        if (!function->scope || !function->actual) continue;
+        scope_at(function->scope)->entries = scope_at(function->scope)->allocations = 1;
+    }
+}
+
+static struct lock late_lock;
+
+// A heap that lacks a function may be called all the time: that needs no lock
+// (e2e/wrap_attach, check_lacking).
 static NOINLINE bool open_heap_late(struct heap *heap) {
-    static struct lock lock;
-    if (!lock_take(&lock, (uintptr_t)&gate_self)) {
+    if (__atomic_load_n(&heap->is_refused, __ATOMIC_RELAXED) || !has_all(heap)) return false;
+    if (!lock_take(&late_lock, (uintptr_t)&gate_self)) {
         gate_count_loss(CAIRN_LOST_NESTED);
         return false;
     }
-    if (!heap->is_led) open_heap(heap);
-    lock_give_back(&lock);
+    if (!heap->is_led) {
+        open_heap(heap);
+        if (heap->is_led && sink.header->forked_from) note_led_in_fork(heap);
+    }
+    lock_give_back(&late_lock);
     return heap->is_led;
+}
+
+// Of a heap that another thread was about to open, nothing counts: it is opened anew.
+void wrap_inherit(void) {
+    if (late_lock.holder != (uintptr_t)&gate_self) late_lock = (struct lock){0};
 }
 
 static bool find_wrapped(void *context, const char *name, uintptr_t *actual, uintptr_t *way) {
     (void)context;
     for (uint32_t i = 0; i < function_count; i++) {
         const struct function *function = function_at(i);
-        if (!function->heap->is_led || function->is_led || function->role == 'v' ||
-            strcmp(function->name, name) != 0)
+        if (!function->heap->is_led || !function->actual || function->is_led ||
+            function->role == 'v' || strcmp(function->name, name) != 0)
             continue;
         *actual = function->actual;
         *way = (uintptr_t)wrap_ways + (uintptr_t)(function - wrap_functions) * CAIRN_WRAP_WAY_BYTES;
@@ -508,11 +545,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
     if (info->dlpi_addr == (uintptr_t)__ehdr_start) return 0;
     for (uint32_t i = 0; i < function_count; i++) {
         struct function *function = function_at(i);
-        if (!function->heap->is_led || !function->scope || function->is_led ||
-            function->role == 'v')
-            continue;
+        if (!function->heap->is_led || function->is_led || function->role == 'v') continue;
         uint32_t led = got_patch_module(info, find_one, function);
-        scope_at(function->scope)->allocations += led;
+        if (function->scope) scope_at(function->scope)->allocations += led;
     }
     return 0;
 }
@@ -558,7 +593,8 @@ void wrap_open(void) {
     for (uint32_t i = 0; heap_count && i < function_count; i++) {
         struct function *function = function_at(i);
         uint32_t heap = scope_of_name(CAIRN_SCOPE_POOL, 0, function->heap->name);
-        function->scope = scope_of_name(CAIRN_SCOPE_WRAPPED, heap, function->name);
+        if (!function->may_lack)
+            function->scope = scope_of_name(CAIRN_SCOPE_WRAPPED, heap, function->name);
         if (attach_is_by_tool() && function->scope)
             attach_set_wrap_scope(i, (uintptr_t)scope_at(function->scope));
     }

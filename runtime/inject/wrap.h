@@ -22,6 +22,7 @@ static inline bool wrap_is_wanted(void) {
 static inline void wrap_offer(void) {}
 static inline void wrap_open(void) {}
 static inline void wrap_look(void) {}
+static inline void wrap_inherit(void) {}
 #else
 // Tells the tool where the hooks are, before it is spoken to: it leads functions of the executable
 // to them, by a jump where they begin.
@@ -35,6 +36,9 @@ void wrap_open(void);
 
 // Leads the calls of modules that were loaded since.
 void wrap_look(void);
+
+// In a forked child: no other thread opens a heap.
+void wrap_inherit(void);
 #endif
 
 #endif

@@ -8,6 +8,7 @@
 #include "runtime/java/method.h"
 #include "runtime/java/vm.h"
 #include "runtime/managed/memory.h"
+#include "runtime/sys/linker.h"
 
 struct java java;
 
@@ -25,11 +26,22 @@ struct java_thread {
     struct bounds bounds;
 };
 
+typedef void *(*own_data_of)(unsigned key);
+static own_data_of own_data;
+enum { KEYS = 128 };         // that every libc has
+static uint32_t object_key;  // (atomic) and 1; 0: not known
+
+void java_use_own_data(own_data_of function) {
+    own_data = function;
+    object_key = 0;
+}
+
 void java_look(void) {
     if (java.version) return;
     uint32_t major;
     enum vm_state state = vm_find(&major);
     if (state == VM_ABSENT) return;
+    java_use_own_data((own_data_of)(uintptr_t)linker_search("pthread_getspecific"));
     java.can_be_read = state == VM_READ;
     compiler_barrier();
     java.version = major ? major : CAIRN_JAVA_UNKNOWN;
@@ -86,16 +98,36 @@ static COLD void look_for_thread(struct java_thread *thread, uint64_t list, int 
     if (!is_found) thread->object = 0;
 }
 
+// Under which key each thread has its object among its own data, once a thread was found with it.
+static COLD void look_for_key(uint64_t object) {
+    enum { TRIES_MOST = 64 };
+    static uint32_t tries;
+    if (!own_data || __atomic_load_n(&object_key, __ATOMIC_RELAXED) ||
+        __atomic_fetch_add(&tries, 1, __ATOMIC_RELAXED) >= TRIES_MOST)
+        return;
+    for (unsigned key = 0; key < KEYS; key++)
+        if ((uintptr_t)own_data(key) == object)
+            __atomic_store_n(&object_key, key + 1, __ATOMIC_RELAXED);
+}
+
+// A thread itself takes its object out of its own data, before that goes: no other thread ends it.
+bool java_has_own_object(const struct java_thread *thread) {
+    uint32_t key = __atomic_load_n(&object_key, __ATOMIC_RELAXED);
+    return key && thread->object && (uintptr_t)own_data(key - 1) == thread->object;
+}
+
 // As long as the list has the object, it is there: an ending thread leaves it first. A list at the
 // same address may be a later one.
 static bool find_thread(struct java_thread *thread, int tid) {
     uint64_t list, there;
+    if (likely(java_has_own_object(thread))) return true;
     if (!memory_read_word(&thread->code.methods.memory, vm.thread_list, &list)) return false;
     if (list == thread->list && !thread->object) return false;
     bool is_known = list == thread->list &&
                     memory_read_carefully(thread->place, &there, sizeof there) &&
                     there == thread->object;
     if (unlikely(!is_known)) look_for_thread(thread, list, tid);
+    if (thread->object) look_for_key(thread->object);
     return thread->object != 0;
 }
 
@@ -198,6 +230,7 @@ static bool push_java(struct java_thread *thread, const struct bounds *bounds,
 static bool push_turns(struct java_thread *thread, struct place place,
                        const struct managed_walker *walker) {
     struct bounds *bounds = &thread->bounds;
+    if (!place.stack) return true;
     if (unlikely(!bounds->call_return) && !read_bounds(bounds)) return false;
     while (place.stack) {
         uint64_t wrapper, pc, inside = place.stack;

@@ -7,9 +7,10 @@
 //   - Classes, compiled code and threads go at any time, but not those that a frame of this thread
 //     runs. What is met for the first time is read by system calls, which fail where there is no
 //     memory. Directly are read: libjvm's own data; this thread's object, once the list of threads
-//     has it; this thread's stack; and what was found before to be a method or compiled code.
-//     These lie in memory that libjvm maps itself, or are live blocks of malloc. Pages count as
-//     readable until the program next takes memory away (memory_changes).
+//     has it, as long as the thread has it among its own data (pthread_getspecific), or else the
+//     list, which a system call asks; this thread's stack; and what was found before to be a method
+//     or compiled code. These lie in memory that libjvm maps itself, or are live blocks of malloc.
+//     Pages count as readable until the program next takes memory away (memory_changes).
 //   - Anything, if the program writes where it should not: addresses that say something else than
 //     before are read by system calls again, stacks only go outwards, and chains end after as many
 //     frames as a stack may have.
@@ -37,6 +38,14 @@ void java_look(void);
 
 // A thread's last stack. One owner.
 struct java_thread;
+
+// Asks threads for their own data by this from now on, pthread_getspecific: it neither locks nor
+// allocates. NULL: they are not asked.
+void java_use_own_data(void *(*own_data)(unsigned key));
+
+// Whether the thread's object is known, and the thread has it among its own data, as HotSpot keeps
+// it for its signal handlers.
+bool java_has_own_object(const struct java_thread *thread);
 
 // For stacks of at most `limit` frames; NULL without memory.
 struct java_thread *java_thread_make(uint32_t limit);

@@ -59,7 +59,7 @@ static bool read_name(const struct entries *entries, int column, char name[NAME_
     if (!read_column(entries, column, &text) || !text) return false;
     for (size_t length = 0; length < NAME_BYTES - 1;) {
         // by pieces that do not cross into another page
-        size_t piece = sizeof text - (text + length) % sizeof text;
+        size_t piece = SYS_PAGE_LEAST - (text + length) % SYS_PAGE_LEAST;
         if (piece > NAME_BYTES - 1 - length) piece = NAME_BYTES - 1 - length;
         if (!memory_read_carefully(text + length, name + length, piece)) return false;
         if (memchr(name + length, 0, piece)) return true;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parent goes on changing its recording meanwhile. What is copied here never changes once
 // written: modules, strings, records, and of a cell the record and hash. Its counters start at zero
-// and are rebuilt from the child's own copy of the live map. Those of scopes and of heaps by name
-// are what the parent's are by now.
+// and are rebuilt from the child's own copy of the live map; those of pools and of heaps by name
+// from the tables of these.
 #include "runtime/process/fork.h"
 
 #include <string.h>
 
+#include "runtime/api/arena.h"
 #include "runtime/api/heap_stacks.h"
+#include "runtime/api/pool.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/live/live.h"
 #include "runtime/managed/codes.h"
@@ -97,6 +99,9 @@ bool fork_recording(const struct cairn_header *parent) {
     snapshots_inherit(parent);
     scopes_inherit();
     heap_stacks_inherit();
+    pools_inherit();
+    arenas_inherit();
+    wrap_inherit();
     if (mapped_is_on) mapped_inherit();
     struct cairn_thread *record = region_take(&threads, sizeof *record);
     if (!record) return false;

@@ -95,14 +95,11 @@ uint32_t scope_seek(enum cairn_scope_kind kind, uint32_t parent, const char *nam
 void scopes_inherit(void) {
     for (uint32_t id = 1; id < scope_limit(); id++) {
         struct cairn_scope *scope = scope_at(id);
-        int64_t live_bytes = (int64_t)(scope->allocated_bytes - scope->freed_bytes);
-        uint64_t live_blocks = scope->allocations - scope->frees;
-        bool is_pool = scope->kind == CAIRN_SCOPE_POOL;  // those that are open are so here, too
-        scope->entries = is_pool ? scope->entries - scope->ended : 0;
-        scope->ended = scope->frees = scope->freed_bytes = 0;
-        scope->rise_bytes = 0;
-        scope->allocations = live_blocks;
-        scope->allocated_bytes = (uint64_t)live_bytes;
-        scope->peak_bytes = live_bytes;
+        bool is_function = scope->kind == CAIRN_SCOPE_WRAPPED;  // how it is led is so here, too
+        scope->entries = is_function ? scope->entries : 0;
+        scope->allocations = is_function ? scope->allocations : 0;
+        scope->ended = scope->frees = 0;
+        scope->allocated_bytes = scope->freed_bytes = 0;
+        scope->rise_bytes = scope->peak_bytes = 0;
     }
 }

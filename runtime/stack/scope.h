@@ -38,7 +38,7 @@ uint32_t scope_limit(void);
 
 const char *scope_name(const struct cairn_scope *scope);
 
-// In a forked child: what there was is now, and nothing has happened yet.
+// In a forked child: nothing has happened yet. What pools have is counted by themselves.
 void scopes_inherit(void);
 
 #endif

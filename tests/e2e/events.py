@@ -174,4 +174,11 @@ t.check(re.search(rb"events are in said\.\d+\.events", shown.err), f"said: {show
 named = t.fresh_path("named.log")
 result, path = t.record(t.program("mixed"), options=[f"--events={named}"])
 check_sums("named", path, named)
+
+# A log that lies elsewhere is said with its path, so that the command named can read it.
+elsewhere = pathlib.Path(t.fresh_path("elsewhere"))
+elsewhere.mkdir()
+shown = t.run_cairn("run", "--events=" + str(elsewhere / "x.events"), "-o", t.fresh_path("said") + ".cairn",
+                    *t.program("mixed"))
+t.check(f"events are in {elsewhere}/x.events, for".encode() in shown.err, f"elsewhere: {shown.err!r}")
 t.finish()

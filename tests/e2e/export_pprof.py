@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 
@@ -75,15 +74,15 @@ def serve(path):
 
 
 def fetch(url):
-    for _ in range(100):
+    def page_or_none():
         try:
-            with urllib.request.urlopen(url, timeout=20) as page:
+            with urllib.request.urlopen(url, timeout=t.PATIENCE_S) as page:
                 return page.read().decode(errors="replace")
         except urllib.error.HTTPError as problem:
             return problem.read().decode(errors="replace")
         except OSError:
-            time.sleep(0.1)
-    return ""
+            return None
+    return t.wait_until(page_or_none, pause=0.1) or ""
 
 
 for command in (t.program("exceptions"), t.program("threads", "pipe"),

@@ -53,11 +53,8 @@ def status_of(pid, name):
 
 def check_state(what, pid, letters):
     """What it does once it has been let go: it may take a moment to be back there."""
-    for _ in range(1000):
-        if status_of(pid, "State")[:1] in letters:
-            break
-        time.sleep(0.01)
-    t.check(status_of(pid, "State")[:1] in letters, f"{what}: {status_of(pid, 'State')}, should be of {letters}")
+    is_there = t.wait_until(lambda: status_of(pid, "State")[:1] in letters)
+    t.check(is_there, f"{what}: {status_of(pid, 'State')}, should be of {letters}")
     t.check_equal(f"{what}: nobody traces it", status_of(pid, "TracerPid"), "0")
 
 

@@ -5,7 +5,8 @@
 stands between. On virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts
 as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
 that CAIRN_LONG=1 makes there (build/chroots). Sampled stacks have them, and those of a JVM that was attached to.
-Without the option a line of the report says so, and other JDKs are refused by name."""
+Without the option a line of the report says so, other JDKs are refused by name,
+and stacks of methods that were met before are read without system calls."""
 
 import collections
 import glob
@@ -154,6 +155,25 @@ def attached(java, *options):
         t.check_equal(f"{what}: its status", process.wait(t.PATIENCE_S), 0)
 
 
+def reads(java, calls):
+    """How often the kernel was asked for words of memory, with so many calls."""
+    result = t.run(["strace", "-f", "-c", "-e", "trace=process_vm_readv", "-o", f"{place}/asked", t.CAIRN, "run", "-q", "-o", f"{place}/asked.cairn",
+                    "--frames=java", "--", java, "-Xint", "-cp", str(place), "Calls", library, f"{place}/told", str(calls)])
+    t.check_equal(f"{calls} calls beside strace", result.status, 0)
+    rows = [line.split() for line in (place / "asked").read_text().splitlines()]
+    return sum(int(row[3]) for row in rows if row[-1] == "process_vm_readv")
+
+
+def asked_seldom(java):
+    """A stack whose methods were met before needs no system call."""
+    if not shutil.which("strace"):
+        t.skip_part("no strace")
+        return
+    few, many = reads(java, CALLS // 50), reads(java, CALLS // 5)
+    print(f"memory is asked for {few} times with {CALLS // 50} calls, {many} times with {CALLS // 5}")
+    t.check(many - few < CALLS // 50, f"{many - few} questions for {CALLS // 5 - CALLS // 50} stacks more")
+
+
 def without(java):
     argv = [java, "-cp", str(place), "Calls", library, f"{place}/told", "100"]
     _, recording = t.record(argv)
@@ -186,6 +206,7 @@ if not readable:
 made = t.run([f"{readable[0]}c", "-d", str(place), f"{t.SOURCE}/tests/programs/Calls.java"])
 t.check_equal("the program", (made.status, made.err), (0, b""))
 without(readable[0])
+asked_seldom(readable[0])
 for java in readable:
     try_here(java)
 sampled(readable[0])

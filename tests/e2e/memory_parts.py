@@ -6,7 +6,6 @@ maps itself is told from malloc's large blocks, with --mmap and without."""
 
 import re
 import subprocess
-import time
 
 import cairn_test as t
 
@@ -33,13 +32,12 @@ def named_bytes(pid, pattern):
 
 def steady_picture(pid):
     """The last picture, once it is one of the process at rest."""
-    for _ in range(200):
+    def picture_at_rest():
         found = t.report(pid)
         last = found["rss"]["last"]
-        if last and last["rss_bytes"] == rollup(pid)["Rss"] and last["free_bytes"] is not None:
-            break
-        time.sleep(0.05)
-    return found, last
+        is_at_rest = last and last["rss_bytes"] == rollup(pid)["Rss"] and last["free_bytes"] is not None
+        return (found, last) if is_at_rest else None
+    return t.wait_until(picture_at_rest, pause=0.05)
 
 
 def check_picture(found, last, free, slack, pid):

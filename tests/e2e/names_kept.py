@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import shutil
-import time
 
 import cairn_test as t
 from attached import Attached, Target
@@ -322,18 +321,16 @@ def replaced_while_it_runs():
 def wait_until_held(pid):
     """cairn has looked at the program."""
     names = {str(HERE / "app"), str(HERE / "libstore.so")}
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
+
+    def holds_them():
         held = set()
         for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 held.add(os.readlink(link))
             except OSError:
                 pass  # closed meanwhile
-        if names <= held:
-            return
-        time.sleep(0.01)
-    t.check(False, f"cairn holds {names}")
+        return names <= held
+    t.check(t.wait_until(holds_them), f"cairn holds {names}")
 
 
 the_loop()

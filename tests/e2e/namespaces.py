@@ -6,11 +6,10 @@ threads that this libc starts; modules that come later; namespaces that go, and 
 attaching and leaving again and again while threads allocate in two namespaces."""
 
 import os
-import time
 
 from attached import Attached, Target
 from cairn_test import (PROGRAMS, PYTHON, cannot_run_here, check, check_equal, finish, record,
-                        record_alone, report, run, stacks_through)
+                        record_alone, report, run, stacks_through, wait_until)
 
 PROGRAM = PROGRAMS / "elsewhere"
 CYCLES = 12
@@ -101,12 +100,11 @@ def calls_through(found, name):
 def wait_until_found(target, which):
     """Modules that come are found several times a second: other calls of theirs are seen by then."""
     before = calls_through(report(str(target.pid)), "elsewhere_copy")
-    for _ in range(200):
+
+    def is_found():
         target.tell(f"copy {which} 1 5")
-        if calls_through(report(str(target.pid)), "elsewhere_copy") > before:
-            return
-        time.sleep(0.05)
-    check(False, f"namespace {which} is found")
+        return calls_through(report(str(target.pid)), "elsewhere_copy") > before
+    check(wait_until(is_found, pause=0.05), f"namespace {which} is found")
 
 
 def namespaces_that_come_and_go():

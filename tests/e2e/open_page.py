@@ -12,9 +12,10 @@ import subprocess
 import sys
 
 import cairn_test as t
+import wrapped_heaps
 from browser_modules import modules
 
-t.need("node", "npm", "chromium")
+t.need("node", "npm", "chromium", "gcc")
 WEB = t.SOURCE / "web"
 LARGE_STACKS = 100_000
 LARGE_PAGE_BYTES = 5_000_000
@@ -76,6 +77,8 @@ _, aged = t.record(t.program("mixed"), options=("--ages",))
 threads = "threads.cairn"
 t.run_cairn("run", "-q", "--snapshot-every", "256KiB", "-o", threads, "--", *t.program("threads", "pipe"))
 _, labelled = t.record(t.program("contexts"))
+wrapped_heaps.make()
+_, heaps = t.record(["./program"], options=wrapped_heaps.ROWS) if os.uname().machine == "x86_64" else (None, None)
 _, many_labels = t.record(t.program("contexts", 6000))
 _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words in (("leak",), ("threads", "pipe"))) + "; true"])
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
@@ -122,6 +125,7 @@ pages = {"owners": os.path.abspath("owners.html"), "owners_aged": os.path.abspat
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
          "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),
          "contexts": make_page("contexts", labelled), "other": make_page("other", many_labels),
+         "heaps": heaps and make_page("heaps", heaps),
          "copies": make_page("copies", *copies), "told": make_page("told", "told.cairn", many), "python": make_page("python", python)}
 t.check(os.path.getsize(pages["large"]) < LARGE_PAGE_BYTES,
         f"a page of {LARGE_STACKS} stacks has {os.path.getsize(pages['large'])} bytes")

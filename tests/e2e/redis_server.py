@@ -7,7 +7,6 @@ server itself says its keys use, whatever the lists of jemalloc refer to."""
 import signal
 import socket
 import subprocess
-import time
 
 import cairn_test as t
 import counts
@@ -15,16 +14,14 @@ from ports import free_port
 
 
 def wait_until_up(port):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    def answers():
         try:
             with socket.create_connection(("127.0.0.1", port), 1) as connection:
                 connection.sendall(b"PING\r\n")
-                if connection.recv(100).startswith(b"+PONG"):
-                    return True
+                return connection.recv(100).startswith(b"+PONG")
         except OSError:
-            time.sleep(0.05)
-    return False
+            return False
+    return t.wait_until(answers, pause=0.05)
 
 
 def ask(port, *words):

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import time
 
 import cairn_test as t
 
@@ -197,13 +196,11 @@ def check_orphan(name, child):
     place = scratch(name)
     result = t.run(["sh", "-c", f"'{t.CAIRN}' run -q -o '{place}/x.cairn' sh -c '{child} & exit 3'"])
     t.check_equal(f"{name}: status", result.status, 3)
-    end = time.monotonic() + 20
-    found = []
-    while not found and time.monotonic() < end:
-        time.sleep(0.3)
+
+    def recordings_that_ended():
         found = [file for file in place.rglob("*.cairn") if file.name.startswith("perl")]
-        found = [file for file in found if (t.report(file) or {"process": {}})["process"].get(
-            "duration_ns")]
+        return [file for file in found if (t.report(file) or {"process": {}})["process"].get("duration_ns")]
+    found = t.wait_until(recordings_that_ended, pause=0.1)
     t.check_equal(f"{name}: its recording", [file.parent.name for file in found], ["x.cairn"])
     t.check_equal(f"{name}: one path", os.listdir(place), ["x.cairn"])
     shown = t.run_cairn("report", str(place / "x.cairn"))

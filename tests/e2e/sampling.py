@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import cairn_test as t
 
@@ -359,12 +358,7 @@ def rate_of_a_running_process():
         said = t.run_cairn("ctl", pid, "rate", "8KiB")
         t.check(said.status == 0 and b"8.0 KiB" in said.out, f"rate: {said.out!r} {said.err!r}")
         t.check_equal("rate 0", t.run_cairn("ctl", pid, "rate", "0").status, 2)
-        for _ in range(200):
-            shown = t.run_cairn("report", pid).out
-            if b"1 in 8.0 KiB to 1.0 MiB" in shown:
-                break
-            time.sleep(0.05)
-        t.check(b"1 in 8.0 KiB to 1.0 MiB" in shown, f"rate: {shown.decode()[:600]}")
+        t.wait_until(lambda: b"1 in 8.0 KiB to 1.0 MiB" in t.run_cairn("report", pid).out, pause=0.05)
         os.kill(int(pid), signal.SIGKILL)
 
 

@@ -5,7 +5,6 @@
 
 import re
 import subprocess
-import time
 
 import cairn_test as t
 from commanded import Commanded
@@ -63,12 +62,8 @@ def check_rules():
     with Commanded("rules.cairn", "--when", "heap>20M", "--when", "rss>90%", "--mark-every", "200ms") as program:
         program.do("early 1000")
         program.do("late 30000000")
-        for _ in range(400):
-            status = program.ctl("status")
-            if re.search(r", [2-9]\d* marks", status) and "20M" in t.run_cairn(
-                    "report", "--view", "timeline", program.pid).out.decode():
-                break
-            time.sleep(0.05)
+        t.wait_until(lambda: re.search(r", ([2-9]|\d\d+) marks", program.ctl("status")) and "20M" in t.run_cairn(
+            "report", "--view", "timeline", program.pid).out.decode(), pause=0.05)
     screen = t.run_cairn("report", "--view", "timeline", "rules.cairn", env={"COLUMNS": "200"}).out.decode()
     t.check(re.search(r"marks: .*0\.20 s at .*", screen) and "heap>20M at" in screen, screen)
     at = t.run_cairn("report", "--at", "heap>20M", "rules.cairn").out.decode()

@@ -126,14 +126,11 @@ t.check("build-id differs" in info(recording), "info says that the file is anoth
 
 
 def wait_for(server, port):
-    for _ in range(100):
-        if server.poll() is not None:
-            return False
+    def listens():
         with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return True
-        time.sleep(0.1)
-    return False
+            return client.connect_ex(("127.0.0.1", port)) == 0
+    t.wait_until(lambda: server.poll() is not None or listens(), pause=0.1)
+    return server.poll() is None
 
 
 def check_server():
@@ -147,14 +144,12 @@ def check_server():
                    "DEBUGINFOD_CACHE_PATH": str(HERE / "downloads")}
             check_unnamed("servers are not asked by themselves", names(recording, env=env))
             t.check(not (HERE / "downloads").exists(), "nothing is downloaded unasked")
-            got = []
-            for _ in range(50):  # the server may still be reading its files
-                got = names(recording, "--debuginfod", env=env)
-                if "main" in got:
-                    break
+            def names_by_server():
                 shutil.rmtree(HERE / "downloads", ignore_errors=True)
-                time.sleep(0.2)
-            check_named("--debuginfod", got)
+                got = names(recording, "--debuginfod", env=env)
+                return got if "main" in got else None
+            # it may still be reading its files
+            check_named("--debuginfod", t.wait_until(names_by_server, pause=0.2) or [])
         finally:
             server.terminate()
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import time
 
 import cairn_test as t
 from ports import free_port
@@ -34,14 +33,9 @@ def ask(*words):
 
 
 def wait_until(is_true, what):
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        found = is_true()
-        if found:
-            return found
-        time.sleep(0.1)
-    t.check(False, f"{what}: not within 30 s")
-    return None
+    found = t.wait_until(is_true, pause=0.1)
+    t.check(found, f"{what}: it did not come")
+    return found
 
 
 def top_json(*words):

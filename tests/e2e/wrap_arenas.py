@@ -134,6 +134,33 @@ int main(void) {
   return g_try_malloc(77) == NULL;
 }
 """
+# The functions of the row `glib` as GLib 2.76 has them, and with -DOLD as one of before 2.72.
+GLIB_LIBRARY = r"""
+#include <stdlib.h>
+#define SAME(name) void *name(size_t n) { return malloc(n); } void *name##_n(size_t n, size_t each) { return malloc(n * each); }
+#define AGAIN(name) void *name(void *p, size_t n) { return realloc(p, n); } void *name##_n(void *p, size_t n, size_t each) { return realloc(p, n * each); }
+SAME(g_malloc) SAME(g_malloc0) SAME(g_try_malloc) SAME(g_try_malloc0) AGAIN(g_realloc) AGAIN(g_try_realloc)
+void g_free(void *p) { free(p); }
+#ifndef OLD
+void g_free_sized(void *p, size_t n) { g_free(p); }
+void *g_aligned_alloc(size_t n, size_t each, size_t at) { return aligned_alloc(at, n * each); }
+void *g_aligned_alloc0(size_t n, size_t each, size_t at) { return aligned_alloc(at, n * each); }
+void g_aligned_free(void *p) { free(p); }
+void g_aligned_free_sized(void *p, size_t at, size_t n) { free(p); }
+#endif
+"""
+GLIB_NEW = r"""
+#include <stddef.h>
+void *g_malloc(size_t), *g_aligned_alloc(size_t, size_t, size_t), *g_aligned_alloc0(size_t, size_t, size_t);
+void g_free(void *), g_free_sized(void *, size_t), g_aligned_free(void *), g_aligned_free_sized(void *, size_t, size_t);
+int main(void) {
+  g_free(g_malloc(10)); void *left = g_malloc(20);
+#ifndef OLD
+  g_free_sized(g_malloc(300), 300); g_aligned_free(g_aligned_alloc(2, 64, 64)); g_aligned_free_sized(g_aligned_alloc0(4, 64, 64), 64, 256);
+#endif
+  return left == NULL;
+}
+"""
 MIMALLOC = r"""
 #include <stdlib.h>
 #include <mimalloc.h>
@@ -236,6 +263,24 @@ def check_libraries():
         t.check_equal(f"{name}: calls, bytes, left", tuple(pool.get(key, 0) - own.get(key, 0) for key in keys), wanted)
 
 
+def check_versions():
+    """Functions that a library has in some versions only: in a library of the same interface."""
+    for what, flag, wanted in (("GLib 2.76", "", [1, 0, 5, 10 + 20 + 300 + 128 + 256, 20]), ("GLib of before", "-DOLD", [1, 0, 2, 30, 20])):
+        pathlib.Path("libg.c").write_text(GLIB_LIBRARY, encoding="ascii")
+        made = t.run(["sh", "-c", f"gcc -w -shared -fPIC -O1 {flag} -o libg.so libg.c"])
+        t.check_equal(f"{what}: {made.err.decode()}", (made.status, compile_program("new", GLIB_NEW, flag, "-L. -lg -Wl,-rpath,$PWD")), (0, True))
+        result, recording = t.record(["./new"], options=["--wrap", "glib"])
+        t.check_equal(f"{what}: status", (result.status, result.err), (0, b""))
+        t.check_equal(f"{what}: made, destroyed, calls, bytes, left", figures(pools(recording)["glib"]), wanted)
+        said = t.run_cairn("report", recording).out.decode()
+        t.check("g_free_sized" not in said and "g_aligned" not in said, f"{what}: what may lack is not said: {said}")
+    refused = t.run_cairn("run", "--wrap", "alloc=f(size=1):free?=g(ptr=1)", "true")
+    t.check(refused.status == 2 and b"a heap needs alloc and free" in refused.err, f"{refused}")
+    for row in ("?=f(size=1)", "alloc??=f(size=1):free=g(ptr=1)"):
+        refused = t.run_cairn("run", "--wrap", row, "true")
+        t.check(refused.status == 2 and b"not one of alloc" in refused.err, f"{row}: {refused}")
+
+
 t.need("gcc", "pkg-config")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
@@ -243,4 +288,5 @@ check_own()
 check_fork()
 check_apr()
 check_libraries()
+check_versions()
 t.finish()

@@ -7,6 +7,9 @@ after; what cannot be led, and what is missing, is named."""
 
 import os
 import pathlib
+import shutil
+import signal
+import subprocess
 
 import attached
 import cairn_test as t
@@ -17,6 +20,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #define OWN static __attribute__((noinline, noclone, used))
 void *my_alloc(size_t), *my_realloc(void *, size_t); void my_free(void *);
@@ -36,6 +40,7 @@ static void *work(void *unused) {
   while (!stop) { p[0] = my_alloc(10); p[0] = my_realloc(p[0], 20); p[1] = inner(5); my_free(p[0]); inner_free(p[1]); rounds++; }
   return unused;
 }
+static void *hurry(void *n) { for (long i = (long)n; i; i--) { void *p = inner(3); inner_free(p); } return n; }
 static void print_code(const char *name, void *at) {
   printf("%s:", name); for (int i = 0; i < 12; i++) printf("%02x", ((unsigned char *)at)[i]); printf(" ");
 }
@@ -52,6 +57,13 @@ int main(void) {
     if (*line == 'u') for (int i = 0; i < n; i++) late(7);
     if (*line == 't') { has_thread = 1; pthread_create(&thread, NULL, work, NULL); while (!rounds) continue; }
     if (*line == 'f') { static int go[2]; pid_t pid; if (pipe(go)) return 1; if (!(pid = fork())) { close(go[1]); my_free(my_alloc(50)); read(go[0], line, 1); _exit(0); } printf("%d ", pid); }
+    if (*line == 'F') {
+      pid_t pid = fork();
+      if (!pid) { freopen("child.in", "r", stdin); freopen("/dev/null", "w", stdout); continue; }
+      printf("%d ", pid);
+    }
+    if (*line == 'W') waitpid(n, NULL, 0);
+    if (*line == 'p') { pthread_t two[4]; for (int i = 0; i < 4; i++) pthread_create(&two[i], NULL, hurry, (void *)(long)n); for (int i = 0; i < 4; i++) pthread_join(two[i], NULL); }
     if (*line == 'w') { long from = rounds; while (rounds < from + n) continue; }
     if (*line == 'c') { print_code("inner", (void *)inner); print_code("free", (void *)inner_free); print_code("take", (void *)arena_take); }
     puts("done");
@@ -189,6 +201,50 @@ def check_fork(program):
     t.check_equal("slots of parent and child", (slots(program.pid), slots(child)), (0, 0))
 
 
+def check_fork_late(program):
+    """A library that a fork loads, when the parent's rows could not be complete."""
+    os.mkfifo("child.in")
+    wrapped = Wrapped(program, LATER, LIB, OWN, options=["--children"])
+    child = int(program.do("F").split()[0])
+    with open("child.in", "w", encoding="ascii", buffering=1) as commands:
+        commands.write("l3\nd\n")
+        t.wait_until(lambda: attached.is_recorded(child))
+
+        def is_led():
+            commands.write("l1\nu1\no1\n")
+            return any(pool["name"] == "late" and pool["allocations"] for pool in (attached.running_report(child) or {}).get("pools", []))
+        t.wait_until(is_led)
+        before = pools(attached.running_report(child))
+        commands.write("u10\nl4\no8\n")
+        t.wait_until(lambda: pools(attached.running_report(child))["own"][0] >= before["own"][0] + 8)
+        after = pools(attached.running_report(child))
+        t.check(after["late"][0] - before["late"][0] in range(20, 40), f"the fork's library: {before}, {after}")
+        t.check(slots(child) > 0, "a fork has slots that lead to the library")
+        said = t.run_cairn("report", child).out.decode()
+        t.check("late_alloc is" not in said, f"the report does not say that it is missing: {said}")
+        wrapped.leave()
+        t.check_equal("slots of parent and child", (slots(program.pid), slots(child)), (0, 0))
+        commands.write("q\n")
+    program.do(f"W{child}")
+    os.unlink("child.in")
+
+
+def check_lacking(program):
+    """Threads that call functions of a heap which lacks one do not wait for each other."""
+    if not shutil.which("strace"):
+        t.skip_part("no strace")
+        return
+    wrapped = Wrapped(program, OWN + ":free=absent(ptr=1)")
+    status = pathlib.Path(f"/proc/{program.pid}/status")
+    with subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=sched_yield,nanosleep", "-o", "waits", "-p", str(program.pid)]) as strace:
+        t.wait_until(lambda: f"TracerPid:\t{strace.pid}\n" in status.read_text(encoding="ascii"))
+        program.do("p200000")
+        strace.send_signal(signal.SIGINT)
+    waits = pathlib.Path("waits").read_text(encoding="ascii").splitlines()
+    t.check_equal("waits for a lock", [line for line in waits if "yield" in line or "nanosleep" in line][:3], [])
+    t.check("absent is in no library so far" in wrapped.first + (wrapped.leave() and wrapped.err), "it is said")
+
+
 def check_late(program):
     wrapped = Wrapped(program, LATER, LIB)
     program.do("d")
@@ -202,6 +258,13 @@ def check_late(program):
     said = wrapped.first + wrapped.err
     t.check("late_alloc is in no library so far" in said, f"what is missing is named: {said}")
     t.check_equal("its slots", slots(program.pid), 0)
+
+
+def check_missing_variable(program):
+    wrapped = Wrapped(program, ARENAS.replace("current=present", "current=nowhere"))
+    wrapped.leave()
+    said = wrapped.first + wrapped.err
+    t.check("nowhere is no variable of the executable that can be read, and its heap is not counted" in said, f"which is missing: {said}")
 
 
 def pools_now(program):
@@ -226,7 +289,8 @@ t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 build()
-for check in (check_figures, check_killed, check_fork, check_late, check_refused, check_thread):
+for check in (check_figures, check_killed, check_fork, check_fork_late, check_late, check_lacking, check_missing_variable,
+              check_refused, check_thread):
     one = Program()
     check(one)
     one.end(check.__name__)

@@ -50,21 +50,19 @@ WORDS_IN_SECTIONS = {22: offsets("cairn_sampling")["wanted_bytes"], 20: offsets(
 
 
 def open_memory(tool_pid):
-    """The memfd that `cairn run` shares with its process, mapped for writing."""
-    for _ in range(500):
-        for name in os.listdir(f"/proc/{tool_pid}/fd"):
-            path = f"/proc/{tool_pid}/fd/{name}"
-            try:
-                if "memfd:" not in os.readlink(path):
-                    continue
-                file = os.open(path, os.O_RDWR)
-            except OSError:
+    """The memfd that `cairn run` shares with its process, mapped for writing; None before it is there."""
+    for name in os.listdir(f"/proc/{tool_pid}/fd"):
+        path = f"/proc/{tool_pid}/fd/{name}"
+        try:
+            if "memfd:" not in os.readlink(path):
                 continue
-            with os.fdopen(file, "r+b", buffering=0) as memory:
-                size = os.fstat(memory.fileno()).st_size
-                if size > 1 << 16 and memory.read(5) == b"cairn":
-                    return mmap.mmap(memory.fileno(), size)
-        time.sleep(0.01)
+            file = os.open(path, os.O_RDWR)
+        except OSError:
+            continue
+        with os.fdopen(file, "r+b", buffering=0) as memory:
+            size = os.fstat(memory.fileno()).st_size
+            if size > 1 << 16 and memory.read(5) == b"cairn":
+                return mmap.mmap(memory.fileno(), size)
     return None
 
 
@@ -89,7 +87,7 @@ def hostile(name, seed, *options):
     with t.Process([t.CAIRN, "run", "-q", "-o", path, *options, "--", *argv],
                           env=t.environment({"PYTHONMALLOC": "malloc"}), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as tool:
-        memory = open_memory(tool.pid)
+        memory = t.wait_until(lambda: open_memory(tool.pid))
         if t.check(memory is not None, f"{name}: no memory of the recording was found"):
             places = targets(memory)
             while tool.poll() is None and writes < 10**6:

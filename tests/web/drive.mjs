@@ -457,6 +457,54 @@ async function threads() {
   await page.context().close();
 }
 
+/** Allocators by name, one in the place of malloc's heap: what tests/tools/wrapped_heaps.py takes. */
+async function heaps() {
+  if (!plan.pages.heaps) return;
+  const page = await open("heaps"),
+    names = await page.locator("#heap option").allInnerTexts();
+  equal("the heaps", names, ["malloc", "mine", "areas", "areas/red", "areas/blue"]);
+  check((await text(page, ".cards")).includes("1.0 MiB"), `malloc's own heap: ${await text(page, ".cards")}`);
+  check(!(await text(page, "main")).includes("fill_late"), "malloc's stacks are without those of the other heaps");
+  await page.selectOption("#heap", "mine");
+  await settled(page);
+  const all = await text(page, "main");
+  for (const wanted of ["97.7 KiB", "in 100 blocks", "201 calls", "14.7 KiB", "in 110 blocks", "fill_early"])
+    check(all.includes(wanted), `mine: no "${wanted}" in ${all}`);
+  check(!all.includes("Peak RSS") && !all.includes("exact"), `what is the process' is not said of a heap: ${all}`);
+  check(all.includes("recorded of malloc's heap alone"), `that there is no timeline is said: ${all}`);
+  equal("no timeline of another heap", await page.locator(".timeline:visible").count(), 0);
+  check((await hash(page)).includes("heap=mine"), `the address has it: ${await hash(page)}`);
+  await measure(page, "exit");
+  await page.click("#tab-table");
+  await settled(page);
+  const left = await rows(page);
+  equal("stacks", left.length, 3);
+  check(left[0].includes("fill_early") && left[0].includes("9.8 KiB"), `what is left: ${left}`);
+  await page.click("#kind-threads");
+  await settled(page);
+  check(/103 KiB\s+201\s+14\.7 KiB/.test((await rows(page))[0]), `its thread: ${await rows(page)}`);
+  await page.click("#tab-flame");
+  await settled(page);
+  check((await clickFrame(page, "fill_late")) && !(await clickFrame(page, "pool_alloc")), "its flame graph");
+  await page.selectOption("#heap", "areas/red");
+  await settled(page);
+  check((await clickFrame(page, "take_blue")) && !(await clickFrame(page, "fill_late")), "that of another one");
+  await page.selectOption("#heap", "");
+  await settled(page);
+  check(await clickFrame(page, "pool_alloc"), "malloc's again");
+  await page.goBack(); // from the frame that was clicked
+  await page.goBack();
+  await settled(page);
+  equal("back", await page.locator("#heap").inputValue(), "areas/red");
+  await page.goto("file://" + plan.pages.heaps + "#heap=none&view=table");
+  await settled(page);
+  equal("a heap that is not there", await page.locator("#heap").inputValue(), "");
+  await page.goto("file://" + plan.pages.leak + "#heap=mine");
+  await settled(page);
+  equal("a page without heaps by name", await page.locator("#heap").count(), 0);
+  await page.context().close();
+}
+
 async function hostile() {
   for (const view of ["overview", "flame", "table"]) {
     const page = await open("hostile", `#view=${view}&table=functions`);
@@ -765,6 +813,7 @@ const parts = {
   snapshots,
   threads,
   contexts,
+  heaps,
   hostile,
   odd,
   access,

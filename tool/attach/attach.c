@@ -118,14 +118,21 @@ void attach_close(struct attach *attach) {
     remote_close(&attach->remote);
 }
 
+static bool is_slot_led(const struct attach *attach, const struct got_slot *slot) {
+    uint64_t hook = attach->slots.functions.items[slot->hooked].hook, value;
+    return remote_read(&attach->remote, slot->address, &value, sizeof value) && value == hook;
+}
+
 static bool is_any_slot_led(const struct attach *attach) {
-    for (size_t i = 0; i < attach->slots.items.count; i++) {
-        const struct got_slot *slot = &attach->slots.items.items[i];
-        uint64_t hook = attach->slots.functions.items[slot->hooked].hook, value;
-        if (remote_read(&attach->remote, slot->address, &value, sizeof value) && value == hook)
-            return true;
-    }
+    for (size_t i = 0; i < attach->slots.items.count; i++)
+        if (is_slot_led(attach, &attach->slots.items.items[i])) return true;
     return false;
+}
+
+static bool is_every_slot_led(const struct attach *attach) {
+    for (size_t i = 0; i < attach->slots.items.count; i++)
+        if (!is_slot_led(attach, &attach->slots.items.items[i])) return false;
+    return true;
 }
 
 enum attach_inherited attach_look_inherited(struct attach *attach) {
@@ -137,6 +144,13 @@ enum attach_inherited attach_look_inherited(struct attach *attach) {
     bool is_led = attach->known.entries_at || is_any_slot_led(attach);
     if (!is_led || !session_recorded_pid(attach, &pid) || !pid) return ATTACH_IDLES;
     return pid == (uint32_t)examine_own_pid(attach->pid) ? ATTACH_RECORDS : ATTACH_WAITS;
+}
+
+// What is not led yet is so at the next look (attach_follow).
+void attach_inherit(struct attach *attach) {
+    struct error unused;
+    wrapped_inherit(attach);
+    if (!survey(attach, &unused) || !is_every_slot_led(attach)) attach->modules.fingerprint = 0;
 }
 
 bool attach_may_have_library(pid_t pid) {

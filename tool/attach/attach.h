@@ -31,6 +31,8 @@ void attach_close(struct attach *attach);
 
 // After attach_open. All but ATTACH_NOTHING is to be left by attach_stop, or attached to.
 enum attach_inherited attach_look_inherited(struct attach *attach);
+// One that records is followed like its parent: libraries that it has loaded meanwhile, too.
+void attach_inherit(struct attach *attach);
 
 // The library may be mapped: a look at the process' mappings only.
 bool attach_may_have_library(pid_t pid);

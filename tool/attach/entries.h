@@ -48,6 +48,7 @@ struct entry_wish {
     char name[ENTRY_NAME_BYTES];
     uint64_t way;
     bool is_variable;  // its address is wanted and nothing else
+    bool may_lack;     // nothing is said if it is not there
     uint64_t address;  // of a variable that was found; 0
 };
 

@@ -48,6 +48,8 @@ struct wrapped {
     uint8_t ways[CAIRN_WRAP_FUNCTIONS];
     uint64_t actual[CAIRN_WRAP_FUNCTIONS];  // what the hook calls; 0: not found
     bool is_led[CAIRN_WRAP_HEAPS];
+    bool is_inherited;  // of a fork: `told` is what its parent's hooks were told to call
+    uint64_t told[CAIRN_WRAP_FUNCTIONS];
 };
 
 struct attach {

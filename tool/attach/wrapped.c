@@ -19,8 +19,9 @@ size_t wrapped_read(const char *rows, struct entry_wish wishes[CAIRN_WRAP_FUNCTI
         if (!*at || !at[1] || at[-1] == '\n') continue;
         if (heaps) heaps[count] = heap;
         struct entry_wish *wish = &wishes[count++];
-        *wish = (struct entry_wish){.way = 1, .is_variable = *at == variable};
-        at += strlen("a,");
+        *wish = (struct entry_wish){
+            .way = 1, .is_variable = *at == variable, .may_lack = at[1] == CAIRN_WRAP_MAY_LACK};
+        at += strlen("a,") + wish->may_lack;
         snprintf(wish->name, sizeof wish->name, "%.*s", (int)strcspn(at, ","), at);
     }
     return count;
@@ -75,6 +76,17 @@ void wrapped_keep(const struct attach *attach, struct wrapped_table *table) {
         remote_read(&attach->remote, table_at(attach, i), &table->actual[i], sizeof *table->actual);
 }
 
+void wrapped_inherit(struct attach *attach) {
+    struct wrapped *wrapped = &attach->wrapped;
+    if (wrapped->count) return;
+    wrapped_recover(attach);
+    memset(wrapped->is_led, false, sizeof wrapped->is_led);
+    wrapped->is_inherited = true;
+    for (size_t i = 0; attach->known.wrap_ways && i < wrapped->count; i++)
+        remote_read(&attach->remote, table_at(attach, wrapped->ways[i]), &wrapped->told[i],
+                    sizeof *wrapped->told);
+}
+
 // Nobody comes to a way any more where the jump to it is gone, and with it what was moved.
 void wrapped_put_back(const struct attach *attach, const struct wrapped_table *table) {
     const struct patch *patch = &attach->patch;
@@ -104,7 +116,9 @@ static void find_actual(struct attach *attach) {
     for (size_t i = 0; i < wrapped->count; i++) {
         size_t entry = find_entry(attach, i);
         bool is_moved = attach->patch.start && entry < attach->entries.items.count;
-        if (wrapped->wishes[i].is_variable)
+        if (wrapped->told[i])
+            wrapped->actual[i] = wrapped->told[i];
+        else if (wrapped->wishes[i].is_variable)
             wrapped->actual[i] = wrapped->wishes[i].address;
         else if (is_moved)
             wrapped->actual[i] = patch_moved_at(&attach->patch, &attach->entries, entry);
@@ -160,7 +174,8 @@ void wrapped_lead(struct attach *attach) {
     bool lacks_any[CAIRN_WRAP_HEAPS] = {false};
     find_actual(attach);
     for (size_t i = 0; i < wrapped->count; i++)
-        if (!wrapped->actual[i]) lacks_any[wrapped->heaps[i] % CAIRN_WRAP_HEAPS] = true;
+        if (!wrapped->actual[i] && !wrapped->wishes[i].may_lack)
+            lacks_any[wrapped->heaps[i] % CAIRN_WRAP_HEAPS] = true;
     bool has_ways = attach->library != SESSION_NO_LIBRARY && attach->known.wrap_ways;
     for (size_t i = 0; has_ways && i < wrapped->count; i++) {
         bool *is_led = &wrapped->is_led[wrapped->heaps[i] % CAIRN_WRAP_HEAPS];
@@ -189,11 +204,13 @@ static uint64_t count_slots(const struct attach *attach, size_t wish) {
     return count;
 }
 
-// In the recording, which has an entry for each function.
+// In the recording, which has an entry for each function. A fork that records has another one than
+// the library was told of when it started, and counts itself (wrap.c).
 void wrapped_count(const struct attach *attach) {
     const struct wrapped *wrapped = &attach->wrapped;
     struct cairn_attachment known;
-    if (!wrapped->count || !remote_read(&attach->remote, attach->place, &known, sizeof known))
+    if (!wrapped->count || wrapped->is_inherited ||
+        !remote_read(&attach->remote, attach->place, &known, sizeof known))
         return;
     for (size_t i = 0; i < wrapped->count; i++) {
         uint64_t at = known.wrap_scopes[i], is_there = wrapped->actual[i] != 0;
@@ -208,8 +225,9 @@ void wrapped_count(const struct attach *attach) {
     }
 }
 
-const char *wrapped_missing(const struct attach *attach) {
+const struct entry_wish *wrapped_missing(const struct attach *attach) {
     for (size_t i = 0; i < attach->wrapped.count; i++)
-        if (!attach->wrapped.actual[i]) return attach->wrapped.wishes[i].name;
+        if (!attach->wrapped.actual[i] && !attach->wrapped.wishes[i].may_lack)
+            return &attach->wrapped.wishes[i];
     return NULL;
 }

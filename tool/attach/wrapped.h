@@ -24,6 +24,10 @@ bool wrapped_open(struct attach *attach, const char *rows, struct error *error);
 // library's settings.
 void wrapped_recover(struct attach *attach);
 
+// Of a fork that records, and goes on with the rows of its parent: heaps that were complete there
+// are so here, and others may become so.
+void wrapped_inherit(struct attach *attach);
+
 // The library is loaded: gives each function its way.
 bool wrapped_choose_ways(struct attach *attach, struct error *error);
 
@@ -41,7 +45,7 @@ struct wrapped_table {
 void wrapped_keep(const struct attach *attach, struct wrapped_table *table);
 void wrapped_put_back(const struct attach *attach, const struct wrapped_table *table);
 
-// The first function that is not there; NULL: all are.
-const char *wrapped_missing(const struct attach *attach);
+// The first function or variable that is not there; NULL: all are.
+const struct entry_wish *wrapped_missing(const struct attach *attach);
 
 #endif

@@ -166,10 +166,11 @@ static void say_started(const struct session *session) {
                 units_duration(attach->longest_pause_ns).text);
     if (attach->uncounted_why[0])
         fprintf(stderr, "cairn: pre-existing blocks are not counted: %s\n", attach->uncounted_why);
-    const char *missing = wrapped_missing(attach);
+    const struct entry_wish *missing = wrapped_missing(attach);
     if (missing)
-        fprintf(stderr, "cairn: --wrap: %s is in no library so far, and its heap is not counted\n",
-                missing);
+        fprintf(stderr, "cairn: --wrap: %s is %s, and its heap is not counted\n", missing->name,
+                missing->is_variable ? "no variable of the executable that can be read"
+                                     : "in no library so far");
     if (attach->slots.elsewhere_count)
         fprintf(stderr, "cairn: not recorded: %s of other namespaces (dlmopen)\n",
                 units_counted((int64_t)attach->slots.elsewhere_count, "module", "modules").text);

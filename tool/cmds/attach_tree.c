@@ -153,6 +153,7 @@ static bool take_fork(struct attach_member *process, enum attach_inherited inher
     process->is_idle = inherited == ATTACH_IDLES;
     if (process->is_idle && was_idle) return start_process(process, error);
     if (!process->is_idle) {
+        attach_inherit(&process->attach);
         process->state = MEMBER_HELD;
         return true;
     }

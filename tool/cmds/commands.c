@@ -248,6 +248,7 @@ const struct command commands[] = {
             {OPTION_INTERVAL, "interval", 0, "TIME", "between two samples (500ms)"},
             {OPTION_TOP, "top", 'n', "N", "once: so many stacks (20; --json: all), 0 for all"},
             {OPTION_CONTEXT, "context", 0, "LABEL", "by the values of this key of labels; stacks of KEY=VALUE"},
+            {OPTION_HEAP, "heap", 0, "NAME", "stacks of an allocator by name (--wrap); '': all names"},
             OPTION_ROW_ALL_FRAMES,
             OPTION_ROW_BYTES,
             SYMBOL_OPTIONS,

@@ -190,7 +190,8 @@ static void run_say_log(const struct run_command *run) {
         snprintf(which, sizeof which, "the last %s of ",
                  units_size((int64_t)run->events.keep_bytes).text);
     snprintf(text, sizeof text, "%sevents are in %s%s, for cairn events and cairn whatif", which,
-             text_base_name(run->drain.first_log), more ? " and further logs beside it" : "");
+             run->events.path ? run->drain.first_log : text_base_name(run->drain.first_log),
+             more ? " and further logs beside it" : "");
     run_say(run, text);
 }
 

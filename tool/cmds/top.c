@@ -19,6 +19,7 @@ struct wish {
     unsigned interval_ms;
     size_t rows;          // of --once; 0: all
     const char *context;  // a key of labels, "" for whole sets, or "key=value"; NULL: all stacks
+    const char *heap;     // an allocator by name; "": the list of them; NULL: malloc's heap
     bool is_once, is_json;
 };
 
@@ -39,7 +40,8 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     uint64_t rows;
     *wish = (struct wish){.which = args->word_count ? args->words[0] : NULL,
                           .is_json = args_has(args, OPTION_JSON),
-                          .context = args_text(args, OPTION_CONTEXT, NULL)};
+                          .context = args_text(args, OPTION_CONTEXT, NULL),
+                          .heap = args_text(args, OPTION_HEAP, NULL)};
     // without a screen for it the text is printed once
     wish->is_once = args_has(args, OPTION_ONCE) || wish->is_json || !browser_is_possible();
     if (!live_measure_parse(by, &wish->by))
@@ -47,6 +49,10 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
     if (!args_number(args, OPTION_TOP, wish->is_json ? 0 : ROWS_USUAL, SIZE_MAX, &rows, error))
         return false;
     wish->rows = rows;
+    if (wish->heap && !wish->which)
+        return error_set(error, "top: --heap needs the PID or NAME of a process");
+    if (wish->heap && wish->context)
+        return error_set(error, "top: --heap and --context: one of them at a time");
     if (wish->context && !wish->which)
         return error_set(error, "top: --context needs the PID or NAME of a process");
     if (wish->context && strlen(wish->context) >= CAIRN_LABEL_TEXT)
@@ -111,17 +117,20 @@ static bool print_once(const struct wish *wish, struct top_session *session, str
     return print_text(top, count) || error_set(error, "no memory for the list of stacks");
 }
 
-// A label may come yet: that it is not there is said, and no error.
+// A label or a heap may come yet: that it is not there is said, and no error.
 static bool note_absence(const struct wish *wish, struct top_session *session, struct top *top,
                          struct error *error) {
     char safe[sizeof top->key];
+    struct recording *recording = &session->live.follow.recording;
+    const char *name = wish->heap ? wish->heap : wish->context;
     bool has_it = false;
-    if (!live_part_has_label(&session->live.follow.recording, wish->context, &has_it))
-        return error_set(error, "no memory for the contexts of this recording");
+    if (wish->heap ? !live_part_has_heap(recording, *name ? name : NULL, &has_it)
+                   : !live_part_has_label(recording, name, &has_it))
+        return error_set(error, "no memory for the names of this recording");
     if (has_it) return true;
-    text_escape(safe, sizeof safe, wish->context);
-    snprintf(top->message, sizeof top->message,
-             "--context %s: the program has no such label so far", safe);
+    text_escape(safe, sizeof safe, name);
+    snprintf(top->message, sizeof top->message, "--%s %s: the program has no such %s so far",
+             wish->heap ? "heap" : "context", safe, wish->heap ? "heap" : "label");
     if (wish->is_once) fprintf(stderr, "cairn: top: %s\n", top->message);
     return true;
 }
@@ -137,6 +146,15 @@ static bool show_context(const struct wish *wish, struct top_session *session, s
            (!*wish->context || note_absence(wish, session, top, error));
 }
 
+static bool show_heap(const struct wish *wish, struct top_session *session, struct top *top,
+                      struct error *error) {
+    if (!wish->heap) return true;
+    const struct live_set set = live_set_of(*wish->heap ? wish->heap : NULL);
+    return top_session_host.show(session, top, *wish->heap ? LIVE_OF_HEAP : LIVE_BY_HEAPS, &set,
+                                 error) &&
+           note_absence(wish, session, top, error);
+}
+
 static bool show(const struct wish *wish, struct top_session *session, struct top *top,
                  struct error *error) {
     struct live_process process;
@@ -144,7 +162,8 @@ static bool show(const struct wish *wish, struct top_session *session, struct to
     if (wish->which) {
         if (!live_choose(wish->which, &process, error)) return false;
         if (!top_session_open(session, top, &process, error)) return false;
-        if (!show_context(wish, session, top, error)) return false;
+        if (!show_context(wish, session, top, error) || !show_heap(wish, session, top, error))
+            return false;
         if (wish->is_once) return print_once(wish, session, top, error);
     } else {
         if (!top_session_list(top, error)) return false;

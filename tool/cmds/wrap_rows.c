@@ -35,7 +35,10 @@ static const struct {
              "calloc=g_malloc0_n(count=1,size=2):calloc=g_try_malloc_n(count=1,size=2):"
              "calloc=g_try_malloc0_n(count=1,size=2):realloc=g_realloc(ptr=1,size=2):"
              "realloc=g_try_realloc(ptr=1,size=2):realloc=g_realloc_n(ptr=1,count=2,size=3):"
-             "realloc=g_try_realloc_n(ptr=1,count=2,size=3):free=g_free(ptr=1)"},
+             "realloc=g_try_realloc_n(ptr=1,count=2,size=3):free=g_free(ptr=1):"
+             "free?=g_free_sized(ptr=1):calloc?=g_aligned_alloc(count=1,size=2):"
+             "calloc?=g_aligned_alloc0(count=1,size=2):free?=g_aligned_free(ptr=1):"
+             "free?=g_aligned_free_sized(ptr=1)"},
     {"glib-slices", "name=glib slices:alloc=g_slice_alloc(size=1):alloc=g_slice_alloc0(size=1):"
                     "alloc=g_slice_copy(size=1):free=g_slice_free1(ptr=2)"},
     {"jemalloc-mallocx",
@@ -99,6 +102,7 @@ static const struct role present = {"current", 'v', 0, 0};
 
 struct function {
     const struct role *role;
+    bool may_lack;
     char name[CAIRN_WRAP_NAME_BYTES];
     unsigned parts[PARTS];
 };
@@ -222,6 +226,9 @@ static bool read_function(struct rows *rows, char *field, struct error *error) {
         return refuse(rows, error, "not as alloc=NAME(size=1)", field);
     *name++ = 0;
     *bracket++ = 0;
+    char *mark = name - strlen("=") - 1;
+    function.may_lack = mark > field && *mark == CAIRN_WRAP_MAY_LACK;
+    if (function.may_lack) *mark = 0;
     for (size_t i = 0; i < ROLES; i++)
         if (!strcmp(field, roles[i].name)) function.role = &roles[i];
     if (!function.role)
@@ -238,6 +245,7 @@ static bool read_function(struct rows *rows, char *field, struct error *error) {
 static bool write_heap(struct rows *rows, const char *heap, size_t first, struct error *error) {
     bool allocates = false, frees = false;
     for (size_t i = first; i < rows->function_count; i++) {
+        if (rows->functions[i].may_lack) continue;
         frees |= strchr("fxd", rows->functions[i].role->letter) != NULL;
         allocates |= strchr("ac", rows->functions[i].role->letter) != NULL;
     }
@@ -247,7 +255,8 @@ static bool write_heap(struct rows *rows, const char *heap, size_t first, struct
     fputs(heap ? heap : rows->functions[first].name, rows->out);
     for (size_t i = first; i < rows->function_count; i++) {
         const struct function *function = &rows->functions[i];
-        fprintf(rows->out, "|%c,%s", function->role->letter, function->name);
+        const char mark[] = {function->may_lack ? CAIRN_WRAP_MAY_LACK : 0, 0};
+        fprintf(rows->out, "|%c%s,%s", function->role->letter, mark, function->name);
         for (unsigned part = 0; part < PARTS; part++)
             fprintf(rows->out, ",%u", function->parts[part]);
     }

@@ -14,8 +14,8 @@ static const uint64_t pages_spare_bytes = 1u << 20;
 enum { BLOCK_BYTES = 512 };
 
 #define BIT(kind) (1u << (kind))
-static const uint32_t hot =
-    BIT(CAIRN_SECTION_CELLS) | BIT(CAIRN_SECTION_CELLS_USE) | BIT(CAIRN_SECTION_SAMPLE_CELLS);
+static const uint32_t hot = BIT(CAIRN_SECTION_CELLS) | BIT(CAIRN_SECTION_CELLS_USE) |
+                            BIT(CAIRN_SECTION_SAMPLE_CELLS) | BIT(CAIRN_SECTION_HEAP_STACKS);
 static const uint32_t cold = BIT(CAIRN_SECTION_CELLS_COLD) | BIT(CAIRN_SECTION_THREADS) |
                              BIT(CAIRN_SECTION_POINTS) | BIT(CAIRN_SECTION_SNAPSHOTS) |
                              BIT(CAIRN_SECTION_SAMPLING);
@@ -121,6 +121,11 @@ bool follow_figures(struct follow *follow, struct error *error) {
         BIT(CAIRN_SECTION_THREADS) | BIT(CAIRN_SECTION_SAMPLING) | BIT(CAIRN_SECTION_PICTURES);
     if (!read_set(follow, few, error)) return false;
     return !recording_is_sampled(&follow->recording) || follow_counters(follow, error);
+}
+
+bool follow_scopes(struct follow *follow, struct error *error) {
+    return read_set(follow, BIT(CAIRN_SECTION_SCOPES), error) &&
+           read_set(follow, BIT(CAIRN_SECTION_STRINGS), error);
 }
 
 bool follow_stacks(struct follow *follow, struct error *error) {

@@ -22,10 +22,12 @@ struct follow {
 bool follow_open(const char *path, struct follow *follow, struct error *error);
 void follow_close(struct follow *follow);
 
-// Reads what changes: cells, threads, the timeline, snapshots.
+// Reads what changes: cells, heaps by name, threads, the timeline, snapshots.
 bool follow_counters(struct follow *follow, struct error *error);
 // Reads what figures_of and picture_of need, which are few bytes unless samples are recorded.
 bool follow_figures(struct follow *follow, struct error *error);
+// Reads the program's names, of heaps above all, which come without a new cell.
+bool follow_scopes(struct follow *follow, struct error *error);
 // Reads what new cells refer to: records, Python code, scopes, modules, strings.
 bool follow_stacks(struct follow *follow, struct error *error);
 

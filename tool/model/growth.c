@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/array.h"
 #include "tool/model/snapshot_choice.h"
 
 static const double second_ns = 1e9;
@@ -16,7 +17,7 @@ static const double shutdown_share = 0.1, given_back_share = 0.5;
 // What a line is fitted over.
 enum axis { AXIS_TIME, AXIS_WORK, AXES };
 
-// Sums of the least squares, by number of a stack.
+// Sums of the least squares, of one stack.
 struct sums {
     double y, yy, xy[AXES];
 };
@@ -33,7 +34,10 @@ struct axis_place {
 
 struct fitting {
     const struct snapshots *snapshots;
-    struct fitted *stacks;
+    // Most stacks of a large recording hold nothing at any point, and cannot rise: only the others
+    // are kept.
+    ARRAY(struct fitted) stacks;
+    uint32_t *fitted_of;        // by number of a stack: index + 1; 0: it held nothing so far
     struct axis_place *places;  // by point
     size_t asked_count;         // snapshots that came by the clock or by hand, not by the work done
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
@@ -122,22 +126,40 @@ static void add_place(const struct growth *growth, struct fitting *fitting, size
     }
 }
 
-static void add_values(struct fitting *fitting, const struct live_at *held, size_t index) {
+// NULL: no memory. A stack that is met at a later point held 0, which was the most, until then.
+static struct fitted *fitted_of(struct fitting *fitting, size_t number, size_t index) {
+    uint32_t *index_plus_1 = &fitting->fitted_of[number];
+    if (*index_plus_1) return &fitting->stacks.items[*index_plus_1 - 1];
+    struct fitted *stack = array_push(&fitting->stacks);
+    if (!stack) return NULL;
+    *stack = (struct fitted){.most_at = index ? index - 1 : 0};
+    *index_plus_1 = (uint32_t)fitting->stacks.count;
+    return stack;
+}
+
+static void add_value(struct fitted *stack, const struct axis_place *place, size_t index,
+                      int64_t bytes) {
+    double y = (double)bytes;
+    stack->sums.y += y;
+    stack->sums.yy += y * y;
+    for (int axis = 0; axis < AXES; axis++) stack->sums.xy[axis] += place->at[axis] * y;
+    if (!index) stack->first = bytes;
+    stack->last = bytes;
+    if (index && bytes < stack->most) return;
+    stack->most = bytes;
+    stack->most_at = index;
+    stack->until_most = stack->sums;
+}
+
+static bool add_values(struct fitting *fitting, const struct live_at *held, size_t index) {
     size_t count = fitting->snapshots->profile->built_stack_count;
-    const struct axis_place *place = &fitting->places[index];
     for (size_t i = 0; i < count; i++) {
-        struct fitted *stack = &fitting->stacks[i];
-        double y = (double)held[i].bytes;
-        stack->sums.y += y;
-        stack->sums.yy += y * y;
-        for (int axis = 0; axis < AXES; axis++) stack->sums.xy[axis] += place->at[axis] * y;
-        if (!index) stack->first = held[i].bytes;
-        stack->last = held[i].bytes;
-        if (index && held[i].bytes < stack->most) continue;
-        stack->most = held[i].bytes;
-        stack->most_at = index;
-        stack->until_most = stack->sums;
+        if (!held[i].bytes && !fitting->fitted_of[i]) continue;
+        struct fitted *stack = fitted_of(fitting, i, index);
+        if (!stack) return false;
+        add_value(stack, &fitting->places[index], index, held[i].bytes);
     }
+    return true;
 }
 
 static bool add_all(struct growth *growth, struct fitting *fitting) {
@@ -145,8 +167,9 @@ static bool add_all(struct growth *growth, struct fitting *fitting) {
         struct live_at *held = snapshot_choice_live(fitting->snapshots, &growth->points[i].choice);
         if (!held) return false;
         add_place(growth, fitting, i);
-        add_values(fitting, held, i);
+        bool is_ok = add_values(fitting, held, i);
         free(held);
+        if (!is_ok) return false;
     }
     return true;
 }
@@ -201,7 +224,8 @@ static bool is_freed_at_shutdown(const struct growth *growth, const struct fitti
 
 static void fit_stack(struct growth *growth, const struct fitting *fitting, uint32_t index) {
     const struct stack *stack = &fitting->snapshots->profile->stacks[index];
-    const struct fitted *fitted = &fitting->stacks[stack->number];
+    if (!fitting->fitted_of[stack->number]) return;
+    const struct fitted *fitted = &fitting->stacks.items[fitting->fitted_of[stack->number] - 1];
     bool is_freed = is_freed_at_shutdown(growth, fitting, fitted);
     const struct axis_place *place =
         &fitting->places[is_freed ? fitted->most_at : growth->point_count - 1];
@@ -232,17 +256,18 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
 bool growth_build(struct growth *growth, const struct snapshots *snapshots, size_t first,
                   size_t most, struct error *error) {
     const struct profile *profile = snapshots->profile;
-    struct fitting fitting = {.snapshots = snapshots,
-                              .stacks =
-                                  calloc(profile->built_stack_count + 1, sizeof *fitting.stacks)};
+    struct fitting fitting = {
+        .snapshots = snapshots,
+        .fitted_of = calloc(profile->built_stack_count + 1, sizeof *fitting.fitted_of)};
     *growth = (struct growth){.first = first,
                               .list = calloc(profile->stack_count + 1, sizeof *growth->list)};
-    bool is_ok = fitting.stacks && growth->list && choose_points(growth, &fitting, most) &&
+    bool is_ok = fitting.fitted_of && growth->list && choose_points(growth, &fitting, most) &&
                  add_all(growth, &fitting) && estimate_changes(growth, &fitting);
     bool has_enough = is_ok && growth->point_count >= GROWTH_SNAPSHOTS_MIN;
     for (size_t i = 0; has_enough && i < profile->stack_count; i++)
         fit_stack(growth, &fitting, (uint32_t)i);
-    free(fitting.stacks);
+    array_free(&fitting.stacks);
+    free(fitting.fitted_of);
     free(fitting.places);
     free(fitting.at_end);
     free(fitting.at_peak);

@@ -7,7 +7,11 @@
 
 #include "tool/base/text.h"
 #include "tool/model/decode.h"
-#include "tool/model/scopes.h"
+#include "tool/model/narrow.h"
+
+bool heap_stack_is_used(const struct cairn_heap_stack *entry) {
+    return entry->is_ready && entry->calls;
+}
 
 bool heaps_build(struct profile *profile, struct decoder *decoder) {
     size_t most = recording_count(profile->recording, CAIRN_SECTION_HEAP_STACKS);
@@ -19,63 +23,120 @@ bool heaps_build(struct profile *profile, struct decoder *decoder) {
     for (size_t i = 0; i < most && recording_heap_stack(profile->recording, i, &entry); i++) {
         uint32_t node = TREE_ROOT;
         bool has_stack = entry.cell != CAIRN_CELL_OTHER && entry.cell < profile->cell_count;
-        if (!entry.is_ready || !entry.calls) continue;
+        if (!heap_stack_is_used(&entry)) continue;
         if (has_stack && !decoder_stack(decoder, entry.cell, &node)) return false;
         profile->heap_parts[profile->heap_part_count++] = (struct heap_part){node, entry};
     }
     return true;
 }
 
-// What is wanted: a name, within its heap.
-struct wanted {
-    const struct scopes *scopes;
-    uint32_t scope, heap;  // ids; the same of a whole heap
-};
-
 static uint32_t heap_of(const struct scopes *scopes, uint32_t id) {
     uint32_t parent = id < scopes->count ? scopes->list[id].parent : 0;
     return parent && scopes->list[parent].kind == CAIRN_SCOPE_POOL ? parent : id;
 }
 
-static bool has_part(const struct wanted *wanted, const struct heap_part *part) {
-    return part->entry.scope == wanted->scope ||
-           (wanted->scope == wanted->heap &&
-            heap_of(wanted->scopes, part->entry.scope) == wanted->heap);
+// By scope, with what is within it.
+struct held {
+    uint64_t bytes;
+    bool has_stacks;
+};
+
+static void add_held(const struct scopes *scopes, struct recording *recording, struct held *held) {
+    struct cairn_heap_stack entry;
+    for (size_t i = 0; i < CAIRN_HEAP_STACK_LIMIT && recording_heap_stack(recording, i, &entry);
+         i++) {
+        if (!heap_stack_is_used(&entry) || entry.scope >= scopes->count) continue;
+        held[entry.scope].has_stacks = true;
+        uint32_t heap = heap_of(scopes, entry.scope);
+        held[heap].has_stacks = true;
+        held[heap].bytes += entry.allocated_bytes - entry.freed_bytes;
+    }
 }
 
-static bool refuse(const struct profile *profile, const struct scopes *scopes, const char *name,
-                   struct error *error) {
+static bool list_names(struct heap_names *names, const struct held *held) {
+    for (uint32_t id = 1; id < names->scopes.count; id++) {
+        if (names->scopes.list[id].kind != CAIRN_SCOPE_POOL || !held[id].has_stacks) continue;
+        struct heap_name *name = array_push(&names->list);
+        if (!name) return false;
+        uint32_t heap = heap_of(&names->scopes, id);
+        int64_t bytes = (int64_t)held[heap].bytes;
+        uint64_t peak_bytes = names->scopes.list[heap].entry.heap_peak_bytes;
+        *name = (struct heap_name){id, heap, bytes > 0 && (uint64_t)bytes > peak_bytes};
+    }
+    return true;
+}
+
+bool heap_names_read(struct heap_names *names, struct recording *recording) {
+    *names = (struct heap_names){.list = {.items = NULL}};
+    if (!scopes_read(&names->scopes, recording)) return false;
+    struct held *held = calloc(names->scopes.count + 1, sizeof *held);
+    if (held) add_held(&names->scopes, recording, held);
+    bool is_ok = held && list_names(names, held);
+    free(held);
+    if (!is_ok) heap_names_free(names);
+    return is_ok;
+}
+
+void heap_names_free(struct heap_names *names) {
+    scopes_free(&names->scopes);
+    array_free(&names->list);
+    *names = (struct heap_names){.list = {.items = NULL}};
+}
+
+const char *heap_name_path(const struct heap_names *names, const struct heap_name *name) {
+    return names->scopes.list[name->scope].path;
+}
+
+const struct heap_name *heap_names_find(const struct heap_names *names, const char *path) {
+    for (size_t i = 0; i < names->list.count; i++)
+        if (!strcmp(heap_name_path(names, &names->list.items[i]), path))
+            return &names->list.items[i];
+    return NULL;
+}
+
+bool heap_names_refuse(const struct heap_names *names, const char *path, struct error *error) {
     enum { LIST_BYTES = 512, NAME_BYTES = 128 };
     char list[LIST_BYTES] = "", safe[NAME_BYTES], wanted[NAME_BYTES];
-    for (uint32_t id = 1; id < scopes->count; id++) {
-        bool is_heap = false;
-        for (size_t i = 0; i < profile->heap_part_count && !is_heap; i++)
-            is_heap = heap_of(scopes, profile->heap_parts[i].entry.scope) == id;
-        if (!is_heap) continue;
+    for (size_t i = 0; i < names->list.count; i++) {
+        const struct heap_name *name = &names->list.items[i];
+        if (name->scope != name->heap) continue;
         size_t used = strlen(list);
-        text_escape(safe, sizeof safe, scopes->list[id].path);
+        text_escape(safe, sizeof safe, heap_name_path(names, name));
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", safe);
     }
-    text_escape(wanted, sizeof wanted, name);
+    text_escape(wanted, sizeof wanted, path);
     if (!*list)
         return error_set(error, "--heap %s: no allocator by name was recorded (--wrap)", wanted);
     return error_set(error, "--heap %s: no such heap; there are: %s", wanted, list);
 }
 
-static bool find(const struct profile *profile, const struct scopes *scopes, const char *name,
-                 struct wanted *wanted) {
-    *wanted = (struct wanted){.scopes = scopes};
-    for (uint32_t id = 1; id < scopes->count && !wanted->scope; id++) {
-        bool is_named =
-            scopes->list[id].kind == CAIRN_SCOPE_POOL && !strcmp(scopes->list[id].path, name);
-        if (!is_named) continue;
-        *wanted = (struct wanted){scopes, id, heap_of(scopes, id)};
-        bool has_any = false;
-        for (size_t i = 0; i < profile->heap_part_count && !has_any; i++)
-            has_any = has_part(wanted, &profile->heap_parts[i]);
-        if (!has_any) wanted->scope = 0;
-    }
-    return wanted->scope != 0;
+bool heap_name_has(const struct heap_names *names, const struct heap_name *name,
+                   const struct cairn_heap_stack *entry) {
+    return entry->scope == name->scope ||
+           (name->scope == name->heap && heap_of(&names->scopes, entry->scope) == name->heap);
+}
+
+struct cell_values heap_stack_values(const struct cairn_heap_stack *entry) {
+    int64_t bytes = (int64_t)(entry->allocated_bytes - entry->freed_bytes);
+    int64_t blocks = (int64_t)(entry->calls - entry->frees);
+    return (struct cell_values){.calls = entry->calls,
+                                .frees = entry->frees,
+                                .allocated_bytes = entry->allocated_bytes,
+                                .freed_bytes = entry->freed_bytes,
+                                .peak_bytes = bytes,
+                                .peak_blocks = blocks,
+                                .exit_bytes = bytes,
+                                .exit_blocks = blocks};
+}
+
+struct cell_values heap_name_values(const struct heap_names *names, const struct heap_name *name,
+                                    const struct cairn_heap_stack *entry) {
+    struct cell_values values = heap_stack_values(entry);
+    uint32_t epoch = names->scopes.list[name->heap].entry.heap_epoch;
+    if (name->is_peak_now || entry->epoch != epoch) return values;
+    values.peak_bytes = entry->peak_bytes;
+    values.peak_blocks = entry->peak_blocks;
+    return values;
 }
 
 static int compare_parts(const void *a, const void *b) {
@@ -84,46 +145,59 @@ static int compare_parts(const void *a, const void *b) {
     return first < second ? -1 : first > second;
 }
 
-static void add(struct stack *stack, const struct cairn_heap_stack *entry, bool is_saved) {
-    int64_t bytes = (int64_t)(entry->allocated_bytes - entry->freed_bytes);
-    int64_t blocks = (int64_t)(entry->calls - entry->frees);
-    stack->allocations += entry->calls;
-    stack->frees += entry->frees;
-    stack->allocated_bytes += entry->allocated_bytes;
-    stack->freed_bytes += entry->freed_bytes;
-    stack->exit_bytes = figures_add(stack->exit_bytes, bytes);
-    stack->exit_blocks = figures_add(stack->exit_blocks, blocks);
-    stack->peak_bytes = figures_add(stack->peak_bytes, is_saved ? entry->peak_bytes : bytes);
-    stack->peak_blocks = figures_add(stack->peak_blocks, is_saved ? entry->peak_blocks : blocks);
+// Cells are of this heap from now on.
+static bool begin_cells(struct profile *profile) {
+    profile->heap_cell_of = calloc(profile->cell_count + 1, sizeof *profile->heap_cell_of);
+    profile->heap_cells = calloc(profile->heap_part_count + 1, sizeof *profile->heap_cells);
+    if (!profile->heap_cell_of || !profile->heap_cells) return false;
+    memset(profile->stack_of_cell, 0, profile->cell_count * sizeof *profile->stack_of_cell);
+    return true;
+}
+
+// A cell has one stack, and may have entries of several names. `count`: cells so far.
+static void add_to_cell(struct profile *profile, const struct cairn_heap_stack *entry,
+                        const struct cell_values *values, uint32_t stack, uint32_t *count) {
+    if (entry->cell >= profile->cell_count) return;
+    uint32_t *number = &profile->heap_cell_of[entry->cell];
+    if (!*number) *number = ++*count;
+    struct cairn_heap_stack *sum = &profile->heap_cells[*number - 1];
+    profile->stack_of_cell[entry->cell] = stack + 1;
+    sum->calls += values->calls;
+    sum->frees += values->frees;
+    sum->allocated_bytes += values->allocated_bytes;
+    sum->freed_bytes += values->freed_bytes;
+    sum->peak_bytes = figures_add(sum->peak_bytes, values->peak_bytes);
+    sum->peak_blocks = figures_add(sum->peak_blocks, values->peak_blocks);
+}
+
+bool heaps_cell(const struct profile *profile, size_t cell, struct cell_values *values) {
+    uint32_t number = cell < profile->cell_count ? profile->heap_cell_of[cell] : 0;
+    if (!number) return false;
+    const struct cairn_heap_stack *sum = &profile->heap_cells[number - 1];
+    *values = heap_stack_values(sum);
+    values->peak_bytes = sum->peak_bytes;
+    values->peak_blocks = sum->peak_blocks;
+    return true;
 }
 
 // The stacks in the order of the tree, one of each node.
-static size_t sum_up(const struct profile *profile, const struct wanted *wanted,
-                     struct stack *stacks, bool is_peak_now) {
-    uint32_t epoch = wanted->scopes->list[wanted->heap].entry.heap_epoch;
+static size_t sum_up(struct profile *profile, const struct heap_names *names,
+                     const struct heap_name *name, struct stack *stacks) {
     size_t count = 0;
+    uint32_t cells = 0;
     for (size_t i = 0; i < profile->heap_part_count; i++) {
         const struct heap_part *part = &profile->heap_parts[i];
-        if (!has_part(wanted, part)) continue;
+        if (!heap_name_has(names, name, &part->entry)) continue;
         if (!count || stacks[count - 1].node != part->node) {
             stacks[count].node = part->node;
             stacks[count].number = (uint32_t)count;
             count++;
         }
-        add(&stacks[count - 1], &part->entry, !is_peak_now && part->entry.epoch == epoch);
+        struct cell_values values = heap_name_values(names, name, &part->entry);
+        stack_add(&stacks[count - 1], &values);
+        add_to_cell(profile, &part->entry, &values, (uint32_t)count - 1, &cells);
     }
     return count;
-}
-
-static bool is_peak_now(const struct profile *profile, const struct wanted *wanted) {
-    const struct wanted whole = {wanted->scopes, wanted->heap, wanted->heap};
-    uint64_t live = 0;
-    for (size_t i = 0; i < profile->heap_part_count; i++) {
-        const struct cairn_heap_stack *entry = &profile->heap_parts[i].entry;
-        if (has_part(&whole, &profile->heap_parts[i]))
-            live += entry->allocated_bytes - entry->freed_bytes;
-    }
-    return (int64_t)live > 0 && live > wanted->scopes->list[wanted->heap].entry.heap_peak_bytes;
 }
 
 // What else is known of the recording is malloc's.
@@ -131,9 +205,6 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
     free(profile->stacks);
     profile->stacks = stacks;
     profile->stack_count = profile->built_stack_count = count;
-    if (profile->stack_of_cell)
-        memset(profile->stack_of_cell, 0, profile->cell_count * sizeof *profile->stack_of_cell);
-    profile->thread_count = 0;
     profile->freed_at.count = 0;
     profile->sampling = (struct cairn_sampling){0};
     profile->totals = (struct profile_totals){0};
@@ -154,33 +225,73 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
     }
 }
 
-static bool show(struct profile *profile, const struct wanted *wanted, struct error *error) {
+static bool show(struct profile *profile, const struct heap_names *names,
+                 const struct heap_name *name, struct error *error) {
     struct stack *stacks = stack_list_make(profile->heap_part_count);
-    if (!stacks) return error_set(error, "no memory for the list of stacks");
+    if (!stacks || !begin_cells(profile)) {
+        free(stacks);
+        return error_set(error, "no memory for the list of stacks");
+    }
     qsort(profile->heap_parts, profile->heap_part_count, sizeof *profile->heap_parts,
           compare_parts);
-    bool is_now = is_peak_now(profile, wanted);
-    size_t count = sum_up(profile, wanted, stacks, is_now);
+    size_t count = sum_up(profile, names, name, stacks);
     if (!profile_name_stacks(profile, stacks, count)) {
         free(stacks);
         return error_set(error, "no memory for the list of stacks");
     }
     put_in_place(profile, stacks, count);
-    profile->peak.at_ns = is_now ? recording_last_ns(profile->recording)
-                                 : wanted->scopes->list[wanted->heap].entry.heap_peak_ns;
+    profile->peak.at_ns = name->is_peak_now ? recording_last_ns(profile->recording)
+                                            : names->scopes.list[name->heap].entry.heap_peak_ns;
     return true;
 }
 
-bool profile_show_heap(struct profile *profile, const char *name, struct error *error) {
-    struct scopes scopes;
-    struct wanted wanted;
-    if (!scopes_read(&scopes, profile->recording))
+bool profile_show_heap(struct profile *profile, const char *path, struct error *error) {
+    struct heap_names names;
+    if (!heap_names_read(&names, profile->recording))
         return error_set(error, "no memory for the list of heaps");
-    bool is_ok = find(profile, &scopes, name, &wanted) ? show(profile, &wanted, error)
-                                                       : refuse(profile, &scopes, name, error);
-    if (is_ok) profile->heap = name;
-    scopes_free(&scopes);
+    const struct heap_name *name = heap_names_find(&names, path);
+    bool is_ok = name ? show(profile, &names, name, error) : heap_names_refuse(&names, path, error);
+    if (is_ok) profile->heap = path;
+    heap_names_free(&names);
     return is_ok;
+}
+
+// One thread of a slot stands for those that had it one after the other: what each of them
+// allocated of a heap is not known.
+bool profile_sum_heap_threads(struct profile *profile) {
+    uint32_t *of_slot = calloc(CAIRN_SLOT_SHARED + 1, sizeof *of_slot);
+    size_t count = 0;
+    if (!of_slot) return false;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread thread = profile->threads[i];
+        uint32_t *number = &of_slot[thread.slot % (CAIRN_SLOT_SHARED + 1)];
+        if (*number) {
+            profile->threads[*number - 1].folded_count += thread.folded_count + 1;
+            continue;
+        }
+        struct profile_thread *kept = &profile->threads[count];
+        *kept = thread;
+        kept->allocations = kept->allocated_bytes = kept->failed = 0;
+        kept->exit_bytes = kept->peak_bytes = 0;
+        kept->exit_estimate = kept->peak_estimate = (struct estimate){0};
+        kept->sharing_count = 1;
+        *number = (uint32_t)++count;
+    }
+    profile->thread_count = count;
+    for (size_t cell = 0; cell < profile->cell_count; cell++) {
+        struct cell_values values;
+        uint16_t slot;
+        if (!heaps_cell(profile, cell, &values) || !narrow_cell_slot(profile, cell, &slot) ||
+            !of_slot[slot])
+            continue;
+        struct profile_thread *thread = &profile->threads[of_slot[slot] - 1];
+        thread->allocations += values.calls;
+        thread->allocated_bytes += values.allocated_bytes;
+        thread->exit_bytes = figures_add(thread->exit_bytes, values.exit_bytes);
+        thread->peak_bytes = figures_add(thread->peak_bytes, values.peak_bytes);
+    }
+    free(of_slot);
+    return true;
 }
 
 static bool is_hook(const struct profile *profile, uint32_t place) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/live.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double ns_per_s = 1e9;
+#include "tool/model/heaps.h"
 
 bool live_open(const char *path, struct live *live, struct error *error) {
     memset(live, 0, sizeof *live);
@@ -176,7 +175,7 @@ static bool extend_part(struct live *live, uint32_t row) {
         if (!stack) return false;
         *more = (struct live_stack){0};
         *stack = (struct stack){.number = (uint32_t)index, .id = index};
-        if (live->part.kind != LIVE_OF_LABELS) continue;
+        if (live_part_is_of_sets(&live->part)) continue;
         const struct stack *whole = &live->whole.stacks.items[index];
         stack->node = whole->node;
         stack->cut = whole->cut;
@@ -201,31 +200,69 @@ static bool add_to_row(struct live *live, struct live_rows *rows, uint32_t index
 static bool add_values(struct live *live, uint32_t cell, const struct cell_values *values) {
     uint32_t index = live->profile.stack_of_cell[cell] - 1, row;
     if (!add_to_row(live, &live->whole, index, cell, values)) return false;
-    if (live->part.kind == LIVE_WHOLE) return true;
+    if (live->part.kind == LIVE_WHOLE || live_part_is_of_heaps(&live->part)) return true;
     uint32_t scope = live->decoder.cell_regions[cell];
     if (!live_part_row(&live->part, scope, index, &row)) return true;
     return extend_part(live, row) && add_to_row(live, &live->part_rows, row, cell, values);
 }
 
+// What new cells refer to is read at most once a look.
+struct reading {
+    size_t decoder_cells;
+    bool has_read;
+};
+
+// The cell has a stack.
+static bool find_stack(struct live *live, uint32_t cell, struct reading *reading,
+                       struct error *error) {
+    if (live->profile.stack_of_cell[cell]) return true;
+    if (!reading->has_read && !read_stacks(live, &reading->decoder_cells, error)) return false;
+    reading->has_read = true;
+    return enter_cell(live, cell, error);
+}
+
+// The cell of an entry counts no blocks: its stack is all. Which of them came since a mark is not
+// known.
+static bool add_heap_stacks(struct live *live, size_t cells, struct reading *reading,
+                            struct error *error) {
+    const struct recording *recording = &live->follow.recording;
+    struct cairn_heap_stack entry;
+    if (!follow_scopes(&live->follow, error)) return false;
+    if (!live_part_read(&live->part, &live->follow.recording))
+        return error_set(error, "no memory for the heaps of this recording");
+    for (size_t i = 0; i < CAIRN_HEAP_STACK_LIMIT && recording_heap_stack(recording, i, &entry);
+         i++) {
+        uint32_t row;
+        if (!heap_stack_is_used(&entry) || entry.cell >= cells ||
+            !live_part_row(&live->part, entry.scope, 0, &row))
+            continue;
+        if (!find_stack(live, entry.cell, reading, error)) return false;
+        live_part_row(&live->part, entry.scope, live->profile.stack_of_cell[entry.cell] - 1, &row);
+        if (!extend_part(live, row))
+            return error_set(error, "no memory for the heaps of this recording");
+        struct cell_values values = heap_stack_values(&entry);
+        stack_add(&live->part_rows.stacks.items[row], &values);
+    }
+    return true;
+}
+
 static bool add_cells(struct live *live, struct error *error) {
     const struct recording *recording = &live->follow.recording;
     size_t count = recording_count(recording, CAIRN_SECTION_CELLS);
-    size_t decoder_cells = live->profile.cell_count;
-    bool has_read = false;
+    struct reading reading = {.decoder_cells = live->profile.cell_count};
     if (count > UINT32_MAX) count = UINT32_MAX;
     if (!extend_cells(live, count)) return error_set(error, "no memory for the cells");
     for (uint32_t cell = CAIRN_CELL_OTHER; cell < count; cell++) {
         struct cell_values values;
         if (!profile_cell(&live->profile, cell, &values)) continue;
-        if (!live->profile.stack_of_cell[cell]) {
-            if (!has_read && !read_stacks(live, &decoder_cells, error)) return false;
-            has_read = true;
-            if (!enter_cell(live, cell, error)) return false;
-        }
+        if (!find_stack(live, cell, &reading, error)) return false;
         if (!add_values(live, cell, &values))
             return error_set(error, "no memory for the stacks of this recording");
     }
-    live->profile.cell_count = decoder_cells;
+    bool is_ok =
+        !live_part_is_of_heaps(&live->part) || add_heap_stacks(live, count, &reading, error);
+    live->profile.cell_count = reading.decoder_cells;
+    if (!is_ok) return false;
     return true;
 }
 
@@ -257,23 +294,19 @@ static void sum_up(struct live *live) {
     profile->peak.bytes = (int64_t)profile->figures.peak_bytes;
 }
 
-static struct live_sureness sureness_of(const struct estimate *estimates) {
-    return (struct live_sureness){estimates[ESTIMATED_EXIT], estimates[ESTIMATED_ALLOCATED]};
-}
-
 static void note_rows(struct live_rows *rows, size_t slot) {
     for (size_t i = 0; i < rows->stacks.count; i++) {
         struct live_stack *more = &rows->more.items[i];
         more->past_bytes[slot] = rows->stacks.items[i].allocated_bytes;
         more->past_calls[slot] = rows->stacks.items[i].allocations;
-        more->past[slot] = sureness_of(stack_more(&rows->stacks.items[i])->estimates);
+        more->past[slot] = live_sureness_of(stack_more(&rows->stacks.items[i])->estimates);
     }
 }
 
 static void begin_rows(struct live_rows *rows) {
     for (size_t i = 0; i < rows->stacks.count; i++) {
         rows->more.items[i].base_bytes = rows->stacks.items[i].exit_bytes;
-        rows->more.items[i].base = sureness_of(stack_more(&rows->stacks.items[i])->estimates);
+        rows->more.items[i].base = live_sureness_of(stack_more(&rows->stacks.items[i])->estimates);
     }
 }
 
@@ -293,7 +326,7 @@ static void note_look(struct live *live, uint64_t clock_ns) {
                                            .allocated_bytes = profile->totals.allocated_bytes,
                                            .allocations = profile->totals.allocations,
                                            .live_bytes = profile->exit_bytes,
-                                           .sureness = sureness_of(profile->estimates)};
+                                           .sureness = live_sureness_of(profile->estimates)};
     note_rows(&live->whole, slot);
     note_rows(&live->part_rows, slot);
 }
@@ -343,145 +376,4 @@ void live_begin_growth(struct live *live, uint32_t generation) {
         forget_survivors(&live->part_rows);
     }
     live->base_ns = live_now_ns(live);
-}
-
-// Slots of the last look and of the one that rates begin with. False: there is no time between.
-static bool find_looks(const struct live *live, size_t *last, size_t *first, double *seconds) {
-    if (live->look_count < 2) return false;
-    size_t back = live->look_count - 1 < LIVE_LOOKS - 1 ? live->look_count - 1 : LIVE_LOOKS - 1;
-    *last = (live->look_count - 1) % LIVE_LOOKS;
-    *first = (live->look_count - 1 - back) % LIVE_LOOKS;
-    uint64_t from = live->looks[*first].at_ns, to = live->looks[*last].at_ns;
-    *seconds = to > from ? (double)(to - from) / ns_per_s : 0;
-    return *seconds > 0;
-}
-
-static double per_second(uint64_t now, uint64_t then, double seconds) {
-    return now > then ? (double)(now - then) / seconds : 0;
-}
-
-struct live_rate live_rate_of(const struct live *live, size_t stack) {
-    size_t last, first;
-    double seconds;
-    if (!find_looks(live, &last, &first, &seconds)) return (struct live_rate){0, 0};
-    const struct live_stack *more = &live_shown(live)->more.items[stack];
-    return (struct live_rate){
-        .bytes = per_second(more->past_bytes[last], more->past_bytes[first], seconds),
-        .calls = per_second(more->past_calls[last], more->past_calls[first], seconds)};
-}
-
-struct live_rate live_rate_total(const struct live *live) {
-    size_t last, first;
-    double seconds;
-    if (!find_looks(live, &last, &first, &seconds)) return (struct live_rate){0, 0};
-    const struct live_look *now = &live->looks[last], *then = &live->looks[first];
-    return (struct live_rate){.bytes =
-                                  per_second(now->allocated_bytes, then->allocated_bytes, seconds),
-                              .calls = per_second(now->allocations, then->allocations, seconds)};
-}
-
-double live_slope(const struct live *live) {
-    size_t last, first;
-    double seconds;
-    if (!find_looks(live, &last, &first, &seconds)) return 0;
-    return ((double)live->looks[last].live_bytes - (double)live->looks[first].live_bytes) / seconds;
-}
-
-int64_t live_value(const struct live *live, enum live_measure measure, size_t index) {
-    const double most = 0x1p62;
-    const struct stack *stack = &live_shown(live)->stacks.items[index];
-    double rate;
-    switch (measure) {
-    case LIVE_GROWTH:
-        return figures_add(stack->exit_bytes, -live_shown(live)->more.items[index].base_bytes);
-    case LIVE_RATE:
-        rate = live_rate_of(live, index).bytes;
-        return (int64_t)(rate < most ? rate : most);
-    case LIVE_TEMPORARY:
-        return (int64_t)stack->temporary;
-    default:
-        return stack->exit_bytes;
-    }
-}
-
-// What was held changed by this much between two snapshots: samples that lived in both cancel out,
-// so only what came and went makes it unsure. A rarer rate meanwhile shows as what went.
-static struct measured change_between(int64_t value, const struct live_sureness *then,
-                                      const struct live_sureness *now) {
-    double came = now->allocated.bytes_variance - then->allocated.bytes_variance;
-    double stayed = now->held.bytes_variance - then->held.bytes_variance;
-    int64_t new_samples = now->allocated.samples - then->allocated.samples;
-    int64_t more_samples = now->held.samples - then->held.samples;
-    double new_uncertain = now->allocated.uncertain - then->allocated.uncertain;
-    double more_uncertain = now->held.uncertain - then->held.uncertain;
-    double churn = fabs(came) + fabs(came - stayed);
-    double both = now->held.bytes_variance + then->held.bytes_variance;
-    const struct estimate estimate = {.samples = new_samples + (new_samples - more_samples),
-                                      .uncertain = new_uncertain + (new_uncertain - more_uncertain),
-                                      .bytes_variance = churn < both ? churn : both,
-                                      .bytes_weight = now->held.bytes_weight};
-    return measured_bytes(value, &estimate);
-}
-
-// Its value is that of a second already.
-static struct measured per_second_of(struct measured change, double seconds) {
-    change.estimate.bytes_variance /= seconds * seconds;
-    change.estimate.bytes_weight /= seconds;
-    return change;
-}
-
-static struct measured rate_measured(const struct live *live, size_t index) {
-    size_t last, first;
-    double seconds;
-    struct measured rate = {.value = live_value(live, LIVE_RATE, index)};
-    if (!find_looks(live, &last, &first, &seconds)) return rate;
-    const struct live_sureness *past = live_shown(live)->more.items[index].past;
-    const struct estimate *now = &past[last].allocated, *then = &past[first].allocated;
-    rate.estimate = (struct estimate){.samples = now->samples - then->samples,
-                                      .uncertain = now->uncertain - then->uncertain,
-                                      .bytes_variance = now->bytes_variance - then->bytes_variance,
-                                      .bytes_weight = now->bytes_weight};
-    return per_second_of(rate, seconds);
-}
-
-struct measured live_measured(const struct live *live, enum live_measure measure, size_t index) {
-    const struct stack *stack = &live_shown(live)->stacks.items[index];
-    struct live_sureness now = sureness_of(stack_more(stack)->estimates);
-    int64_t value = live_value(live, measure, index);
-    switch (measure) {
-    case LIVE_GROWTH:
-        return change_between(value, &live_shown(live)->more.items[index].base, &now);
-    case LIVE_RATE:
-        return rate_measured(live, index);
-    case LIVE_TEMPORARY:
-        return (struct measured){.value = value};
-    default:
-        return measure_stack(MEASURE_EXIT, stack);
-    }
-}
-
-struct measured live_slope_measured(const struct live *live) {
-    const double most = 0x1p62;
-    size_t last, first;
-    double seconds, slope = live_slope(live);
-    int64_t value = (int64_t)(slope < most ? slope : most);
-    if (!find_looks(live, &last, &first, &seconds)) return (struct measured){.value = value};
-    struct measured change =
-        change_between(value, &live->looks[first].sureness, &live->looks[last].sureness);
-    return per_second_of(change, seconds);
-}
-
-static const char *const measure_names[LIVE_MEASURES] = {"live", "growth", "rate", "temporary"};
-
-const char *live_measure_name(enum live_measure measure) {
-    return measure_names[measure];
-}
-
-bool live_measure_parse(const char *name, enum live_measure *measure) {
-    for (int i = 0; i < LIVE_MEASURES; i++) {
-        if (strcmp(name, measure_names[i]) != 0) continue;
-        *measure = (enum live_measure)i;
-        return true;
-    }
-    return false;
 }

@@ -20,6 +20,9 @@ enum live_measure { LIVE_BYTES, LIVE_GROWTH, LIVE_RATE, LIVE_TEMPORARY, LIVE_MEA
 struct live_sureness {
     struct estimate held, allocated;
 };
+static inline struct live_sureness live_sureness_of(const struct estimate *estimates) {
+    return (struct live_sureness){estimates[ESTIMATED_EXIT], estimates[ESTIMATED_ALLOCATED]};
+}
 
 // Beside the stack of the same index.
 struct live_stack {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/model/contexts.h"
+#include "tool/model/heaps.h"
 
 // What is wanted may be a set of the part that goes.
 bool live_part_begin(struct live_part *part, enum live_part_kind kind, const struct live_set *of) {
@@ -44,10 +45,9 @@ static uint64_t set_hash(const struct live_set *set) {
     return hash;
 }
 
-// The row of a set, which is made if there is none; UINT32_MAX without memory.
-static uint32_t row_of(struct live_part *part, const struct context *context) {
-    struct live_set set;
-    if (!set_of(context, &set)) return UINT32_MAX;
+// The row of a set, which is made if there is none; UINT32_MAX without memory. The set's memory is
+// the part's from then on.
+static uint32_t row_of(struct live_part *part, struct live_set set) {
     uint64_t hash = set_hash(&set);
     struct index_probe probe = index_probe_start(&part->index, hash);
     for (uint32_t row; index_probe_next(&part->index, &probe, &row);) {
@@ -89,15 +89,61 @@ static bool find_rows(struct live_part *part, const struct contexts *contexts, u
             rows[i] = has_all(context, &part->of);
             continue;
         }
-        uint32_t row = row_of(part, context);
+        struct live_set set;
+        uint32_t row = set_of(context, &set) ? row_of(part, set) : UINT32_MAX;
         if (row == UINT32_MAX) return false;
         rows[i] = row + 1;
     }
     return true;
 }
 
+static bool find_heap_rows(struct live_part *part, const struct heap_names *names,
+                           uint32_t *of_scope) {
+    const struct heap_name *wanted =
+        part->kind == LIVE_OF_HEAP ? heap_names_find(names, part->of.labels) : NULL;
+    for (size_t i = 0; i < names->list.count; i++) {
+        const struct heap_name *name = &names->list.items[i];
+        if (part->kind == LIVE_OF_HEAP) {
+            bool is_in = wanted && (name == wanted || name->heap == wanted->scope);
+            of_scope[name->scope] = is_in;
+            continue;
+        }
+        char *text = strdup(heap_name_path(names, name));
+        if (!text) return false;
+        uint32_t row = row_of(part, (struct live_set){text, strlen(text) + 1});
+        if (row == UINT32_MAX) return false;
+        of_scope[name->scope] = row + 1;
+    }
+    return true;
+}
+
+static bool read_heaps(struct live_part *part, struct recording *recording) {
+    struct heap_names names;
+    if (!heap_names_read(&names, recording)) return false;
+    uint32_t *of_scope = calloc(names.scopes.count + 1, sizeof *of_scope);
+    bool is_ok = of_scope && find_heap_rows(part, &names, of_scope);
+    if (is_ok) {
+        free(part->row_of_scope);
+        part->row_of_scope = of_scope;
+        part->scope_count = names.scopes.count;
+    } else {
+        free(of_scope);
+    }
+    heap_names_free(&names);
+    return is_ok;
+}
+
+bool live_part_has_heap(struct recording *recording, const char *path, bool *has_it) {
+    struct heap_names names;
+    if (!heap_names_read(&names, recording)) return false;
+    *has_it = path ? heap_names_find(&names, path) != NULL : names.list.count > 0;
+    heap_names_free(&names);
+    return true;
+}
+
 bool live_part_read(struct live_part *part, struct recording *recording) {
     struct contexts contexts;
+    if (live_part_is_of_heaps(part)) return read_heaps(part, recording);
     bool is_by_key = part->kind == LIVE_BY_LABELS && part->of.bytes;
     const char *key = is_by_key ? part->of.labels : NULL;
     if (part->kind == LIVE_WHOLE) return true;

@@ -214,6 +214,8 @@ struct profile {
     bool is_of_mappings;           // they take the place of the heap (profile_show_mapped)
     struct heap_part *heap_parts;  // of allocators by name (heaps.h)
     size_t heap_part_count;
+    uint32_t *heap_cell_of;               // by cell: index + 1 in heap_cells. NULL: malloc's count
+    struct cairn_heap_stack *heap_cells;  // sums; their peaks are those of the heap's own peak
     const char *heap;  // the one that takes the place of malloc's (profile_show_heap); NULL: none
 };
 

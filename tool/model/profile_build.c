@@ -80,6 +80,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     struct cairn_cell cell;
     struct cairn_cell_cold cold;
     struct cairn_cell_use use;
+    if (profile->heap_cell_of) return heaps_cell(profile, id, values);
     if (!read_used_cell(profile->recording, id, &cell, &cold)) return false;
     *values =
         (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
@@ -401,6 +402,8 @@ void profile_free(struct profile *profile) {
     overruns_free(&profile->overruns);
     mapped_free(&profile->mapped);
     free(profile->heap_parts);
+    free(profile->heap_cell_of);
+    free(profile->heap_cells);
     free(profile->region_of_cell);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);

@@ -18,9 +18,8 @@ struct snapshot_value {
 
 struct snapshot_cell {
     struct live_at now;
-    uint32_t stack;  // number + 1; 0: not used
-    uint32_t epoch;  // of its last change
-    uint32_t generation;
+    uint32_t stack;                     // number + 1; 0: not used
+    uint32_t epoch;                     // of its last change
     uint32_t first_value, value_count;  // in `values`
 };
 
@@ -58,7 +57,8 @@ static bool read_list(struct snapshots *snapshots) {
     return true;
 }
 
-// Blocks that a foreign cell frees are of the generation of the cell that counted them.
+// Blocks that a foreign cell frees are of the generation of the cell that counted them. Few
+// views ask.
 static uint32_t generation_of(const struct profile *profile, uint32_t cell) {
     const struct decoder decoder = {.recording = profile->recording};
     struct cairn_cell hot;
@@ -75,14 +75,12 @@ static bool read_cells(struct snapshots *snapshots) {
     for (size_t id = 0; id < profile->cell_count; id++) {
         struct snapshot_cell *cell = &snapshots->cells[id];
         struct cairn_cell hot;
-        struct cairn_cell_cold cold;
         struct cell_values values;
         cell->stack = profile->stack_of_cell[id];
         if (!cell->stack || !profile_cell(profile, id, &values)) continue;
-        recording_cell(profile->recording, id, &hot, &cold);
+        recording_hot_cell(profile->recording, id, &hot);
         cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
         cell->epoch = hot.epoch;
-        cell->generation = generation_of(profile, (uint32_t)id);
     }
     return true;
 }
@@ -115,10 +113,24 @@ static bool read_values(struct snapshots *snapshots) {
     return true;
 }
 
+// Of large recordings these are few: most stacks of a compiler's hold something for an instant.
+static bool find_holders(struct snapshots *snapshots) {
+    size_t count = snapshots->profile->cell_count;
+    snapshots->holders = calloc(count + 1, sizeof *snapshots->holders);
+    for (size_t id = 0; snapshots->holders && id < count; id++) {
+        const struct snapshot_cell *cell = &snapshots->cells[id];
+        bool is_holder = cell->now.bytes || cell->now.blocks || cell->value_count;
+        if (cell->stack && is_holder) snapshots->holders[snapshots->holder_count++] = (uint32_t)id;
+    }
+    return snapshots->holders != NULL;
+}
+
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error) {
     *snapshots = (struct snapshots){.profile = profile};
-    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots)) return true;
+    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots) &&
+        find_holders(snapshots))
+        return true;
     snapshots_free(snapshots);
     return error_set(error, "no memory for the snapshots of this recording");
 }
@@ -126,6 +138,7 @@ bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
 void snapshots_free(struct snapshots *snapshots) {
     free(snapshots->list);
     free(snapshots->cells);
+    free(snapshots->holders);
     free(snapshots->values);
     *snapshots = (struct snapshots){0};
 }
@@ -207,17 +220,16 @@ bool snapshots_cell_origin(const struct snapshots *snapshots, size_t id, uint32_
     const struct snapshot_cell *cell = &snapshots->cells[id];
     if (!cell->stack) return false;
     *stack_number = cell->stack - 1;
-    *generation = cell->generation;
+    *generation = generation_of(snapshots->profile, (uint32_t)id);
     return true;
 }
 
 struct live_at *snapshots_live(const struct snapshots *snapshots, size_t index) {
     const struct profile *profile = snapshots->profile;
     struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
-    for (size_t id = 0; held && id < profile->cell_count; id++) {
-        const struct snapshot_cell *cell = &snapshots->cells[id];
-        if (cell->stack)
-            held_add(&held[cell->stack - 1], snapshots_cell_live(snapshots, index, id));
+    for (size_t i = 0; held && i < snapshots->holder_count; i++) {
+        size_t id = snapshots->holders[i];
+        held_add(&held[snapshots->cells[id].stack - 1], snapshots_cell_live(snapshots, index, id));
     }
     return held;
 }
@@ -227,7 +239,7 @@ struct live_at *snapshots_since(const struct snapshots *snapshots, uint32_t gene
     struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
     for (size_t id = 0; held && id < profile->cell_count; id++) {
         const struct snapshot_cell *cell = &snapshots->cells[id];
-        if (cell->stack && cell->generation >= generation)
+        if (cell->stack && generation_of(profile, (uint32_t)id) >= generation)
             held_add(&held[cell->stack - 1], cell->now);
     }
     return held;
@@ -245,7 +257,8 @@ void snapshots_survivors(const struct snapshots *snapshots, uint32_t stack_numbe
     for (size_t id = 0; id < snapshots->profile->cell_count; id++) {
         const struct snapshot_cell *cell = &snapshots->cells[id];
         if (cell->stack != stack_number + 1) continue;
-        held_add(&survivors[cell->generation < last ? cell->generation : last], cell->now);
+        uint32_t generation = generation_of(snapshots->profile, (uint32_t)id);
+        held_add(&survivors[generation < last ? generation : last], cell->now);
     }
 }
 

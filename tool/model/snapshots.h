@@ -34,6 +34,8 @@ struct snapshots {
     size_t count;
     const struct profile *profile;
     struct snapshot_cell *cells;
+    uint32_t *holders;  // ids of the cells that hold anything now, or held at any moment
+    size_t holder_count;
     struct snapshot_value *values;  // by cell, then by epoch
     size_t value_count;
 };

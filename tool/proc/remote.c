@@ -195,6 +195,7 @@ static size_t helper_count(const struct remote_run *runs, size_t count) {
 }
 
 uint64_t remote_copy(const struct remote *remote, const struct remote_run *runs, size_t count) {
+    if (!count) return 0;
     struct copying copying = {
         .remote = remote, .runs = runs, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t helpers[THREADS_MAX];

@@ -101,6 +101,9 @@ bool exported_prepare(struct opened *opened, struct exported *exported, struct e
     // findings say who frees
     for (size_t i = 0; i < profile->freed_at.count; i++)
         names_want_stack(opened->names, profile->freed_at.items[i].node, 0);
+    // the page has heaps by name beside malloc's
+    for (size_t i = 0; !profile->heap && i < profile->heap_part_count; i++)
+        names_want_stack(opened->names, profile->heap_parts[i].node, 0);
     if (!names_resolve(opened->names, error)) return false;
     const struct frame_names names = names_frames(opened->names);
     return exported_prepare_with(opened, &names, exported, error);

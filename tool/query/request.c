@@ -125,11 +125,14 @@ static bool check_context(const struct command_args *args, const struct request 
         args->command->name, key);
 }
 
+// What there is of malloc's heap alone is not shown under another one's name.
 static bool check_heap(const struct command_args *args, const struct request *request,
                        struct error *error) {
-    return !request->heap || view_is_of_stacks(request->view) ||
-           error_set(error, "%s: --heap is of views of stacks, not of %s", args->command->name,
-                     request->view->name);
+    return !request->heap || view_is_of_cells(request->view) ||
+           error_set(error,
+                     "%s: --view %s is of malloc's heap alone: of a heap by name a recording has "
+                     "what stacks, threads, regions and contexts held at its peak and in the end",
+                     args->command->name, request->view->name);
 }
 
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
@@ -227,6 +230,8 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
         return false;
     if (narrowing->request->heap && !show_heap(narrowing->request, profile, error)) return false;
     if (!filter_threads(narrowing->filter, profile, error)) return false;
+    if (profile->heap && !profile_sum_heap_threads(profile))
+        return error_set(error, "no memory for the list of threads");
     if (narrowing->request->is_unreachable && !is_replaced) profile_keep_lost(profile);
     return true;
 }

@@ -111,7 +111,7 @@ static bool find_names(void *context, struct top *top, size_t first, size_t coun
     struct top_session *session = context;
     // what is drawn next may go through places that were not there before
     if (!names_extend(session->names, error)) return false;
-    if (session->live.part.kind == LIVE_BY_LABELS) return true;  // rows are no stacks
+    if (live_part_is_of_sets(&session->live.part)) return true;  // rows are no stacks
     uint64_t began_ns = clock_now_ns();
     bool is_missing = has_unnamed(session, top, first, count);
     if (is_missing && !is_wanted && began_ns < session->next_names_ns) return true;
@@ -280,6 +280,14 @@ static bool next_key(void *context, struct top *top, const char *key, char **nex
            error_set(error, "no memory for the contexts of this recording");
 }
 
+static bool has_heaps(void *context, struct top *top, bool *has_any, struct error *error) {
+    struct top_session *session = context;
+    (void)top;
+    if (!follow_scopes(&session->live.follow, error)) return false;
+    return live_part_has_heap(&session->live.follow.recording, NULL, has_any) ||
+           error_set(error, "no memory for the heaps of this recording");
+}
+
 static bool attach(void *context, struct top *top, int pid, struct error *error) {
     struct top_session *session = context;
     struct live_process process;
@@ -303,5 +311,6 @@ const struct top_host top_session_host = {
     .list = list,
     .show = show,
     .next_key = next_key,
+    .has_heaps = has_heaps,
     .attach = attach,
 };

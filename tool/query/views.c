@@ -355,7 +355,9 @@ bool view_is_of_mappings(const struct view *view) {
     return view && view->print == print_mappings;
 }
 
-bool view_is_of_stacks(const struct view *view) {
+bool view_is_of_cells(const struct view *view) {
     return !view || view->print == print_stacks || view->print == print_tree ||
-           view->print == print_groups || view->print == print_annotated;
+           view->print == print_groups || view->print == print_annotated ||
+           view->print == print_threads || view->print == print_regions ||
+           view->print == print_contexts;
 }

@@ -28,6 +28,7 @@ struct table {
     struct stack *values;  // of all scopes
     size_t count;
     size_t size_columns;
+    bool is_of_heap;  // by name: how much more malloc's was is nothing of it
     bool is_sampled;  // pools apart, which count for themselves
 };
 
@@ -85,6 +86,7 @@ static bool open_table(struct table *table, const struct terminal *terminal,
                        const struct view_options *view, struct error *error) {
     *table = (struct table){.terminal = terminal,
                             .view = view,
+                            .is_of_heap = profile->heap != NULL,
                             .is_sampled = profile->sampling.is_on && kind == CAIRN_SCOPE_REGION,
                             .size_columns = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS};
     if (scopes_read(&table->scopes, profile->recording) && fill(table, profile, kind)) return true;
@@ -151,7 +153,7 @@ static struct columns region_columns(const struct table *table, struct column *i
         {"begun", count - 2, STYLE_PLAIN, false},
         {"most more", size, STYLE_PLAIN, false}};
     memcpy(items, columns, sizeof columns);
-    return (struct columns){items, REGION_COLUMNS, 0, 1};
+    return (struct columns){items, REGION_COLUMNS - table->is_of_heap, 0, 1};
 }
 
 static void print_region(const struct table *table, const struct columns *columns,
@@ -292,7 +294,7 @@ bool pools_print_lines(const struct terminal *terminal, const struct profile *pr
     return true;
 }
 
-static void put_row(struct json *json, const struct row *row, bool is_sampled) {
+static void put_row(struct json *json, const struct table *table, const struct row *row) {
     const struct stack *values = &row->values;
     const struct cairn_scope *entry = &row->scope->entry;
     bool is_pool = row->scope->kind == CAIRN_SCOPE_POOL;
@@ -301,10 +303,10 @@ static void put_row(struct json *json, const struct row *row, bool is_sampled) {
     json_put_uint(json, is_pool ? "made" : "begun", entry->entries);
     if (is_pool)
         json_put_uint(json, "destroyed", entry->ended);
-    else
+    else if (!table->is_of_heap)
         json_put_int(json, "rise_bytes", entry->rise_bytes);
     json_values_put_part(json, values);
-    if (is_sampled && !is_pool)
+    if (table->is_sampled && !is_pool)
         json_values_put_estimates(json, stack_more(values)->estimates, false);
     json_close(json);
 }
@@ -320,8 +322,7 @@ bool scopes_put_json(struct json *json, const struct profile *profile) {
         struct table table;
         if (!open_table(&table, NULL, profile, lists[i].kind, &view, &error)) return false;
         if (table.count) json_open_array(json, lists[i].key);
-        for (size_t at = 0; at < table.count; at++)
-            put_row(json, &table.rows[at], table.is_sampled);
+        for (size_t at = 0; at < table.count; at++) put_row(json, &table, &table.rows[at]);
         if (table.count) json_close(json);
         close_table(&table);
     }

@@ -51,6 +51,7 @@ static void print_samples(const struct terminal *terminal, struct measured measu
 static void print_peak(const struct terminal *terminal, const struct summary *summary) {
     const struct profile_peak *peak = &summary->profile->peak;
     uint64_t rss_peak = summary->profile->recording->header.rss_peak_bytes;
+    if (summary->profile->heap) rss_peak = 0;  // of the process, and none of this heap's
     struct measured measured = measure_total(MEASURE_PEAK, summary->profile);
     bool is_estimate = summary->profile->sampling.is_on;
     print_key(terminal, "peak heap");

@@ -116,8 +116,12 @@ static void put_values(struct json *json, const struct top_view *view, uint32_t 
 }
 
 static void put_set(struct json *json, const struct top_view *view, uint32_t index) {
+    const struct live_part *part = &view->live->part;
     json_open_object(json, NULL);
-    put_labels(json, &view->live->part.sets.items[index]);
+    if (part->kind == LIVE_BY_HEAPS)
+        json_put_string(json, "name", part->sets.items[index].labels);
+    else
+        put_labels(json, &part->sets.items[index]);
     put_values(json, view, index);
     json_close(json);
 }
@@ -151,11 +155,14 @@ bool top_json_print(FILE *out, const struct top_view *view, const uint32_t *rows
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", TOP_SCHEMA);
     put_process(&json, view);
-    bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
-    if (view->live->part.kind == LIVE_OF_LABELS) put_labels(&json, &view->live->part.of);
-    json_open_array(&json, is_by_labels ? "contexts" : "stacks");
+    const struct live_part *part = &view->live->part;
+    if (part->kind == LIVE_OF_LABELS) put_labels(&json, &part->of);
+    if (part->kind == LIVE_OF_HEAP) json_put_string(&json, "heap", part->of.labels);
+    json_open_array(&json, part->kind == LIVE_BY_LABELS  ? "contexts"
+                           : part->kind == LIVE_BY_HEAPS ? "heaps"
+                                                         : "stacks");
     for (size_t i = 0; i < count && is_ok; i++)
-        if (is_by_labels)
+        if (live_part_is_of_sets(part))
             put_set(&json, view, rows[i]);
         else
             is_ok = put_stack(&json, view, rows[i]);

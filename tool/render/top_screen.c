@@ -100,13 +100,18 @@ static size_t print_state(const struct terminal *terminal, const struct top_view
     return text_columns(text);
 }
 
+// What is said of the heap is malloc's, while others are listed.
+static const char *whose(const struct top_view *view) {
+    return live_part_is_of_heaps(&view->live->part) ? "malloc: " : "";
+}
+
 void top_print_title(const struct terminal *terminal, const struct top_view *view) {
     const struct profile *profile = &view->live->profile;
     struct measured held = measure_total(MEASURE_EXIT, profile);
     struct measured slope = live_slope_measured(view->live);
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     size_t used = print_state(terminal, view);
-    add_to_title(terminal, &used, "live %s%s", size_text(view, held.value).text,
+    add_to_title(terminal, &used, "%slive %s%s", whose(view), size_text(view, held.value).text,
                  interval_amount(held, true, view->is_plain_number).text);
     if (slope.value) add_to_title(terminal, &used, "%s/s", change_text(view, slope.value).text);
     if (view->rss_bytes)
@@ -116,9 +121,10 @@ void top_print_title(const struct terminal *terminal, const struct top_view *vie
 }
 
 // "live 20.7 MiB ± 1.2 MiB in 812 ± 90 blocks (62 samples)".
-static void add_held(struct parts *parts, const struct top_view *view, struct measured held,
-                     struct measured blocks, const char *more) {
-    parts_add(parts, STYLE_PLAIN, "live %s%s in %s%s %s%s%s", size_text(view, held.value).text,
+static void add_held(struct parts *parts, const struct top_view *view, const char *of,
+                     struct measured held, struct measured blocks, const char *more) {
+    parts_add(parts, STYLE_PLAIN, "%slive %s%s in %s%s %s%s%s", of,
+              size_text(view, held.value).text,
               interval_amount(held, true, view->is_plain_number).text,
               units_count(blocks.value).text, interval_amount(blocks, false, false).text,
               blocks.value == 1 ? "block" : "blocks", interval_samples(held).text, more);
@@ -130,7 +136,7 @@ static void print_facts(const struct terminal *terminal, const struct top_view *
     struct live_rate rate = live_rate_total(view->live);
     struct measured slope = live_slope_measured(view->live);
     struct measured peak = measure_total(MEASURE_PEAK, profile);
-    add_held(&parts, view, measure_total(MEASURE_EXIT, profile),
+    add_held(&parts, view, whose(view), measure_total(MEASURE_EXIT, profile),
              measure_total(MEASURE_EXIT_BLOCKS, profile), "");
     if (slope.value)
         parts_add(&parts, STYLE_PLAIN, "%s/s%s", change_text(view, slope.value).text,
@@ -153,10 +159,12 @@ static void print_facts(const struct terminal *terminal, const struct top_view *
 
 // The live heap since the start of the recording: the highest value of each column's time.
 static void print_timeline(const struct terminal *terminal, const struct top_view *view) {
-    static const char after[] = " from the start to now";
+    const char *after = live_part_is_of_heaps(&view->live->part)
+                            ? " malloc's heap from the start to now"
+                            : " from the start to now";
     int64_t values[SPARK_COLUMNS_MAX] = {0};
     size_t columns =
-        terminal->columns > sizeof after + 4 ? terminal->columns - sizeof after - 2 : 1;
+        terminal->columns > strlen(after) + 5 ? terminal->columns - strlen(after) - 3 : 1;
     if (columns > SPARK_COLUMNS_MAX) columns = SPARK_COLUMNS_MAX;
     uint64_t now_ns = live_now_ns(view->live);
     struct timeline timeline;
@@ -181,69 +189,6 @@ void top_print_details(const struct terminal *terminal, const struct top_view *v
     print_facts(terminal, view);
     print_timeline(terminal, view);
     trust_print(terminal, &view->live->profile, NULL);
-}
-
-static void add_labels(const struct live_set *set, bool are_values, char *name, size_t size) {
-    size_t used = 0;
-    *name = 0;
-    for (const char *label = NULL; (label = live_set_next(set, label)) && used + 1 < size;) {
-        if (used) name[used++] = ' ';
-        text_escape(name + used, size - used, label + (are_values ? strcspn(label, "=") + 1 : 0));
-        used += strlen(name + used);
-    }
-}
-
-void top_set_name(const struct top_view *view, size_t row, char *name, size_t size) {
-    const struct live_part *part = &view->live->part;
-    add_labels(&part->sets.items[row], part->of.bytes != 0, name, size);
-    if (!*name) snprintf(name, size, "(none)");
-}
-
-// "3 stacks of tenant=7", "5 values of tenant".
-static void name_rows(const struct top_view *view, size_t count, char *text, size_t size) {
-    const struct live_part *part = &view->live->part;
-    char of[TEXT_BYTES / 2];
-    struct unit_text counted = units_count((int64_t)count);
-    add_labels(&part->of, false, of, sizeof of);
-    if (part->kind == LIVE_BY_LABELS && *of)
-        snprintf(text, size, "%s %s of %s", counted.text, count == 1 ? "value" : "values", of);
-    else if (part->kind == LIVE_BY_LABELS)
-        snprintf(text, size, "%s %s", counted.text, count == 1 ? "context" : "contexts");
-    else
-        snprintf(text, size, "%s %s%s%s", counted.text, count == 1 ? "stack" : "stacks",
-                 *of ? " of " : "", of);
-}
-
-void top_print_what(const struct terminal *terminal, const struct top_view *view,
-                    const struct top_sums *sums) {
-    static const char *const orders[LIVE_MEASURES] = {
-        [LIVE_BYTES] = "what they hold",
-        [LIVE_GROWTH] = "growth",
-        [LIVE_RATE] = "what they allocate",
-        [LIVE_TEMPORARY] = "temporary blocks",
-    };
-    char search[TEXT_BYTES / 2] = "", rows[TEXT_BYTES], text[4 * TEXT_BYTES];
-    if (view->search) {
-        char safe[TEXT_BYTES / 2];
-        text_escape(safe, sizeof safe - 16, view->search);
-        bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
-        snprintf(search, sizeof search, " %s \"%s\"", is_by_labels ? "with" : "through", safe);
-    }
-    const struct measured held = measured_bytes(sums->bytes, &sums->estimate);
-    name_rows(view, sums->stack_count, rows, sizeof rows);
-    int length = snprintf(
-        text, sizeof text, "%s%s by %s%s: %s%s in %s %s%s", rows, search, orders[view->by],
-        view->are_survivors ? " of what came since the mark" : "",
-        size_text(view, sums->bytes).text, interval_amount(held, true, view->is_plain_number).text,
-        units_count(sums->blocks).text, sums->blocks == 1 ? "block" : "blocks",
-        interval_samples(held).text);
-    static const char since[] = "; growth since ";
-    bool has_room =
-        text_columns(text) + sizeof since + text_columns(view->since) <= terminal->columns;
-    if (has_room) snprintf(text + length, sizeof text - (size_t)length, "%s%s", since, view->since);
-    text_cut(text, terminal->columns);
-    terminal_print(terminal, STYLE_STRONG, "%s", text);
-    fputc('\n', terminal->out);
 }
 
 // A column of figures. What there is no room for is left out, the last ones first, but never that
@@ -313,8 +258,11 @@ void top_print_columns(const struct terminal *terminal, const struct top_view *v
         terminal_print(terminal, STYLE_DIM, "  %s", INTERVAL_NARROW_HEADING);
         terminal_indent(terminal, NOTE_COLUMNS - 2 - text_columns(INTERVAL_NARROW_HEADING));
     }
-    bool is_by_labels = view->live->part.kind == LIVE_BY_LABELS;
-    terminal_print(terminal, STYLE_DIM, is_by_labels ? "  CONTEXT\n" : "  STACK\n");
+    const struct live_part *part = &view->live->part;
+    const char *name = part->kind == LIVE_BY_HEAPS    ? "HEAP"
+                       : part->kind == LIVE_BY_LABELS ? "CONTEXT"
+                                                      : "STACK";
+    terminal_print(terminal, STYLE_DIM, "  %s\n", name);
 }
 
 static struct unit_text figure_text(const struct top_view *view, int column, size_t index) {
@@ -420,7 +368,7 @@ bool top_print_row(const struct terminal *terminal, const struct top_view *view,
     terminal_indent(terminal, 2);
     size_t room = terminal->columns > used + 2 ? terminal->columns - used - 2 : 1;
     bool is_ok = true;
-    if (view->live->part.kind == LIVE_BY_LABELS)
+    if (live_part_is_of_sets(&view->live->part))
         print_set(terminal, view, index, room);
     else
         is_ok = print_place(terminal, view, stack, room);
@@ -457,6 +405,15 @@ static void add_allocated(struct parts *parts, const struct top_view *view, size
                   interval_samples(per_second).text);
 }
 
+// What the heap that the stack is of holds.
+static int64_t heap_bytes(const struct live *live) {
+    int64_t bytes = 0;
+    if (live->part.kind != LIVE_OF_HEAP) return live->profile.exit_bytes;
+    for (size_t i = 0; i < live->part_rows.stacks.count; i++)
+        bytes = figures_add(bytes, live->part_rows.stacks.items[i].exit_bytes);
+    return bytes;
+}
+
 static void print_stack_figures(const struct terminal *terminal, const struct top_view *view,
                                 size_t index) {
     const struct live *live = view->live;
@@ -466,8 +423,8 @@ static void print_stack_figures(const struct terminal *terminal, const struct to
     struct parts parts = {.terminal = terminal};
     char share[TEXT_BYTES];
     snprintf(share, sizeof share, ", %s of the heap",
-             units_percent(held.value, live->profile.exit_bytes).text);
-    add_held(&parts, view, held, measure_stack(MEASURE_EXIT_BLOCKS, stack), share);
+             units_percent(stack->exit_bytes, heap_bytes(live)).text);
+    add_held(&parts, view, "", held, measure_stack(MEASURE_EXIT_BLOCKS, stack), share);
     add_change(&parts, view, index);
     if (more->survivor_blocks)
         parts_add(&parts, STYLE_PLAIN, "%s in %s %s are younger than the mark",

@@ -146,14 +146,29 @@ static void show_next_contexts(struct screen *screen) {
     free(first);
 }
 
-// The stacks of the context that is selected.
-static void enter_context(struct screen *screen) {
+static void show_heaps(struct screen *screen) {
+    struct top *top = screen->top;
+    struct error error;
+    bool has_any = false;
+    if (top->view.live->part.kind == LIVE_BY_HEAPS)
+        show(screen, LIVE_WHOLE, live_set_of(NULL));
+    else if (!screen->host->has_heaps(screen->host->context, top, &has_any, &error))
+        tell(top, &error);
+    else if (!has_any)
+        snprintf(top->message, sizeof top->message, "no allocator by name was used (--wrap)");
+    else
+        show(screen, LIVE_BY_HEAPS, live_set_of(NULL));
+}
+
+// The stacks of the context or heap that is selected.
+static void enter_set(struct screen *screen) {
     struct top *top = screen->top;
     uint32_t row;
     if (!top_selected(top, &row)) return;
     struct live_set set = top->view.live->part.sets.items[row];
+    bool is_heap = top->view.live->part.kind == LIVE_BY_HEAPS;
     if (set.bytes)
-        show(screen, LIVE_OF_LABELS, set);
+        show(screen, is_heap ? LIVE_OF_HEAP : LIVE_OF_LABELS, set);
     else
         snprintf(top->message, sizeof top->message, "these have no label of that kind");
 }
@@ -171,8 +186,8 @@ static void show_processes(struct screen *screen) {
 static void enter(struct screen *screen) {
     struct top *top = screen->top;
     struct error error;
-    if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_BY_LABELS) {
-        enter_context(screen);
+    if (top->page == TOP_LIST && live_part_is_of_sets(&top->view.live->part)) {
+        enter_set(screen);
     } else if (top->page == TOP_LIST) {
         top_enter(top);
     } else if (top->page == TOP_PROCESSES && top->processes.count) {
@@ -188,7 +203,9 @@ static void leave_page(struct screen *screen) {
         top->page = screen->before;
     } else if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_OF_LABELS) {
         show_contexts(screen);
-    } else if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_BY_LABELS) {
+    } else if (top->page == TOP_LIST && top->view.live->part.kind == LIVE_OF_HEAP) {
+        show_heaps(screen);
+    } else if (top->page == TOP_LIST && live_part_is_of_sets(&top->view.live->part)) {
         show(screen, LIVE_WHOLE, live_set_of(NULL));
     } else if (top->view.live) {
         top->page = TOP_LIST;
@@ -200,6 +217,11 @@ static void show_survivors(struct screen *screen) {
     struct top *top = screen->top;
     if (top->view.live->profile.sampling.is_on) {
         snprintf(top->message, sizeof top->message, "which samples are younger is not known");
+        return;
+    }
+    if (live_part_is_of_heaps(&top->view.live->part)) {
+        snprintf(top->message, sizeof top->message,
+                 "which blocks of a heap by name are younger is not known");
         return;
     }
     if (!top->view.live->mark_generation) {
@@ -299,6 +321,9 @@ static void handle_process(struct screen *screen, int key) {
         return;
     case 'c':
         show_next_contexts(screen);
+        return;
+    case 'w':
+        show_heaps(screen);
         return;
     case 'a':
         top->view.has_all_frames = !top->view.has_all_frames;

@@ -28,6 +28,8 @@ struct top_host {
     // The key of the program's labels after that one (live_part_next_key), for free().
     bool (*next_key)(void *context, struct top *top, const char *key, char **next,
                      struct error *error);
+    // Whether it has allocators by name.
+    bool (*has_heaps)(void *context, struct top *top, bool *has_any, struct error *error);
     // Looks at this process from now on. On failure the old one stays.
     bool (*attach)(void *context, struct top *top, int pid, struct error *error);
 };

@@ -42,6 +42,7 @@ static const struct {
     {"o", "recording of allocations off, on"},
     {"r", "rate of samples (of cairn run --sample)"},
     {"c", "by context: what each tenant, request, ... holds; enter: the stacks of one"},
+    {"w", "allocators by name (--wrap), each a heap of its own; enter: the stacks of one"},
     {"p", "the processes that are being recorded"},
     {"a", "internal frames too, or not"},
     {"?", "this help"},

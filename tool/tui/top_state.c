@@ -42,7 +42,10 @@ void top_attach(struct top *top, const struct live *live, const struct frame_nam
 }
 
 void top_shown(struct top *top) {
-    bool is_whole = top->view.live->part.kind == LIVE_WHOLE;
+    const struct live_part *part = &top->view.live->part;
+    bool is_whole = part->kind == LIVE_WHOLE;
+    // which blocks of such a heap came since a mark is not known
+    if (live_part_is_of_heaps(part)) top->view.are_survivors = false;
     snprintf(top->since, sizeof top->since, "%s",
              is_whole ? top->whole_since : "this list was opened");
     pattern_free(top->pattern);
@@ -105,7 +108,7 @@ static int compare(const void *a, const void *b, void *context) {
 static bool is_match(const struct top *top, size_t index) {
     const struct live *live = top->view.live;
     char name[FRAME_TEXT_BYTES];
-    if (live->part.kind == LIVE_BY_LABELS) {
+    if (live_part_is_of_sets(&live->part)) {
         top_set_name(&top->view, index, name, sizeof name);
         return pattern_matches(top->pattern, name);
     }

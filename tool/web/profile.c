@@ -17,6 +17,7 @@
 #include "tool/model/stack_fields.h"
 #include "tool/render/report_json.h"
 #include "tool/web/findings.h"
+#include "tool/web/heaps.h"
 #include "tool/web/history.h"
 #include "tool/web/sink.h"
 #include "tool/web/sources.h"
@@ -29,9 +30,7 @@
 // by thread and context are one row a cell; a cell's slot is that of the thread that allocated.
 
 enum { STACKS_PER_MEASURE = 500, SIZES_MAX = 8, CELLS_MAX = 1500000 };
-enum {
-    OWNERS_WITH_AGES = 20000
-};  // who keeps blocks is looked at by their age, small ones as well
+enum { OWNERS_WITH_AGES = 20000 };  // who keeps blocks is looked at by age, small ones as well
 
 struct shapes {
     struct sink *sink;
@@ -215,7 +214,7 @@ static bool shapes_put(struct sink *sink, const struct profile *profile,
     for (size_t i = 0; is_ok && i < sizeof measures / sizeof *measures; i++)
         is_ok = take_largest(&shapes, measures[i]);
     is_ok = is_ok && put_shaped(&shapes) && findings_put(sink, profile, names, error) &&
-            put_owners_of_cells(&shapes);
+            put_owners_of_cells(&shapes) && heaps_put(sink, profile, error);
     free(shapes.is_taken);
     shape_free(&shapes.shape);
     return is_ok || error_set(error, "no memory for the shapes of this recording");

@@ -65,6 +65,7 @@ export interface Facts {
   executable: string;
   point_ns: number;
   has_ended: boolean;
+  heap?: string; // an allocator by name in the place of malloc's heap (heaps.ts)
   of_owners: boolean; // its stacks are who keeps blocks, from a root inwards (cairn core save)
   process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
   totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
@@ -152,11 +153,19 @@ export interface ContextSet {
   calls: number;
 }
 
+/** An allocator by name, or what arenas of one name in it hold. */
+export interface NamedHeap {
+  name: string;
+  heap: number; // of the whole heap: its own number
+  peak_ns: number;
+}
+
 export interface Profile {
   facts: Facts;
   shapes: Shape[];
   findings: ToldFinding[];
   heap?: Heap;
+  heaps: NamedHeap[];
   contexts: ContextSet[]; // none: the program entered none
   snapshots: Snapshot[];
   held: Float64Array[]; // by snapshot: bytes by stack, as a change of the snapshot before
@@ -219,12 +228,13 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
       sources: {},
       shapes: [],
       findings: [],
+      heaps: [],
       contexts: [],
       snapshots: [],
       held: [],
       heldBySlot: [],
     });
-  else if (["snapshots", "shapes", "findings", "heap", "contexts"].includes(name))
+  else if (["snapshots", "shapes", "findings", "heap", "heaps", "contexts"].includes(name))
     Object.assign(profile, { [name]: json() });
   else if (name === "snapshot.bytes") profile.held.push(readNumbers(bytes));
   else if (name === "snapshot.slots") profile.heldBySlot.push(readNumbers(bytes));

@@ -8,6 +8,7 @@ import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
 import { Live } from "./live";
 import { snapshotName, nearest } from "./history";
+import { heapNames, pageOfHeap } from "./heaps";
 import { Model } from "./model";
 import { Overview } from "./overview";
 import { choice, option } from "./parts";
@@ -19,6 +20,8 @@ import { View } from "./view";
 const SEARCH_DELAY_MS = 160;
 
 type Screens = Record<State["view"], Screen>;
+
+const NO_STACK = "stack:-1";
 
 class Main implements App {
   state: State;
@@ -33,16 +36,20 @@ class Main implements App {
   private following: Live | null = null;
   private overview: Overview;
   private timer = 0;
+  private ofHeap: { name: string; model: Model } | null = null;
+  model: Model; // of the heap that is looked at
 
   /** `isLive`: the page was served, and there is more to come. */
   constructor(
-    public model: Model,
+    private whole: Model,
     isLive: boolean,
   ) {
+    const model = (this.model = whole);
     initial.measure = isLive ? "exit" : model.measures[0].id;
     if (model.isOfOwners) Object.assign(initial, { view: "flame", shape: "map", colour: "function" });
     this.state = readState(location.hash);
-    this.view = new View(model, this.state, null);
+    this.model = this.modelOf(this.state.heap);
+    this.view = new View(this.model, this.state, null);
     this.overview = new Overview(this);
     this.flame = new FlameScreen(this);
     this.screens = { overview: this.overview, flame: this.flame, table: new TableScreen(this) };
@@ -90,7 +97,25 @@ class Main implements App {
     const state = readState(location.hash);
     if (writeState(state) === writeState(this.state)) return;
     this.state = state;
+    this.model = this.modelOf(state.heap);
     this.update();
+    this.makeControls(); // what was chosen there last is not what is shown now
+  }
+
+  /** Of a heap that is not there: malloc's. */
+  private modelOf(heap: string): Model {
+    if (!heapNames(this.whole.page).includes(heap)) return this.whole;
+    if (this.ofHeap?.name !== heap) this.ofHeap = { name: heap, model: new Model(pageOfHeap(this.whole.page, heap)) };
+    return this.ofHeap.model;
+  }
+
+  /** The stacks that were selected are the same ones, where the other heap has them. */
+  private chooseHeap(heap: string): void {
+    const model = this.modelOf(heap),
+      focus = this.state.focus.map((one) => translated(one, this.model, model)).filter((one) => one !== NO_STACK),
+      measure = model.measures.some((one) => one.id === this.state.measure) ? this.state.measure : initial.measure;
+    this.model = model;
+    this.set({ heap, focus, measure, zoom: "", from: 0, to: 0 });
   }
 
   private makeHeader(): void {
@@ -164,9 +189,19 @@ class Main implements App {
     const parts = model.parts.map((part, i) =>
       option(String(i), `${part.profile.facts.program} ${part.profile.facts.process.pid}`),
     );
-    const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "";
+    const focused = this.controls.contains(document.activeElement) ? document.activeElement!.id : "",
+      heaps = heapNames(this.whole.page);
     fill(
       this.controls,
+      heaps.length
+        ? choice(
+            "heap",
+            "Heap",
+            model === this.whole ? "" : state.heap,
+            [option("", "malloc"), ...heaps.map((name) => option(name, name))],
+            (heap) => this.chooseHeap(heap),
+          )
+        : null,
       model.page.run && parts.length > 1
         ? choice("process", "Process", state.process || "0", [...parts, option("all", "all added up")], (process) =>
             this.set({ process, zoom: "" }),
@@ -331,7 +366,9 @@ class Main implements App {
   private replace(page: Page, isChanged: boolean): void {
     const old = this.model,
       zoomed = this.flame.zoomedNames();
-    this.model = new Model(page);
+    this.whole = new Model(page);
+    this.ofHeap = null;
+    this.model = this.modelOf(this.state.heap);
     const state = { ...this.state, focus: this.state.focus.map((one) => translated(one, old, this.model)) };
     this.view = new View(this.model, { ...state, zoom: "" }, null);
     if (isChanged && this.model.isDiff) Object.assign(state, { measure: "exit", side: "after", process: "" });

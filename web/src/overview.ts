@@ -67,11 +67,20 @@ function largestStacks(view: View): { order: number[]; others: number } {
   return { order, others: count - order.length };
 }
 
+/** A recording has malloc's heap over time, and no other. */
+function notOverTime(heap: string): string {
+  return (
+    `Of ${heap} it is known what its stacks held at its own peak, what they hold in the end, and what they allocated. ` +
+    "The heap over time, snapshots, sizes and ages of blocks are recorded of malloc's heap alone, RSS of the process."
+  );
+}
+
 export class Overview implements Screen {
   readonly element: HTMLElement;
   private top = h("div", { class: "cards" });
   private trust = h("div", {});
   private timeline: Timeline;
+  private noTimeline = h("p", { class: "card dim", id: "no-timeline" });
   private resident = h("div", {});
   private heap = h("div", {});
   private found = h("div", { class: "card" });
@@ -90,6 +99,7 @@ export class Overview implements Screen {
       this.top,
       this.lists,
       this.timeline.element,
+      this.noTimeline,
       this.resident,
       this.heap,
     );
@@ -105,8 +115,9 @@ export class Overview implements Screen {
         `in ${units.count(value)}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`;
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
+      facts.heap ? card("Heap", facts.heap, "an allocator by name, as its row of --wrap says") : null,
       card(
-        "Peak heap",
+        facts.heap ? "Its peak" : "Peak heap",
         units.size(peak.bytes),
         `${blocks(peak.blocks, facts.sampling?.peak_estimate)}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`,
         peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null,
@@ -197,7 +208,7 @@ export class Overview implements Screen {
       [first, second] = facts.trust_line.split(" · ");
     return h(
       "div",
-      { class: exact ? "trust" : "trust doubtful" },
+      { class: facts.heap ? "trust stated" : exact ? "trust" : "trust doubtful" },
       h(
         "details",
         {},
@@ -205,7 +216,12 @@ export class Overview implements Screen {
           "summary",
           {},
           h("strong", {}, facts.ending),
-          h("span", { class: "badge" }, exact ? "✓ " : "⚠ ", [first, second].filter(Boolean).join(" · ")),
+          h(
+            "span",
+            { class: "badge" },
+            facts.heap ? "" : exact ? "✓ " : "⚠ ",
+            [first, second].filter(Boolean).join(" · "),
+          ),
         ),
         h("p", { class: "dim" }, facts.trust_line),
       ),
@@ -328,11 +344,15 @@ export class Overview implements Screen {
       told.map((one) => this.trustLine(one, view.model.isOneRecording ? facts : [one])),
     );
     if (isUnfolded) this.trust.querySelectorAll("details").forEach((one) => (one.open = true));
+    const heap = facts.find((one) => one.heap)?.heap;
+    fill(this.noTimeline, heap ? notOverTime(heap) : null);
+    this.noTimeline.hidden = !heap;
     this.timeline.element.hidden =
-      !parts.length || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
+      !parts.length || Boolean(heap) || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
     this.lists.hidden = facts.length > 0 && facts.every((one) => one.empty);
     const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
-    if (parts.length) this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
+    if (parts.length && !heap)
+      this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
     this.showResident(facts);
     this.showHeap(view);
     clearTimeout(this.later);

@@ -5,6 +5,7 @@ export interface State {
   view: "overview" | "flame" | "table";
   measure: string;
   process: string; // number of the profile; "all": added up
+  heap: string; // an allocator by name; "": malloc's heap
   search: string;
   focus: string[]; // "function:NAME", "module:PATH", "line:FILE:N", "stack:N", "thread:N", "context:KEY=VALUE"
   hide: string[]; // functions left out of the stacks
@@ -26,6 +27,7 @@ export const initial: State = {
   view: "overview",
   measure: "peak",
   process: "",
+  heap: "",
   search: "",
   focus: [],
   hide: [],
@@ -47,6 +49,7 @@ const names: Record<keyof State, string> = {
   view: "view",
   measure: "by",
   process: "process",
+  heap: "heap",
   search: "search",
   focus: "focus",
   hide: "hide",

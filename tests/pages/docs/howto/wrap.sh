@@ -38,7 +38,9 @@ fi
 served_by_postgresql() {
     grep -q 'ready to accept' .printed && set -- -h "$db" -U walker && $bin/pgbench "$@" -i -s 1 -q postgres || return
     $bin/pgbench "$@" -n -c 1 -t 1000 postgres &
-    until $bin/psql "$@" -Atc "select pid from pg_stat_activity where application_name = 'pgbench'" postgres >.backend && [ -s .backend ]; do :; done
+    until $bin/psql "$@" -Atc "select pid from pg_stat_activity where application_name = 'pgbench'" postgres >.backend && [ -s .backend ] || ! kill -0 $!; do
+        sleep 0.05
+    done 2>/dev/null
     wait $!
 }
 mkdir $reached/site && echo hello >$reached/site/index.html && modules=/usr/lib/apache2/modules && cat >httpd.conf <<END && stands httpd.conf "$PWD/httpd.conf"

@@ -2,27 +2,45 @@
 // Arenas: what is live of them, where some were not seen when they were made, and in great numbers.
 #include "runtime/api/arena.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "runtime/api/heap_stacks.h"
+#include "runtime/sink/sink.h"
 #include "runtime/stack/scope.h"
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
 enum { SCOPES = 16, ROOT = 0x1000, FIRST = 0x2000, SECOND = 0x3000, BLOCKS = 0x100000 };
+enum { ENTRIES = 64, BLOCKS_CHANGED = 64 };
 
 static uint32_t heap;
+
+static void open_heap_stacks(void) {
+    const uint64_t bytes = 4 << 20;
+    struct region region = recording_region(13, bytes);
+    sink.header = &recording_header;
+    recording_header.section_count = 1;
+    recording_header.sections[0] =
+        (struct cairn_section){.kind = CAIRN_SECTION_HEAP_STACKS,
+                               .offset = (uint64_t)(region.base - (uint8_t *)&recording_header),
+                               .capacity_bytes = bytes};
+    assert_non_null(heap_stacks_region()->base);
+}
 
 static struct arenas *start(void) {
     recording_start(CAIRN_CELL_BLOCK, 64);
     assert_non_null(region_take(&modules.strings, 1));  // 0 is no text
     scopes.entries = recording_region(12, SCOPES * sizeof(struct cairn_scope));
     scopes.table = NULL;
+    open_heap_stacks();
     heap = scope_of_name(CAIRN_SCOPE_POOL, 0, "heap");
     assert_int_not_equal(heap, 0);
     struct arenas *arenas = arenas_make(heap);
@@ -32,6 +50,27 @@ static struct arenas *start(void) {
 
 static uint64_t live_bytes(uint32_t scope) {
     return scope_at(scope)->allocated_bytes - scope_at(scope)->freed_bytes;
+}
+
+// What the entries of a scope hold together, now and at the heap's peak.
+struct held {
+    uint64_t calls, bytes;
+    int64_t peak_bytes;
+};
+
+static struct held held_by(uint32_t scope) {
+    const struct cairn_heap_stack *list =
+        (const struct cairn_heap_stack *)recording_regions[13].base;
+    struct held sum = {0};
+    for (uint32_t i = 1; i < ENTRIES && list[i].is_ready; i++) {
+        if (list[i].scope != scope) continue;
+        uint64_t bytes = list[i].allocated_bytes - list[i].freed_bytes;
+        bool is_saved = list[i].epoch == scope_at(heap)->heap_epoch;
+        sum.calls += list[i].calls;
+        sum.bytes += bytes;
+        sum.peak_bytes += is_saved ? list[i].peak_bytes : (int64_t)bytes;
+    }
+    return sum;
 }
 
 static const void *block(uintptr_t number) {
@@ -197,8 +236,78 @@ static void test_many_children_end(void **state) {
     assert_int_equal(scope_at(heap)->entries, scope_at(heap)->ended);
 }
 
+// What a name had goes to the name that comes later, also as it was at the heap's peak.
+static void test_named_late(void **state) {
+    (void)state;
+    struct arenas *arenas = start();
+    uint32_t name = scope_of_name(CAIRN_SCOPE_POOL, heap, "late");
+    arena_open(arenas, FIRST, 0, 0);
+    for (uintptr_t i = 0; i < 10; i++) arena_add(arenas, FIRST, block(i), 100, 7);
+    arena_open(arenas, SECOND, 0, 0);
+    arena_add(arenas, SECOND, block(10), 5000, 8);
+    arena_clear(arenas, SECOND, true);  // the peak is left
+    arena_add(arenas, FIRST, block(11), 1, 9);
+    arena_name(arenas, FIRST, name);
+    struct held was = held_by(heap), is = held_by(name);
+    assert_int_equal(was.bytes, 0);
+    assert_int_equal(is.bytes, 1001);
+    assert_int_equal(is.calls, 11);
+    assert_int_equal(is.peak_bytes, 1000);
+    assert_int_equal(was.peak_bytes, 5000);
+    arena_clear(arenas, FIRST, true);
+    assert_int_equal(held_by(name).bytes, 0);
+    assert_int_equal(live_bytes(name), 0);
+}
+
+struct changer {
+    struct arenas *arenas;
+    volatile bool is_over;
+};
+
+static void *change_always(void *context) {
+    struct changer *changer = context;
+    for (uintptr_t i = 0; !changer->is_over; i = (i + 1) % BLOCKS_CHANGED) {
+        arena_add(changer->arenas, FIRST, block(i), 8, 0);
+        if (i == BLOCKS_CHANGED - 1) arena_clear(changer->arenas, FIRST, false);
+    }
+    return NULL;
+}
+
+// What a child finds of its parent's heap, whatever another thread was at, and that it can use it.
+static int child_of_a_change(struct arenas *arenas) {
+    scopes_inherit();
+    heap_stacks_inherit();
+    arenas_inherit();
+    uint64_t before = live_bytes(heap);
+    if (before != held_by(heap).bytes || before > BLOCKS_CHANGED * 8) return 1;
+    arena_add(arenas, SECOND, block(BLOCKS_CHANGED + 1), 100, 0);
+    arena_clear(arenas, FIRST, true);
+    if (live_bytes(heap) != 100 || held_by(heap).bytes != 100) return 2;
+    arena_clear(arenas, SECOND, true);
+    return live_bytes(heap) ? 3 : 0;
+}
+
+// A lock that another thread held at the fork is nobody's in the child.
+static void test_forked_while_changed(void **state) {
+    (void)state;
+    enum { FORKS = 200 };
+    struct changer changer = {.arenas = start()};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, change_always, &changer), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int status;
+        pid_t pid = fork();
+        if (!pid) _exit(child_of_a_change(changer.arenas));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    changer.is_over = true;
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forked_while_changed),  // while there is one heap
         cmocka_unit_test(test_parent_known_by_a_block),
         cmocka_unit_test(test_parent_known_by_a_child),
         cmocka_unit_test(test_moved_to_an_unknown_parent),
@@ -206,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_twin),
         cmocka_unit_test(test_many_children_end),
+        cmocka_unit_test(test_named_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 // tables.
 #include "runtime/java/java.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +162,9 @@ static void test_hostile_memory(void **state) {
     arena = make_arena();
     codes_make_place(CODES_BYTES);
     struct java_thread *thread = NULL;
+    pthread_key_t own;
+    assert_int_equal(pthread_key_create(&own, NULL), 0);
+    java_use_own_data(pthread_getspecific);
     java.can_be_read = true;
     for (size_t round = 0; round < ROUNDS; round++) {
         if (round % THREAD_ROUNDS == 0) thread = java_thread_make(LIMIT);
@@ -174,6 +178,8 @@ static void test_hostile_memory(void **state) {
         if (round % 3 == 0) arena[0] = some_word();
         struct frame native[2] = {{.stack = 0, .pc = CAIRN_CUT_GUESSED},
                                   {.stack = (uintptr_t)arena, .pc = (uintptr_t)walk}};
+        // its object is among the thread's own data, or something else is
+        pthread_setspecific(own, random_chance(&seed, 50) ? arena + object : (void *)some_word());
         char *taken = random_chance(&seed, 50) ? take_page_away() : NULL;
         struct managed_stack stack =
             java_weave(thread, (struct managed_native){native, 2}, tid, &walker);
@@ -184,6 +190,48 @@ static void test_hostile_memory(void **state) {
     }
     assert_true(deepest > 10);  // past the anchor
     java.can_be_read = false;
+    java_use_own_data(NULL);
+    pthread_key_delete(own);
+}
+
+// As long as the thread has its object among its own data, the list is not asked; then it is.
+static void test_own_data(void **state) {
+    (void)state;
+    const struct managed_walker walker = {walk, NULL};
+    struct frame native[1] = {{.stack = (uintptr_t)arena, .pc = (uintptr_t)walk}};
+    const struct managed_native stack = {native, 1};
+    uint64_t *list = (uint64_t *)sys_map(SYS_PAGE_LEAST);
+    pthread_key_t own;
+    assert_int_equal(pthread_key_create(&own, NULL), 0);
+    java_use_own_data(pthread_getspecific);
+    java.can_be_read = true;
+    seed = 1;
+    memset(arena, 0, ARENA_WORDS * sizeof *arena);
+    make_layout();
+    make_thread();
+    make_code();
+    memset(&arena[object + 4], 0, 3 * sizeof *arena);
+    vm.anchor_sp = 0;
+    list[0] = 1;
+    list[1] = (uintptr_t)(list + 2);
+    list[2] = (uintptr_t)(arena + object);
+    arena[0] = (uintptr_t)list;
+    pthread_setspecific(own, arena + object);
+    struct java_thread *thread = java_thread_make(LIMIT);
+    assert_false(java_has_own_object(thread));
+    java_weave(thread, stack, tid, &walker);
+    assert_true(java_has_own_object(thread));
+    list[2] = 0;  // no longer in the list, but the thread's own still
+    java_weave(thread, stack, tid, &walker);
+    assert_true(java_has_own_object(thread));
+    pthread_setspecific(own, NULL);  // it has taken it out
+    assert_false(java_has_own_object(thread));
+    java_weave(thread, stack, tid, &walker);
+    pthread_setspecific(own, arena + object);
+    assert_false(java_has_own_object(thread));  // it was not in the list when that was asked
+    java.can_be_read = false;
+    java_use_own_data(NULL);
+    pthread_key_delete(own);
 }
 
 static void test_numbers(void **state) {
@@ -213,6 +261,7 @@ static void test_numbers_without_zero(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_memory),
+        cmocka_unit_test(test_own_data),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_numbers_without_zero),
     };

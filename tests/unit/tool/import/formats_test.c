@@ -112,8 +112,8 @@ static void test_sums_beyond_a_number_are_refused(void **state) {
 
 static void test_what_is_of_no_format_is_refused(void **state) {
     static const char *const texts[] = {"hello\n", "{\"json\": true}\n",
-                                        "\x7f"
-                                        "ELF",
+                                        ("\x7f"
+                                         "ELF"),
                                         "v\n"};
     const struct import_format *format;
     (void)state;

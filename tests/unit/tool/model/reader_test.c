@@ -76,10 +76,10 @@ static void test_sparse_file(void **state) {
     making_sample(&making);
     making_write_sparse(&making, path, (uint64_t)1 << 30);
     struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     struct recording recording;
     assert_true(recording_open(path, &recording, NULL));
-    clock_gettime(CLOCK_MONOTONIC, &after);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     check_sample(&recording);
     assert_true(recording.file_bytes < 1 << 20);
     assert_true(after.tv_sec - before.tv_sec < 2);

@@ -2,6 +2,7 @@
 // Snapshots as a user names them, and stacks that grow from one to the next.
 #include "tool/model/snapshot_choice.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +20,15 @@ static struct recording recording;
 static struct profile profile;
 static struct snapshots snapshots;
 static uint8_t *bytes;
-static uint32_t leak, cache, once, sinking;
+static uint32_t leak, cache, once, sinking, late;
 
 // A leak of 1 KiB/s over 10 s, a cache that is full after 2 s, a block of the start, one that goes
-// down; marks at 1 s ("warm") and 5 s ("late"), snapshots at the other seconds.
+// down, and one that leaks from the sixth second on; marks at 1 s ("warm") and 5 s ("late"),
+// snapshots at the other seconds.
 static int make(void **state) {
     (void)state;
     static const uint64_t addresses[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30,
-                                         PROGRAM + 0x40};
+                                         PROGRAM + 0x40, PROGRAM + 0x50};
     size_t size;
     setenv("TZ", "UTC", 1);
     making_start(&making);
@@ -36,12 +38,14 @@ static int make(void **state) {
     cache = making_stack(&making, 0, &addresses[1], 1);
     once = making_stack(&making, 0, &addresses[2], 1);
     sinking = making_stack(&making, 0, &addresses[3], 1);
+    late = making_stack(&making, 0, &addresses[4], 1);
     making_book(&making, once, 1, 50000, 0, 0);
     making_book(&making, sinking, 10, 10 * KIB, 0, 0);
     for (uint64_t second = 1; second <= 9; second++) {
         bool is_mark = second == 1 || second == 5;
         making_book(&making, leak, 1, KIB, 0, 0);
         if (second <= 2) making_book(&making, cache, 1, 20000, 0, 0);
+        if (second >= 6) making_book(&making, late, 1, KIB, 0, 0);
         making_book(&making, sinking, 0, 0, 1, KIB);
         making_snapshot(&making, is_mark ? CAIRN_SNAPSHOT_MARK : CAIRN_SNAPSHOT_ASKED,
                         second == 1   ? "warm"
@@ -127,21 +131,50 @@ static void test_held(void **state) {
     free(held);
 }
 
+// How well a line fits, by each value of each point, those that are 0 among them.
+static double fit_of(const struct growth *growth, const int64_t *values, bool is_by_work) {
+    const struct growth_point *first = growth->points;
+    double n = (double)growth->point_count, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
+    for (size_t i = 0; i < growth->point_count; i++) {
+        const struct growth_point *point = &growth->points[i];
+        double at = is_by_work ? (double)(point->allocated_bytes - first->allocated_bytes)
+                               : (double)(point->choice.at_ns - first->choice.at_ns) / SECOND;
+        x += at;
+        xx += at * at;
+        y += (double)values[i];
+        yy += (double)values[i] * (double)values[i];
+        xy += at * (double)values[i];
+    }
+    double common = n * xy - x * y;
+    return common * common / ((n * xx - x * x) * (n * yy - y * y));
+}
+
 static void test_growth(void **state) {
     (void)state;
     struct growth growth;
     assert_true(growth_build(&growth, &snapshots, 0, 256, NULL));
     assert_int_equal(growth.point_count, 10);
-    assert_int_equal(growth.count, 2);  // neither the block of the start nor what sinks
-    const struct growth_stack *first = &growth.list[0], *second = &growth.list[1];
+    assert_int_equal(growth.count, 3);  // neither the block of the start nor what sinks
+    const struct growth_stack *first = &growth.list[0], *second = &growth.list[1],
+                              *third = &growth.list[2];
     assert_int_equal(profile.stacks[first->stack].number, profile.stack_of_cell[leak] - 1);
-    assert_int_equal(profile.stacks[second->stack].number, profile.stack_of_cell[cache] - 1);
-    assert_true(first->fit > 0.95 && second->fit < 0.4);
+    assert_int_equal(profile.stacks[second->stack].number, profile.stack_of_cell[late] - 1);
+    assert_int_equal(profile.stacks[third->stack].number, profile.stack_of_cell[cache] - 1);
+    assert_true(first->fit > 0.95 && third->fit < 0.4);
     assert_true(first->bytes_per_s > 900 && first->bytes_per_s < 1100);
-    int64_t *values = growth_values(&growth, &snapshots, 2);
+    assert_int_equal(second->first_bytes, 0);
+    assert_int_equal(second->last_bytes, 4 * KIB);
+    int64_t *values = growth_values(&growth, &snapshots, 3);
     assert_int_equal(values[0], KIB);
     assert_int_equal(values[8], 9 * KIB);
-    assert_int_equal(values[10], 20000);
+    assert_int_equal(values[14], 0);
+    assert_int_equal(values[15], KIB);
+    assert_int_equal(values[20], 20000);
+    for (size_t i = 0; i < growth.count; i++) {
+        const int64_t *row = values + i * growth.point_count;
+        double by_time = fit_of(&growth, row, false), by_work = fit_of(&growth, row, true);
+        assert_true(fabs(growth.list[i].fit - fmax(by_time, by_work)) < 1e-6);
+    }
     free(values);
     growth_free(&growth);
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocators by name (cairn run --wrap): a page in which one of them stands in the place of malloc's heap, so that every
+// screen is of it. What is known of malloc's heap alone is left out: the heap over time, snapshots, sizes, ages, RSS.
+
+import type { ContextSet, Facts, Page, Profile, Thread } from "./data";
+
+const STACK_VALUES = [
+  "peak_bytes",
+  "peak_blocks",
+  "at_exit_bytes",
+  "at_exit_blocks",
+  "allocated_bytes",
+  "allocations",
+  "freed_bytes",
+  "frees",
+] as const;
+type Values = Record<(typeof STACK_VALUES)[number], number>;
+
+/** The same by the names that cells and contexts have. */
+const CELL_VALUES = {
+  peak: "peak_bytes",
+  exit: "at_exit_bytes",
+  allocated: "allocated_bytes",
+  calls: "allocations",
+} as const;
+
+const OF_MALLOC = /^(stack|cell|slot|point|heap)\.|^matching$/;
+
+/** A stack of a heap, or its part of a thread, a context and a name. */
+interface Row extends Values {
+  node: number;
+  slot: number;
+  context: number;
+}
+
+/** The names of all heaps of the page, in the order in which they come. */
+export function heapNames(page: Page): string[] {
+  return [...new Set(page.profiles.flatMap((profile) => profile.heaps.map((one) => one.name)))];
+}
+
+function rowsOf({ heaps, numbers }: Profile, name: string): Row[] {
+  const column = (id: string) => numbers.get("heap." + id) ?? new Float64Array(),
+    own = heaps.findIndex((one) => one.name === name),
+    values = STACK_VALUES.map((id) => column(id)),
+    [names, nodes, slots, contexts] = ["name", "node", "slot", "context"].map(column),
+    rows: Row[] = [];
+  let node = 0;
+  for (let i = 0; i < names.length; i++) {
+    node += nodes[i];
+    if (names[i] !== own && heaps[names[i]].heap !== own) continue;
+    const row = { node, slot: slots[i], context: contexts[i] } as Row;
+    STACK_VALUES.forEach((id, at) => (row[id] = values[at][i]));
+    rows.push(row);
+  }
+  return rows;
+}
+
+const nothing = (): Values => Object.fromEntries(STACK_VALUES.map((id) => [id, 0])) as Values;
+
+function summed(rows: Values[]): Values {
+  const sum = nothing();
+  for (const row of rows) for (const id of STACK_VALUES) sum[id] += row[id];
+  return sum;
+}
+
+/** Rows with the same key together, in order of the first of each. */
+function grouped<Key>(rows: Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
+  for (const row of rows) {
+    const key = keyOf(row),
+      known = groups.get(key);
+    if (known) known.push(row);
+    else groups.set(key, [row]);
+  }
+  return groups;
+}
+
+/** Threads that had a slot one after the other cannot be distinguished: they are one. */
+function threadsOf({ facts }: Profile, rows: Row[]): Thread[] {
+  return [...grouped(rows, (row) => row.slot)].flatMap(([slot, own]) => {
+    const threads = facts.threads.filter((one) => one.slot === slot),
+      sum = summed(own);
+    if (!threads.length) return [];
+    return {
+      ...threads[0],
+      name: [...new Set(threads.map((one) => one.name).filter(Boolean))].join(", "),
+      end_ns: threads.some((one) => one.end_ns === null) ? null : Math.max(...threads.map((one) => one.end_ns ?? 0)),
+      allocations: sum.allocations,
+      allocated_bytes: sum.allocated_bytes,
+      at_exit_bytes: sum.at_exit_bytes,
+      at_exit_estimate: undefined,
+    };
+  });
+}
+
+function contextsOf({ contexts }: Profile, rows: Row[]): ContextSet[] {
+  const groups = grouped(rows, (row) => row.context);
+  return contexts.map((set, i) => {
+    const sum = summed(groups.get(i) ?? []);
+    const values = Object.entries(CELL_VALUES).map(([id, from]) => [id, sum[from]]);
+    return { ...set, ...Object.fromEntries(values) };
+  });
+}
+
+function factsOf(profile: Profile, name: string, rows: Row[]): Facts {
+  const { facts, heaps } = profile,
+    sum = summed(rows);
+  return {
+    ...facts,
+    heap: name,
+    sampling: undefined,
+    empty: rows.length ? null : `the heap ${name} was not used here`,
+    at_text: null,
+    trust_line: "as its row of --wrap says",
+    totals: {
+      allocations: sum.allocations,
+      frees: sum.frees,
+      allocated_bytes: sum.allocated_bytes,
+      freed_bytes: sum.freed_bytes,
+      failed: 0,
+    },
+    peak: {
+      bytes: sum.peak_bytes,
+      blocks: sum.peak_blocks,
+      at_ns: heaps.find((one) => one.name === name)?.peak_ns ?? 0,
+      error_bytes: 0,
+    },
+    at_exit: { bytes: sum.at_exit_bytes, blocks: sum.at_exit_blocks },
+    rss: { peak_bytes: 0 },
+    threads: threadsOf(profile, rows),
+  };
+}
+
+function numbersOf({ numbers }: Profile, rows: Row[]): Map<string, Float64Array> {
+  const all = new Map([...numbers].filter(([id]) => !OF_MALLOC.test(id))),
+    stacks = [...grouped(rows, (row) => row.node)].sort(([a], [b]) => a - b),
+    sums = stacks.map(([, own]) => summed(own)),
+    stackOf = new Map(stacks.map(([node], i) => [node, i]));
+  all.set(
+    "stack.node",
+    Float64Array.from(stacks, ([node], i) => node - (stacks[i - 1]?.[0] ?? 0)),
+  );
+  for (const id of STACK_VALUES)
+    all.set(
+      "stack." + id,
+      Float64Array.from(sums, (sum) => sum[id]),
+    );
+  const cell = (id: string, of: (row: Row) => number) => all.set("cell." + id, Float64Array.from(rows, of));
+  cell("stack", (row) => stackOf.get(row.node)!);
+  cell("slot", (row) => row.slot);
+  cell("context", (row) => row.context);
+  for (const [id, from] of Object.entries(CELL_VALUES)) cell(id, (row) => row[from]);
+  return all;
+}
+
+function profileOf(profile: Profile, name: string): Profile {
+  const rows = rowsOf(profile, name);
+  return {
+    ...profile,
+    facts: factsOf(profile, name, rows),
+    numbers: numbersOf(profile, rows),
+    contexts: contextsOf(profile, rows),
+    heap: undefined,
+    shapes: [],
+    findings: [],
+    snapshots: [],
+    held: [],
+    heldBySlot: [],
+  };
+}
+
+export function pageOfHeap(page: Page, name: string): Page {
+  return { ...page, profiles: page.profiles.map((profile) => profileOf(profile, name)) };
+}
