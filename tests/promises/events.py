@@ -53,6 +53,12 @@ for line in sys.stdin:
           [resource.getrlimit(i) for i in range(16)], [signal.getsignal(i) for i in range(1, 65)],
           len(os.listdir('/proc/self/task')), mapped, flush=True)
 """]
+
+
+def count_logs():
+    return len(list(pathlib.Path(".").glob("seen*.events")))
+
+
 with t.Process([t.CAIRN, "run", "-q", "-o", "seen.cairn", "--", *SEEN], stdin=-1, stdout=-1) as process:
     def ask():
         process.stdin.write(b"\n")
@@ -65,9 +71,10 @@ with t.Process([t.CAIRN, "run", "-q", "-o", "seen.cairn", "--", *SEEN], stdin=-1
         for word in "on", "off":
             t.run_cairn("ctl", pid, "events", word)
             t.check_equal(f"switched {word}, {turn}", ask(), before)
+            t.wait_until(lambda logs=turn + 1: ask() and count_logs() == logs)  # one that ends before it began is none
     process.communicate(timeout=t.TIMEOUT_S)
 t.check(b"libcairn" in before, f"seen: {before!r}")
-t.check_equal("switched: logs", len(list(pathlib.Path(".").glob("seen*.events"))), 3)
+t.check_equal("switched: logs", count_logs(), 3)
 
 
 def steps(how, kind, stride):
