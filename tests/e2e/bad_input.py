@@ -41,6 +41,7 @@ check_refused("text.cairn", b"This is a text and not a recording.\n" * 1000, [b"
 check_refused("elf.cairn", open("/bin/true", "rb").read(), [b"not a"])
 check_refused("version.cairn", whole[:8] + (99).to_bytes(4, "little") + whole[12:], [b"version"])
 check_refused("short.cairn", whole[:4000], [b"truncated", b"cut", b"short", b"incomplete", b"end"])
+check_refused("empty.cairn", whole[:16384], [b"cut off"])
 for command in COMMANDS:
     for missing in ("there-is-none.cairn", "/proc/self/mem", "/dev/null", "/"):
         absent = t.run_cairn(*command, missing)

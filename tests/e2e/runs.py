@@ -191,6 +191,33 @@ def check_lost_recording():
     t.check(b"x.cairn" in result.err, f"lost: {result.err!r}")
 
 
+def check_full_disk():
+    """A disk without room: the file that was asked for and the reason are said; the status stays the program's."""
+    place = scratch("disk")
+    if t.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(place)]).status:
+        t.skip_part("full disk, since this user may not mount a tmpfs")
+        return
+    try:
+        result = t.run_cairn("run", "-o", "x.cairn", *t.program("leak"), cwd=place)
+        t.check_equal("full disk: status", result.status, 3)
+        t.check(b"/x.cairn: No space left on device" in result.err and b"the recording is lost" in result.err
+                and b"nothing was recorded" not in result.err, f"full disk: {result.err!r}")
+        t.check_equal("full disk: left", os.listdir(place), [])
+    finally:
+        t.run(["umount", "-l", str(place)])
+
+
+def check_no_file():
+    """A path that is there and no regular file is refused before the start, and nothing is made beside it."""
+    place = scratch("no_file")
+    os.mkfifo(place / "fifo")
+    os.symlink("/dev/full", place / "device")
+    for name, kind in (("fifo", b"a FIFO"), ("device", b"a device")):
+        result = t.run_cairn("run", "-o", name, "sh", "-c", "echo ran", cwd=place)
+        t.check_equal(f"{name}: refused", (result.status, result.out, kind in result.err), (125, b"", True))
+    t.check_equal("no file: left", sorted(os.listdir(place)), ["device", "fifo"])
+
+
 def check_orphan(name, child):
     """A child that outlives the main process, and cairn, puts its recording into the run."""
     place = scratch(name)
@@ -238,6 +265,8 @@ check_children()
 check_forks_refused()
 check_overhead()
 check_lost_recording()
+check_full_disk()
+check_no_file()
 check_orphan("orphan", "perl -e \"@x = map { $_ x 9 } 1..5000; sleep 1\"".replace("$", "\\$"))
 check_orphan("late", "sleep 1; perl -e \"@x = map { $_ x 9 } 1..5000\"".replace("$", "\\$"))
 check_hostile_names()

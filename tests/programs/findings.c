@@ -31,6 +31,7 @@ enum {
     PIECE_BYTES = 1000,
     KEPT_EVERY = 20,
     WORKERS = 6,
+    STACKS_LOG2 = 18,
     WAIT_MS = 800,  // resident memory is looked at from time to time
 };
 
@@ -240,6 +241,35 @@ static void strings(bool is_fixed) {
     }
 }
 
+APART static void go_right(unsigned way, int depth);
+
+// A block from a stack of its own for each way: nothing is at fault, and cairn's tables are larger
+// than the heap.
+APART static void go_left(unsigned way, int depth) {
+    if (!depth)
+        seen = malloc(LIST_NODES);
+    else if (way & 1)
+        go_left(way >> 1, depth - 1);
+    else
+        go_right(way >> 1, depth - 1);
+    __asm__ volatile("");  // no tail call
+}
+
+APART static void go_right(unsigned way, int depth) {
+    if (!depth)
+        seen = malloc(LIST_NODES);
+    else if (way & 1)
+        go_left(way >> 1, depth - 1);
+    else
+        go_right(way >> 1, depth - 1);
+    __asm__ volatile("");  // no tail call
+}
+
+static void stacks(bool is_fixed) {
+    (void)is_fixed;
+    for (unsigned way = 0; way < 1u << STACKS_LOG2; way++) go_left(way, STACKS_LOG2);
+}
+
 // The fix is not in the program: GLIBC_TUNABLES=glibc.malloc.hugetlb=1.
 static void small_pages(bool is_fixed) {
     (void)is_fixed;
@@ -256,7 +286,7 @@ int main(int argc, char **argv) {
         {"growth", growth},      {"realloc", append_lines}, {"temporary", temporary},
         {"reuse", reuse},        {"alike", load_rows},      {"untouched", make_buffers},
         {"freed_by", hand_over}, {"free", fragmentation},   {"arenas", arenas},
-        {"huge", small_pages},   {"strings", strings},
+        {"huge", small_pages},   {"strings", strings},      {"stacks", stacks},
     };
     bool is_fixed = argc > 2 && !strcmp(argv[2], "fixed");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

@@ -74,17 +74,52 @@ static const char *whose_option(const char *word) {
     return NULL;
 }
 
+// What other programs call an option that a command here may have under another name.
+static const struct {
+    const char *word, *option;
+} usual_words[] = {
+    {"format", "json"},
+    {"duration", "record-for"},
+    {"timeout", "record-for"},
+    {"sort", "by"},
+};
+
+// Whether the word is some of the name's parts, as "for" is of "record-for".
+static bool is_part_of(const char *word, size_t length, const char *name) {
+    for (const char *part = name; part; part = strchr(part, '-')) {
+        part += *part == '-';
+        bool ends = strlen(part) >= length && (!part[length] || part[length] == '-');
+        if (ends && !strncmp(part, word, length)) return true;
+    }
+    return false;
+}
+
+// The option of the same command that a word that is none of its options stands for; NULL: none.
+static const char *near_option(const struct command *command, const char *word) {
+    size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < sizeof usual_words / sizeof *usual_words; i++)
+        if (strlen(usual_words[i].word) == length && !strncmp(usual_words[i].word, word, length))
+            for (const struct option_row *row = command->options; row->name; row++)
+                if (!strcmp(row->name, usual_words[i].option)) return row->name;
+    for (const struct option_row *row = command->options; length && row->name; row++)
+        if (is_part_of(word, length, row->name)) return row->name;
+    return NULL;
+}
+
 static bool refuse(const struct command *command, int value, const char *word, int *status) {
     struct error error;
     bool is_long = !strncmp(word, "--", 2);
     char letter[] = {'-', (char)optopt, 0};
     const char *option = is_long || !isgraph(optopt) ? word : letter;
+    const char *near = is_long ? near_option(command, word + 2) : NULL;
     const char *other = is_long ? whose_option(word) : NULL;
     const struct option_row *row = optopt ? row_of(command, optopt) : NULL;
     if (row && is_long && value != ':')
         error_set(&error, "%s: --%s takes no value: %s", command->name, row->name, word);
     else if (value == ':')
         error_set(&error, "%s: option %s needs an argument", command->name, option);
+    else if (near)
+        error_set(&error, "%s: unknown option %s (--%s is meant?)", command->name, option, near);
     else
         error_set(&error, "%s: unknown option %s%s%s%s", command->name, option,
                   other ? " (cairn " : "", other ? other : "", other ? " has it)" : "");

@@ -173,6 +173,8 @@ static void run_report(struct run_command *run) {
     if (run->store.is_made) {
         bool is_done = finish_print(run->summary, run->store.path, &options, &error);
         if (!is_done && run->summary) run_say(run, error.text);
+    } else if (run->summary && run->watch.writer.problem.text[0]) {
+        run_say(run, "the recording is lost: nothing of it was kept");
     } else if (run->summary) {
         snprintf(text, sizeof text, "nothing was recorded%s%s", options.empty_reason ? ": " : "",
                  options.empty_reason ? options.empty_reason : "");

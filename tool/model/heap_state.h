@@ -95,7 +95,8 @@ uint64_t heap_state_empty_bytes(const struct heap_state *state);
 // fragmentation, or a peak that is over, costs.
 //
 // Resident memory was noted over time, and so was what was live. What else than the heap is
-// resident is known of the pictures of it; the most that it was in any of them is taken away.
+// resident is known of the pictures of it; the most that it was in any of them is taken away, and
+// behind the last one all that cairn has itself at the end.
 
 struct held_free {
     uint64_t at_ns;  // when it was the most

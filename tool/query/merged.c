@@ -6,17 +6,31 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/units.h"
 #include "tool/events/pool_find.h"
 #include "tool/model/strings.h"
 #include "tool/query/progress.h"
 #include "tool/query/recordings.h"
+
+// What counts the allocations may all be cut off or damaged: then nothing is left to be shown.
+static bool is_usable(const struct opened *opened, struct error *error) {
+    const struct damage *damage = &opened->recording.damage;
+    if (!profile_is_empty(&opened->profile) || !damage_is_any(damage)) return true;
+    if (damage->missing_bytes)
+        return error_set(error,
+                         "is cut off: %s are missing, and what counts its allocations is "
+                         "among them",
+                         units_size((int64_t)damage->missing_bytes).text);
+    return error_set(error, "is damaged: what counts its allocations cannot be read");
+}
 
 bool opened_open(const char *path, struct opened *opened, struct error *error) {
     memset(opened, 0, sizeof *opened);
     opened->process_count = 1;
     snprintf(opened->path, sizeof opened->path, "%s", path);
     if (!recording_open(path, &opened->recording, error)) return false;
-    bool is_built = profile_build(&opened->recording, &opened->profile, error);
+    bool is_built =
+        profile_build(&opened->recording, &opened->profile, error) && is_usable(opened, error);
     if (is_built && names_open(&opened->profile, &opened->names, error)) return true;
     opened_close(opened);
     return error_wrap(error, "%s", path);

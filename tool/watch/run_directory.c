@@ -31,6 +31,16 @@ static bool is_run(const char *path) {
     return run_row_is_file_name(strrchr(path, '/') + 1);
 }
 
+// What would be taken for a recording that exists, to be numbered beside: in /dev nobody wants one.
+static bool check_kind(const char *path, struct error *error) {
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return true;
+    const char *kind = S_ISFIFO(status.st_mode)   ? "a FIFO"
+                       : S_ISSOCK(status.st_mode) ? "a socket"
+                                                  : "a device";
+    return error_set(error, "%s: is %s: a recording needs a regular file", path, kind);
+}
+
 static void directory_of(const char *path, char *directory) {
     const char *slash = strrchr(path, '/');
     snprintf(directory, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
@@ -78,7 +88,8 @@ bool run_directory_choose(struct run_directory *directory, const char *output, c
         snprintf(directory->path + length, sizeof directory->path - length, "/%s", file);
     if (strlen(directory->path) + sizeof ".10000.save" + NAME_MAX >= CAIRN_TEXT_PATH)
         return error_set(error, "%s: path too long", directory->path);
-    return check_writable(directory->path, error) && number_until_free(directory->path, error);
+    return check_kind(directory->path, error) && check_writable(directory->path, error) &&
+           number_until_free(directory->path, error);
 }
 
 bool run_directory_make(struct run_directory *directory, struct error *error) {
@@ -105,7 +116,13 @@ bool run_directory_save(struct run_directory *directory, const struct memory *me
                         const struct memory_end *end, const char *file_name, struct error *error) {
     char path[PATH_MAX];
     run_directory_path_of(directory, file_name, path, sizeof path);
-    if (!memory_save(memory, end, path, error)) return false;
+    if (!memory_save(memory, end, path, error)) {
+        // the run's path is what was asked for, though until its end it is a directory
+        struct error why = *error;
+        const char *reason = why.text + (strstr(why.text, path) == why.text ? strlen(path) : 0);
+        return error_set(error, "%s%s (the recording %s could not be written)", directory->path,
+                         reason, file_name);
+    }
     if (!directory->only[0]) snprintf(directory->only, sizeof directory->only, "%s", file_name);
     return true;
 }

@@ -458,6 +458,14 @@ static void test_free_in_heap(void **state) {
     check_absent(FINDING_FREE);
     book_free(4 * MIB, 20 * MIB, 8);  // little
     check_absent(FINDING_FREE);
+    book_free(20 * MIB, 100 * MIB, 8);  // cairn's memory that came after the last picture
+    making.header.own_bytes = 70 * MIB;
+    check_absent(FINDING_FREE);
+    book_free(20 * MIB, 100 * MIB, 8);
+    making.header.own_bytes = 70 * MIB;
+    picture.at_ns = 1000 * (uint64_t)1000000000;  // it saw that cairn had nothing before
+    assert_non_null(find(FINDING_FREE));
+    close_made();
     book_free(20 * MIB, 100 * MIB, 8);  // what was there before is not known
     making.header.is_attached = 1;
     check_absent(FINDING_FREE);
