@@ -128,12 +128,17 @@ def reach():
             said = attach.stderr.readline()
             if t.check(b"recording reach" in said, f"attach: does not begin: {said}"):
                 t.check(b" of size " in ask(still.pid, "list", "allocations").out, "attached: cannot be read")
-                t.check_equal("attached: pre-existing blocks are not shown", count(still.pid, "leaked"), 0)
+                check_reach("attached", still)
             attach.terminate()
     library = glob.glob("/usr/lib/*/libjemalloc.so.2")
     if library:
         with Still(program, ["env", f"LD_PRELOAD={library[0]}", t.CAIRN, "run", "-q", "-o", "other.cairn", "--"]) as still:
             check_same("other", still)
+        with Still(program, ["env", f"LD_PRELOAD={library[0]}", t.CAIRN, "run", "-q", "--sample", "-o", "few.cairn",
+                             "--"]) as still:
+            result = t.run_cairn("core", str(still.pid), "count", "leaked")
+            t.check(result.status == 1 and b"its blocks are libjemalloc.so.2's, and a sample was recorded" in result.err,
+                    f"another allocator, sampled: {result.err}")
         with Still(program, env={"LD_PRELOAD": library[0]}) as still:
             result = t.run_cairn("core", str(still.pid), "count", "leaked")
             t.check(result.status == 1 and b"it used libjemalloc.so.2, whose blocks are known only of recorded" in result.err,

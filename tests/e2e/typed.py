@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Types of blocks and the ways to them by debug information: what a program knows of its own objects, live and in its
-core dump, recorded and not (typed_gdb.py has gdb's answers); how full its containers are; without debug information
+core dump, recorded, sampled and not (typed_gdb.py has gdb's answers); how full its containers are; without debug information
 only what objects say themselves."""
 
 import os
@@ -167,7 +167,28 @@ def check_refused():
     t.check(b"view containers is of a running process or a core dump" in result.err, f"of a recording: {result.err}")
 
 
+def check_attached():
+    """A sample of what a process allocates says nothing about which blocks are in use: they are the heap's."""
+    with t.Process([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        for line in iter(process.stdout.readline, b"ready\n"):
+            t.check(line, "attached: it ended")
+        before = t.report(str(process.pid), "--view", "types")
+        with t.Process([t.CAIRN, "attach", "-o", t.fresh_path("attached"), str(process.pid)], env=t.environment(),
+                       stderr=subprocess.PIPE) as attach:
+            said = attach.stderr.readline()
+            if t.check(b"recording typed" in said, f"attached: does not begin: {said}"):
+                check_types("attached", str(process.pid))
+                check_containers("attached", str(process.pid))
+                found = t.report(str(process.pid), "--view", "types")
+                t.check(found and found["bytes"] >= before["bytes"], f"attached: fewer bytes: {found} {before}")
+            attach.terminate()
+        process.stdin.close()
+        process.wait()
+
+
 look("plain", [PROGRAM], False)
+look("sampled", [t.CAIRN, "run", "-q", "--sample", "-o", t.fresh_path("sampled") + ".cairn", PROGRAM], True)
+check_attached()
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", PROGRAM], True)
 check_of_library()
 check_allocated()

@@ -11,10 +11,15 @@
 // What the core as a whole has to say: by who asked for it, or as the allocator sees it.
 static bool answer_overview(struct core_subject *subject, const struct core_question *question,
                             struct error *error) {
-    if (subject->is_recorded)
+    if (subject->is_recorded && !core_is_sampled(subject))
         return question->verb == VERB_SUMMARIZE
                    ? core_print_groups(subject, question->module, question->function, error)
                    : core_print_overview(subject, error);
+    if (question->module && core_is_sampled(subject))
+        return error_set(error,
+                         "a sample was recorded, so that few of its blocks have a stack: `cairn "
+                         "report %s` estimates what stacks hold, --exact records all",
+                         subject->look.name);
     if (question->module && !subject->look.is_core)
         return error_set(error,
                          "it is not recorded, so that nobody knows who asked for its blocks");

@@ -32,8 +32,10 @@ void core_print_doubts(const struct core_subject *subject) {
                 "cairn: %s of the heap made no sense from some place on: blocks behind it are not "
                 "known\n",
                 units_counted((int64_t)broken, "stretch", "stretches").text);
-    if (subject->is_recorded && subject->opened.profile.sampling.is_on)
-        fprintf(stderr, "cairn: a sample was recorded: blocks in use are those of the sample\n");
+    if (core_is_sampled(subject))
+        fprintf(stderr,
+                "cairn: a sample was recorded: blocks in use are the heap's, with the allocator's "
+                "sizes\n");
     if (subject->types && !subject->core->files.count)
         fprintf(stderr,
                 "cairn: this core does not say which files were mapped: no block has a type\n");

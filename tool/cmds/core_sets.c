@@ -83,8 +83,19 @@ void core_subject_close(struct core_subject *subject) {
     heap_look_close(&subject->look);
 }
 
+// What the blocks of another allocator are, only a complete recording knows.
+static bool refuse_sample(const struct core_subject *subject, struct error *error) {
+    const char *other = core_other_allocator(subject);
+    return error_set(error,
+                     "its blocks are %s's, and a sample was recorded of them: record all of them "
+                     "(cairn attach --exact, cairn run without --sample)",
+                     other ? other : "another allocator than glibc");
+}
+
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
+    if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t))
+        return refuse_sample(subject, error);
     const struct memory_view view = core_view(subject->core);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
     const char *other = core_other_allocator(subject);
@@ -119,7 +130,8 @@ bool core_need_map(struct core_subject *subject, struct error *error) {
     struct spans own = {0};
     bool are_all_glibc = true;
     if (subject->has_reach) return true;
-    if (!core_need_heap(subject, error) && !subject->is_recorded) return false;
+    bool has_all = subject->is_recorded && !core_is_sampled(subject);
+    if (!core_need_heap(subject, error) && !has_all) return false;
     bool is_ok = own_memory(subject, &own);
     if (is_ok && subject->is_recorded)
         is_ok = core_add_blocks(subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
@@ -313,8 +325,9 @@ static bool prepare(struct core_subject *subject, const struct core_question *qu
                     struct error *error) {
     bool needs_reach = question->set >= SET_ANCHORED && question->set <= SET_UNREFERENCED;
     bool needs_map = question->set == SET_INCOMING || question->set == SET_OUTGOING;
-    bool needs_heap = question->set == SET_FREE || question->set == SET_ALLOCATIONS ||
-                      (question->set == SET_USED && !subject->is_recorded);
+    bool needs_heap =
+        question->set == SET_FREE || question->set == SET_ALLOCATIONS ||
+        (question->set == SET_USED && (!subject->is_recorded || core_is_sampled(subject)));
     if (question->type && !core_need_types(subject, error)) return false;
     if (needs_heap && !core_need_heap(subject, error)) return false;
     if (needs_map && !core_need_map(subject, error)) return false;
@@ -342,7 +355,7 @@ bool core_each_member(struct core_subject *subject, const struct core_question *
     default:
         break;
     }
-    if (subject->is_recorded)
+    if (subject->is_recorded && !core_is_sampled(subject))
         each_recorded(&pass);
     else
         each_chunk(&pass);

@@ -48,13 +48,20 @@ bool core_subject_take(pid_t pid, const struct cairn_header *header, struct core
 bool core_subject_enter(struct core_subject *subject, const char *recording, struct error *error);
 void core_subject_close(struct core_subject *subject);
 
+// The recording has a sample of the blocks: its live map does not say which ones are in use,
+// glibc's heap does.
+static inline bool core_is_sampled(const struct core_subject *subject) {
+    return subject->is_recorded && subject->opened.profile.sampling.is_on;
+}
+
 // What was drawn of its heap; NULL: all of it is there.
 static inline const struct heap_windows *core_windows_of(const struct core_subject *subject) {
     bool is_drawn = !subject->look.is_core && subject->look.live.windows.are_drawn;
     return is_drawn ? &subject->look.live.windows : NULL;
 }
 
-// False if there is no heap of glibc's in it.
+// False if there is no heap of glibc's in it, or, of a sampled process, if its blocks are not
+// there.
 bool core_need_heap(struct core_subject *subject, struct error *error);
 // Which block an address lies in; of a recorded process any allocator will do.
 bool core_need_map(struct core_subject *subject, struct error *error);

@@ -396,22 +396,36 @@ static void sum_known(struct surveying *surveying) {
     }
 }
 
+// By what estimates are too large together, of which so much is there: they keep their ratio.
+static double excess_of(double estimated, uint64_t there) {
+    return estimated > (double)there ? (double)there / estimated : 1;
+}
+
 // Samples stand for more than themselves: so do their shares of pages. What is left of the pages is
-// kept by blocks that are not in the recording.
+// kept by blocks that are not in the recording. Pages and glibc's blocks in use are known, so what
+// stacks keep of them is no more than all of it.
 static void scale_samples(struct surveying *surveying) {
     struct heap_state *state = surveying->state;
     struct residency *residency = &state->residency;
     struct residency_owner *rest = &residency->owners[state->stack_count];
     const uint64_t used = state->kinds[HEAP_USED].bytes + state->kinds[HEAP_MAPPED].bytes;
     const uint64_t used_count = state->kinds[HEAP_USED].count + state->kinds[HEAP_MAPPED].count;
-    double kept = 0;
+    double estimated = 0, bytes = 0, count = 0, kept = 0;
+    for (size_t i = 0; i < state->stack_count; i++) {
+        estimated += residency->owners[i].estimated_bytes;
+        bytes += surveying->stacks[i].bytes;
+        count += surveying->stacks[i].count;
+    }
+    const double of_pages = excess_of(estimated, residency->kept_bytes);
+    const double of_bytes = state->is_glibc ? excess_of(bytes, used) : 1;
+    const double of_count = state->is_glibc ? excess_of(count, used_count) : 1;
     for (size_t i = 0; i < state->stack_count; i++) {
         struct residency_owner *owner = &residency->owners[i];
-        owner->kept_bytes = (uint64_t)owner->estimated_bytes;
-        owner->live_bytes = (uint64_t)surveying->stacks[i].bytes;
-        owner->blocks = (uint64_t)surveying->stacks[i].count;
+        owner->kept_bytes = (uint64_t)(owner->estimated_bytes * of_pages);
+        owner->live_bytes = (uint64_t)(surveying->stacks[i].bytes * of_bytes);
+        owner->blocks = (uint64_t)(surveying->stacks[i].count * of_count);
         owner->alone_bytes = 0;
-        kept += owner->estimated_bytes;
+        kept += owner->estimated_bytes * of_pages;
     }
     *rest = (struct residency_owner){0};
     if ((double)residency->kept_bytes > kept)

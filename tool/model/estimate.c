@@ -10,6 +10,24 @@ static int64_t add_wrapping(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+static bool is_estimate(const struct estimate *estimate) {
+    return estimate->samples || estimate->bytes_variance != 0 || estimate->bytes_weight > 0;
+}
+
+static bool is_bounded(const struct estimate *estimate) {
+    return estimate->own_bytes_most + estimate->before_bytes_most > 0 || !is_estimate(estimate);
+}
+
+// What is not known of one is not known of both.
+static void add_most(struct estimate *sum, const struct estimate *added) {
+    bool is_known = is_bounded(sum) && is_bounded(added);
+    sum->own_bytes_most = is_known ? fmax(sum->own_bytes_most, added->own_bytes_most) : 0;
+    sum->own_blocks_most = is_known ? fmax(sum->own_blocks_most, added->own_blocks_most) : 0;
+    sum->before_bytes_most = is_known ? fmax(sum->before_bytes_most, added->before_bytes_most) : 0;
+    sum->before_blocks_most =
+        is_known ? fmax(sum->before_blocks_most, added->before_blocks_most) : 0;
+}
+
 // An estimate that nothing can be missing from has no limit to add.
 static double limit_of(double weight, double limit, double added_weight, double added) {
     if (!(weight > 0)) return added;
@@ -19,6 +37,7 @@ static double limit_of(double weight, double limit, double added_weight, double 
 
 // All but the variances.
 static void add_samples(struct estimate *sum, const struct estimate *added) {
+    add_most(sum, added);
     sum->samples = add_wrapping(sum->samples, added->samples);
     sum->uncertain += added->uncertain;
     sum->extra_blocks += added->extra_blocks;
@@ -38,6 +57,8 @@ void estimate_add(struct estimate *sum, const struct estimate *added) {
 
 void estimate_forget_limits(struct estimate *estimate) {
     estimate->bytes_limit = estimate->blocks_limit = 0;
+    estimate->own_bytes_most = estimate->own_blocks_most = 0;
+    estimate->before_bytes_most = estimate->before_blocks_most = 0;
 }
 
 int64_t estimate_whole_blocks(uint64_t parts) {
@@ -72,6 +93,14 @@ static const double deviations = 1.96;
 // What is left of sums that cancel is below a byte.
 int64_t estimate_interval(double variance) {
     return variance > 0 ? whole(deviations * sqrt(variance)) : 0;
+}
+
+int64_t estimate_bytes_most(const struct estimate *estimate) {
+    return whole(estimate->own_bytes_most + estimate->before_bytes_most);
+}
+
+int64_t estimate_blocks_most(const struct estimate *estimate) {
+    return whole(estimate->own_blocks_most + estimate->before_blocks_most);
 }
 
 // A little more than the square, so that the interval of it is the same again.
@@ -192,6 +221,10 @@ static void find_rates(struct sampled_scale *scale, const struct cairn_sampling 
     scale->rate_most = (double)(most ? most : 1);
 }
 
+static double extra_of(uint64_t parts) {
+    return (double)(int64_t)parts / CAIRN_SAMPLE_ONE;
+}
+
 // The smallest size that a sample met.
 static uint32_t smallest_of(const struct recording *recording, size_t id, uint32_t smallest) {
     struct cairn_sample_size sizes[CAIRN_SAMPLE_SIZES];
@@ -213,6 +246,20 @@ static void find_limits(struct sampled_scale *scale, const struct estimate *allo
     scale->blocks_limit = blocks;
 }
 
+// Allocations are counted. What was there before may itself be an estimate: the end of its
+// interval.
+static void find_most(struct sampled_scale *scale, const struct estimate *before,
+                      struct sampled_totals totals) {
+    scale->own_bytes = (double)(totals.bytes - totals.before_bytes);
+    scale->own_blocks = (double)(totals.blocks - totals.before_blocks);
+    if (!totals.before_blocks) return;
+    struct estimate all = *before;
+    all.bytes_weight = scale->rate_most;
+    all.blocks_weight = scale->blocks_weight;
+    scale->before_bytes = (double)totals.before_bytes + (double)estimate_bytes_interval(&all);
+    scale->before_blocks = (double)totals.before_blocks + (double)estimate_blocks_interval(&all);
+}
+
 struct sampled_scale sampled_scale_of(const struct recording *recording,
                                       struct sampled_totals totals) {
     struct sampled_scale scale = {0};
@@ -221,7 +268,7 @@ struct sampled_scale sampled_scale_of(const struct recording *recording,
     struct cairn_cell_cold cold;
     uint32_t smallest = SMALLEST_BYTES;
     uint64_t bytes = 0;
-    struct estimate sum = {0};
+    struct estimate sum = {0}, before = {0};
     if (!recording_sampling(recording, &sampling) || !sampling.is_on) return scale;
     find_rates(&scale, &sampling);
     for (size_t id = CAIRN_CELL_OTHER; recording_cell(recording, id, &hot, &cold); id++) {
@@ -231,11 +278,16 @@ struct sampled_scale sampled_scale_of(const struct recording *recording,
             sampled_estimate(&scale, (int64_t)samples_of(&hot, &cold), 0, cell.allocated_variance,
                              cell.calls_variance);
         estimate_add(&sum, &added);
+        if (recording_is_inherited(recording, id)) {
+            estimate_add(&before, &added);
+            before.extra_blocks += extra_of(cell.extra_calls);
+        }
         bytes += hot.allocated_bytes;
         smallest = smallest_of(recording, id, smallest);
     }
     scale.blocks_weight = fmax(scale.rate_most / smallest, 1);
     find_limits(&scale, &sum, bytes, totals);
+    find_most(&scale, &before, totals);
     return scale;
 }
 
@@ -247,7 +299,11 @@ struct estimate sampled_estimate(const struct sampled_scale *scale, int64_t samp
                                 .bytes_variance = bytes_variance,
                                 .blocks_variance = blocks_variance,
                                 .uncertain = rate > 0 ? bytes_variance / (rate * rate) : 0,
-                                .extra_blocks = extra_blocks};
+                                .extra_blocks = extra_blocks,
+                                .own_bytes_most = scale->own_bytes,
+                                .own_blocks_most = scale->own_blocks,
+                                .before_bytes_most = scale->before_bytes,
+                                .before_blocks_most = scale->before_blocks};
     if (scale->is_complete) return estimate;
     estimate.bytes_weight = scale->rate_most;
     estimate.blocks_weight = scale->blocks_weight;
@@ -268,10 +324,6 @@ bool sampled_has_saved_peak(const struct recording *recording, const struct cair
     return cell->epoch >= recording->header.totals.peak_epoch && !is_peak_at_end;
 }
 
-static double extra_of(uint64_t parts) {
-    return (double)(int64_t)parts / CAIRN_SAMPLE_ONE;
-}
-
 void sampled_cell(const struct recording *recording, const struct sampled_scale *scale, size_t id,
                   bool has_saved_peak, const struct sampled_counts *counts,
                   struct estimate estimates[ESTIMATED_COUNT]) {
@@ -288,6 +340,12 @@ void sampled_cell(const struct recording *recording, const struct sampled_scale 
             ? sampled_estimate(scale, counts->peak, extra_of(cell.peak_extra),
                                (double)cell.peak_bytes_variance, (double)cell.peak_blocks_variance)
             : estimates[ESTIMATED_EXIT];
+    bool is_before = recording_is_inherited(recording, id), is_either = id == CAIRN_CELL_OTHER;
+    for (int i = 0; i < ESTIMATED_COUNT && !is_either; i++) {
+        struct estimate *estimate = &estimates[i];
+        if (is_before) estimate->own_bytes_most = estimate->own_blocks_most = 0;
+        if (!is_before) estimate->before_bytes_most = estimate->before_blocks_most = 0;
+    }
 }
 
 void sampled_sum(const struct recording *recording, const struct sampled_scale *scale,

@@ -25,6 +25,9 @@ struct estimate {
     double extra_blocks;  // what they stand for beyond themselves, the sum of 1/p - 1
     double bytes_weight, blocks_weight;  // of a block that was missed; 0: there is none
     double bytes_limit, blocks_limit;    // most that can have been missed; 0: not known
+    // Most that there can be, as it was counted beside the samples: of the process' own blocks and
+    // of those that were there before; 0: there are none of that kind. Both 0: not known.
+    double own_bytes_most, own_blocks_most, before_bytes_most, before_blocks_most;
 };
 
 // What a stack or process has estimates of; THEN: at a moment that was asked for.
@@ -41,7 +44,8 @@ static inline bool estimate_is_none(const struct estimate *estimate) {
     bool is_exact = !estimate->samples && estimate->uncertain == 0 && estimate->extra_blocks == 0 &&
                     estimate->bytes_variance == 0 && estimate->blocks_variance == 0;
     return is_exact && estimate->bytes_weight == 0 && estimate->blocks_weight == 0 &&
-           estimate->bytes_limit == 0 && estimate->blocks_limit == 0;
+           estimate->bytes_limit == 0 && estimate->blocks_limit == 0 &&
+           estimate->own_bytes_most == 0 && estimate->before_bytes_most == 0;
 }
 
 // Of stacks, cells or threads of one process.
@@ -70,6 +74,10 @@ int64_t estimate_certain(const struct estimate *estimate);
 double estimate_unsure_bytes(const struct estimate *estimate);
 double estimate_unsure_blocks(const struct estimate *estimate);
 
+// The most that the value can be, of which the interval says no more; 0: not known.
+int64_t estimate_bytes_most(const struct estimate *estimate);
+int64_t estimate_blocks_most(const struct estimate *estimate);
+
 // Half the width of the interval of a number with this variance, and the variance of a number whose
 // interval is known.
 int64_t estimate_interval(double variance);
@@ -94,10 +102,12 @@ struct sampled_scale {
     double blocks_weight;              // of a block of the smallest size
     double bytes_limit, blocks_limit;  // most that all missed blocks can be; 0: not known
     bool is_complete;                  // no block can have been missed
+    double own_bytes, own_blocks, before_bytes, before_blocks;  // as sampled_totals; 0: not known
 };
 // What was allocated, as it was counted beside the samples; zeros: not known.
 struct sampled_totals {
     uint64_t blocks, bytes;
+    uint64_t before_blocks, before_bytes;  // of these, what was there when the recording began
 };
 struct sampled_scale sampled_scale_of(const struct recording *recording,
                                       struct sampled_totals totals);

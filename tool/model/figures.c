@@ -43,7 +43,9 @@ static void add_thread(struct figures *figures, const struct cairn_thread *threa
 static struct sampled_totals counted_of(const struct figures *figures) {
     if (figures->lost) return (struct sampled_totals){0};
     return (struct sampled_totals){.blocks = figures->allocations + figures->inherited_blocks,
-                                   .bytes = figures->allocated_bytes + figures->inherited_bytes};
+                                   .bytes = figures->allocated_bytes + figures->inherited_bytes,
+                                   .before_blocks = figures->inherited_blocks,
+                                   .before_bytes = figures->inherited_bytes};
 }
 
 static void add_estimates(struct figures *figures, const struct recording *recording,

@@ -83,6 +83,13 @@ int64_t measured_least(struct measured measured) {
     return value > 0 && interval > value ? 0 : figures_add(value, -interval);
 }
 
+int64_t measured_most(struct measured measured) {
+    int64_t most =
+        (measured.is_in_blocks ? estimate_blocks_most : estimate_bytes_most)(&measured.estimate);
+    int64_t end = figures_add(measured.value, measured_interval(measured));
+    return most && most < end ? most : end;
+}
+
 bool measured_is_unreliable(struct measured measured) {
     int64_t interval = measured_interval(measured);
     bool is_mostly_certain = estimate_certain(&measured.estimate) && interval <= measured.value;

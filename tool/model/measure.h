@@ -64,6 +64,9 @@ int64_t measured_interval(struct measured measured);
 int64_t measured_samples(struct measured measured);
 // The lower end of the interval: not below zero, nor below what was seen for certain.
 int64_t measured_least(struct measured measured);
+// The upper end: not above what was counted. Estimates are right on average because some of them
+// are too high: the value itself may lie above it.
+int64_t measured_most(struct measured measured);
 bool measured_is_unreliable(struct measured measured);
 
 // False: nothing says how many blocks were temporary, as in most files of other profilers, or

@@ -16,15 +16,9 @@ void inherited_add(struct inherited *sum, const struct inherited *added) {
     sum->exit_bytes = figures_add(sum->exit_bytes, added->exit_bytes);
 }
 
-bool inherited_is_cell(const struct recording *recording, size_t cell) {
-    uint16_t slot;
-    return cell != CAIRN_CELL_OTHER && recording_owner(recording, cell, &slot) &&
-           slot == CAIRN_SLOT_SHARED;
-}
-
 bool inherited_is_about(const struct recording *recording, size_t cell,
                         const struct record *record) {
-    return inherited_is_cell(recording, record->is_foreign ? record->older : cell);
+    return recording_is_inherited(recording, record->is_foreign ? record->older : cell);
 }
 
 // Blocks that a cell holds; of samples, those they stand for.

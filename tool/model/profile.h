@@ -34,8 +34,6 @@ struct inherited {
 
 void inherited_add(struct inherited *sum, const struct inherited *added);
 
-// The cell counts such blocks and nothing else, if the recording has any.
-bool inherited_is_cell(const struct recording *recording, size_t cell);
 // The cell counts such blocks, or frees of them.
 bool inherited_is_about(const struct recording *recording, size_t cell,
                         const struct record *record);

@@ -50,7 +50,7 @@ static void add_samples(const struct profile *profile, size_t id, bool is_saved,
 static void take_inherited(const struct profile *profile, size_t id, struct cell_values *values) {
     struct inherited *inherited = &values->inherited;
     if (!profile->figures.inherited_blocks) return;
-    if (inherited_is_cell(profile->recording, id)) {
+    if (recording_is_inherited(profile->recording, id)) {
         *inherited = (struct inherited){.blocks = values->calls, .bytes = values->allocated_bytes};
         values->estimates[ESTIMATED_ALLOCATED] = (struct estimate){0};
     } else if (id == CAIRN_CELL_OTHER) {
@@ -131,7 +131,7 @@ static void find_inherited_other(struct profile *profile) {
     struct cell_values values;
     if (!blocks || profile->sampling.is_on) return;
     for (size_t id = CAIRN_CELL_OTHER + 1; id < count; id++) {
-        if (!inherited_is_cell(profile->recording, id) || !profile_cell(profile, id, &values))
+        if (!recording_is_inherited(profile->recording, id) || !profile_cell(profile, id, &values))
             continue;
         blocks -= values.inherited.blocks;
         bytes -= values.inherited.bytes;

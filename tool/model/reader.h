@@ -166,4 +166,11 @@ bool recording_is_exact(const struct recording *recording);
 bool recording_is_whole(const struct recording *recording);
 bool damage_is_any(const struct damage *damage);
 
+// The cell counts such blocks and nothing else, if the recording has any.
+static inline bool recording_is_inherited(const struct recording *recording, size_t cell) {
+    uint16_t slot;
+    return cell != CAIRN_CELL_OTHER && recording_owner(recording, cell, &slot) &&
+           slot == CAIRN_SLOT_SHARED;
+}
+
 #endif

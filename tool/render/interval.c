@@ -25,10 +25,14 @@ struct unit_text interval_amount(struct measured measured, bool is_bytes, bool i
     int64_t interval = measured_interval(measured), value = measured.value;
     int64_t least = measured_least(measured);
     struct unit_text text;
-    if (!interval || value < 0 || least == value - interval)
+    int64_t end = measured_most(measured);
+    bool is_whole = least == value - interval && end == value + interval;
+    if (!interval || value < 0 || is_whole)
         return interval_text(measured, is_bytes, is_plain_number);
-    struct unit_text most = amount_text(figures_add(value, interval), is_bytes, is_plain_number);
-    if (least >= value)
+    struct unit_text most = amount_text(end, is_bytes, is_plain_number);
+    if (end < value)
+        snprintf(text.text, sizeof text.text, " (at most %.30s)", most.text);
+    else if (least >= value)
         snprintf(text.text, sizeof text.text, " (up to %.30s)", most.text);
     else
         snprintf(text.text, sizeof text.text, " (%.16s to %.16s)",
@@ -73,6 +77,10 @@ static struct unit_text note_of(struct measured measured, bool is_narrow) {
                  !is_nothing ? "exact"
                  : is_narrow ? "none"
                              : "no sample");
+    else if (measured_most(measured) < measured.value)
+        snprintf(text.text, sizeof text.text, "\xe2\x89\xa4 %.10s, %s%s",
+                 amount_text(measured_most(measured), !measured.is_in_blocks, false).text,
+                 count.text, word);
     else if (measured_is_unreliable(measured))
         snprintf(text.text, sizeof text.text, "%s%s, unreliable", count.text, word);
     else

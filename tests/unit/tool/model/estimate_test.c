@@ -179,7 +179,29 @@ static void test_damaged(void **state) {
         assert_true(estimate_certain(&estimate) >= 0);
         measured_least(measured_bytes(100, &estimate));
         measured_least(measured_blocks(100, &estimate));
+        measured_most(measured_blocks(100, &estimate));
     }
+}
+
+// The interval ends at what was counted, above or below the estimate; of blocks that were there
+// before both bounds add up, and beside what has none there is none.
+static void test_most(void **state) {
+    (void)state;
+    struct sampled_scale own = scale, before = scale;
+    own.own_bytes = 4 * RATE;
+    own.own_blocks = 40;
+    before.before_bytes = 3 * RATE;
+    before.before_blocks = 30;
+    struct estimate sum = sampled_estimate(&own, 5, 50, 5.0 * RATE * RATE, 500);
+    assert_int_equal(measured_most(measured_bytes(3 * RATE, &sum)), 4 * RATE);
+    assert_int_equal(measured_most(measured_bytes(5 * RATE, &sum)), 4 * RATE);
+    assert_int_equal(measured_most(measured_blocks(55, &sum)), 40);
+    const struct estimate added = sampled_estimate(&before, 1, 10, RATE * RATE, 100);
+    estimate_add(&sum, &added);
+    assert_int_equal(measured_most(measured_bytes(6 * RATE, &sum)), 7 * RATE);
+    const struct estimate unbounded = samples_of(32, 3);
+    estimate_add(&sum, &unbounded);
+    assert_true(measured_most(measured_bytes(9 * RATE, &sum)) > 9 * RATE);
 }
 
 int main(void) {
@@ -188,7 +210,7 @@ int main(void) {
         cmocka_unit_test(test_exact),          cmocka_unit_test(test_limits),
         cmocka_unit_test(test_limits_of_sums), cmocka_unit_test(test_missed_once),
         cmocka_unit_test(test_effective),      cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
