@@ -11,7 +11,7 @@ build=$1
 shift
 # All that change running programs, and those whose promises depend on the kernel.
 [ $# -gt 0 ] || set -- e2e/attach promises/attach_children e2e/process_names promises/clean_target promises/death \
-    promises/signals promises/tool_death e2e/sampling e2e/guard e2e/threads e2e/python_versions
+    promises/signals promises/tool_death e2e/sampling e2e/threads e2e/python_versions
 PACKAGES="busybox-static linux-image-arm64 dash bash binutils coreutils procps util-linux python3 libgcc-s1 libstdc++6 gdb sqlite3
     perl jq redis-server libxml2-utils"
 machine=$build/machine
