@@ -19,7 +19,7 @@ enum axis { AXIS_TIME, AXIS_WORK, AXES };
 
 // Sums of the least squares, of one stack.
 struct sums {
-    double y, yy, xy[AXES];
+    double y[AXES], yy[AXES], xy[AXES];
 };
 struct fitted {
     struct sums sums, until_most;
@@ -27,9 +27,11 @@ struct fitted {
     int64_t first, last, most;
 };
 
-// Places on the axes: seconds and bytes since the first point, and their sums up to this one.
+// Places on the axes: seconds and bytes since the first point. A point weighs as much as it stands
+// for of an axis, half the way to the one before it and half the way to the next (`after`), since
+// half of them may lie in a moment. Sums up to this one: of weights, places and their squares.
 struct axis_place {
-    double n, at[AXES], x[AXES], xx[AXES];
+    double at[AXES], after[AXES], weight[AXES], x[AXES], xx[AXES];
 };
 
 struct fitting {
@@ -39,7 +41,6 @@ struct fitting {
     ARRAY(struct fitted) stacks;
     uint32_t *fitted_of;        // by number of a stack: index + 1; 0: it held nothing so far
     struct axis_place *places;  // by point
-    size_t asked_count;         // snapshots that came by the clock or by hand, not by the work done
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
     struct estimate *at_end, *at_peak;
 };
@@ -55,10 +56,6 @@ static bool is_looked_at(const struct growth *growth, const struct snapshots *sn
     const struct snapshot *snapshot = &snapshots->list[index];
     return snapshot->has_values && snapshot->reason != CAIRN_SNAPSHOT_EXIT &&
            (index - growth->first) % step == 0;
-}
-
-static bool is_asked(const struct snapshot *snapshot) {
-    return snapshot->reason == CAIRN_SNAPSHOT_MARK || snapshot->reason == CAIRN_SNAPSHOT_ASKED;
 }
 
 static void add_point(struct growth *growth, struct snapshot_choice choice,
@@ -100,7 +97,6 @@ static bool choose_points(struct growth *growth, struct fitting *fitting, size_t
         const struct snapshot *snapshot = &snapshots->list[i];
         if (!is_looked_at(growth, snapshots, i, step)) continue;
         add_peak(growth, profile, snapshot->at_ns, snapshot->allocated_bytes);
-        fitting->asked_count += is_asked(snapshot);
         add_point(growth,
                   (struct snapshot_choice){
                       .kind = CHOICE_SNAPSHOT, .snapshot = i, .at_ns = snapshot->at_ns},
@@ -113,16 +109,29 @@ static bool choose_points(struct growth *growth, struct fitting *fitting, size_t
     return fitting->places != NULL;
 }
 
-static void add_place(const struct growth *growth, struct fitting *fitting, size_t index) {
+static double place_at(const struct growth *growth, size_t index, enum axis axis) {
     const struct growth_point *first = growth->points, *point = &growth->points[index];
+    if (axis == AXIS_WORK) return (double)point->allocated_bytes - (double)first->allocated_bytes;
+    return ((double)point->choice.at_ns - (double)first->choice.at_ns) / second_ns;
+}
+
+static double weight_of(const struct axis_place *place, size_t index, enum axis axis) {
+    double before = index ? place[-1].after[axis] : 0;
+    return before + place->after[axis];
+}
+
+static void add_place(const struct growth *growth, struct fitting *fitting, size_t index) {
     struct axis_place *place = &fitting->places[index];
     if (index) *place = place[-1];
-    place->n++;
-    place->at[AXIS_TIME] = ((double)point->choice.at_ns - (double)first->choice.at_ns) / second_ns;
-    place->at[AXIS_WORK] = (double)point->allocated_bytes - (double)first->allocated_bytes;
-    for (int axis = 0; axis < AXES; axis++) {
-        place->x[axis] += place->at[axis];
-        place->xx[axis] += place->at[axis] * place->at[axis];
+    for (enum axis axis = 0; axis < AXES; axis++) {
+        const double at = place_at(growth, index, axis);
+        bool is_last = index + 1 == growth->point_count;
+        place->at[axis] = at;
+        place->after[axis] = is_last ? 0 : (place_at(growth, index + 1, axis) - at) / 2;
+        const double weight = weight_of(place, index, axis);
+        place->weight[axis] += weight;
+        place->x[axis] += weight * at;
+        place->xx[axis] += weight * at * at;
     }
 }
 
@@ -139,10 +148,13 @@ static struct fitted *fitted_of(struct fitting *fitting, size_t number, size_t i
 
 static void add_value(struct fitted *stack, const struct axis_place *place, size_t index,
                       int64_t bytes) {
-    double y = (double)bytes;
-    stack->sums.y += y;
-    stack->sums.yy += y * y;
-    for (int axis = 0; axis < AXES; axis++) stack->sums.xy[axis] += place->at[axis] * y;
+    const double y = (double)bytes;
+    for (enum axis axis = 0; axis < AXES; axis++) {
+        const double weight = weight_of(place, index, axis);
+        stack->sums.y[axis] += weight * y;
+        stack->sums.yy[axis] += weight * y * y;
+        stack->sums.xy[axis] += weight * place->at[axis] * y;
+    }
     if (!index) stack->first = bytes;
     stack->last = bytes;
     if (index && bytes < stack->most) return;
@@ -195,12 +207,15 @@ static int compare(const void *a, const void *b) {
     return (first->stack > second->stack) - (first->stack < second->stack);
 }
 
-// The fit over an axis, and the slope by it; 0: the line does not rise, or there is none.
-static double fit_over(const struct axis_place *place, const struct sums *sums, enum axis axis,
-                       double *slope) {
-    double n = place->n, x = place->x[axis];
-    double x_spread = n * place->xx[axis] - x * x, y_spread = n * sums->yy - sums->y * sums->y;
-    double common = n * sums->xy[axis] - x * sums->y;
+// The fit over an axis of a line that ends at the place with `last` bytes, and the slope by it; 0:
+// the line does not rise, or there is none.
+static double fit_over(const struct axis_place *place, const struct sums *sums, int64_t last,
+                       enum axis axis, double *slope) {
+    const double after = place->after[axis], at = place->at[axis], end = (double)last;
+    double n = place->weight[axis] - after, x = place->x[axis] - after * at;
+    double y = sums->y[axis] - after * end, xx = place->xx[axis] - after * at * at;
+    double yy = sums->yy[axis] - after * end * end, xy = sums->xy[axis] - after * at * end;
+    double x_spread = n * xx - x * x, y_spread = n * yy - y * y, common = n * xy - x * y;
     *slope = 0;
     if (!(x_spread > 0) || !(y_spread > 0) || !(common > 0)) return 0;
     *slope = common / x_spread;
@@ -213,7 +228,8 @@ static bool is_freed_at_shutdown(const struct growth *growth, const struct fitti
                                  const struct fitted *stack) {
     const struct axis_place *last = &fitting->places[growth->point_count - 1];
     const struct axis_place *most = &fitting->places[stack->most_at];
-    if (most->n < GROWTH_SNAPSHOTS_MIN || !profile_has_ended(fitting->snapshots->profile) ||
+    if (stack->most_at + 1 < GROWTH_SNAPSHOTS_MIN ||
+        !profile_has_ended(fitting->snapshots->profile) ||
         (double)(stack->most - stack->last) < given_back_share * (double)stack->most)
         return false;
     for (int axis = 0; axis < AXES; axis++)
@@ -232,11 +248,8 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
     const struct sums *sums = is_freed ? &fitted->until_most : &fitted->sums;
     int64_t last = is_freed ? fitted->most : fitted->last;
     double seconds = place->at[AXIS_TIME], by_time, by_work;
-    double time_fit = fit_over(place, sums, AXIS_TIME, &by_time);
-    double work_fit = fit_over(place, sums, AXIS_WORK, &by_work);
-    // snapshots that came by work lie on the clock as the machine was busy: that line says nothing
-    bool is_timed = 2 * fitting->asked_count + 2 >= growth->point_count;
-    if (!is_timed && work_fit > 0) time_fit = 0;
+    double time_fit = fit_over(place, sums, last, AXIS_TIME, &by_time);
+    double work_fit = fit_over(place, sums, last, AXIS_WORK, &by_work);
     bool is_work = work_fit > time_fit;
     const struct estimate *estimates = is_freed ? fitting->at_peak : fitting->at_end;
     int64_t interval = estimates ? estimate_bytes_interval(&estimates[stack->number]) : 0;

@@ -131,19 +131,27 @@ static void test_held(void **state) {
     free(held);
 }
 
-// How well a line fits, by each value of each point, those that are 0 among them.
+static double place_of(const struct growth *growth, size_t index, bool is_by_work) {
+    const struct growth_point *first = growth->points, *point = &growth->points[index];
+    return is_by_work ? (double)(point->allocated_bytes - first->allocated_bytes)
+                      : (double)(point->choice.at_ns - first->choice.at_ns) / SECOND;
+}
+
+// How well a line fits, by each value of each point, those that are 0 among them; a point weighs
+// half the way from the one before it to the one after it.
 static double fit_of(const struct growth *growth, const int64_t *values, bool is_by_work) {
-    const struct growth_point *first = growth->points;
-    double n = (double)growth->point_count, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
+    double n = 0, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
     for (size_t i = 0; i < growth->point_count; i++) {
-        const struct growth_point *point = &growth->points[i];
-        double at = is_by_work ? (double)(point->allocated_bytes - first->allocated_bytes)
-                               : (double)(point->choice.at_ns - first->choice.at_ns) / SECOND;
-        x += at;
-        xx += at * at;
-        y += (double)values[i];
-        yy += (double)values[i] * (double)values[i];
-        xy += at * (double)values[i];
+        size_t after = i + 1 < growth->point_count ? i + 1 : i;
+        double at = place_of(growth, i, is_by_work), value = (double)values[i];
+        double weight =
+            (place_of(growth, after, is_by_work) - place_of(growth, i ? i - 1 : 0, is_by_work)) / 2;
+        n += weight;
+        x += weight * at;
+        xx += weight * at * at;
+        y += weight * value;
+        yy += weight * value * value;
+        xy += weight * at * value;
     }
     double common = n * xy - x * y;
     return common * common / ((n * xx - x * x) * (n * yy - y * y));
