@@ -71,17 +71,17 @@ bool finding_find_growth(struct findings *findings, const struct profile *profil
     struct snapshots snapshots;
     struct growth growth = {0};
     if (!snapshots_build(&snapshots, profile, error)) return false;
-    bool is_ok =
-        snapshots.count < GROWTH_MIN_SNAPSHOTS - 1 ||
-        growth_build(&growth, &snapshots, growth_first(&snapshots), GROWTH_SNAPSHOTS, error);
+    const size_t first = growth_first(&snapshots);
+    bool is_ok = snapshots.count < GROWTH_MIN_SNAPSHOTS - 1 ||
+                 growth_build(&growth, &snapshots, first, GROWTH_SNAPSHOTS, error);
     for (size_t i = 0; is_ok && i < growth.count; i++) {
         const struct growth_stack *stack = &growth.list[i];
         int64_t rise = stack->last_bytes - stack->first_bytes;
+        const struct growth_point *end = &growth.points[growth.point_count - 1];
         // a few large blocks are steps, and a program's first moments say nothing of the next
-        bool is_steady =
-            stack->fit >= growth_fit && growth.point_count >= GROWTH_MIN_SNAPSHOTS &&
-            (double)growth.points[growth.point_count - 1].choice.at_ns >= growth_least_ns &&
-            profile->stacks[stack->stack].allocations >= GROWTH_MIN_CALLS;
+        bool is_steady = stack->fit >= growth_fit && growth.point_count >= GROWTH_MIN_SNAPSHOTS &&
+                         (double)end->choice.at_ns >= growth_least_ns &&
+                         profile->stacks[stack->stack].allocations >= GROWTH_MIN_CALLS;
         if (!is_steady || rise < GROWTH_MIN_BYTES ||
             (double)rise < growth_share * (double)profile->peak.bytes)
             continue;
@@ -100,8 +100,7 @@ bool finding_find_growth(struct findings *findings, const struct profile *profil
     return is_ok;
 }
 
-// Buffers begin with blocks that no realloc made; where another stack made them, each growth is
-// counted for one buffer.
+// Buffers begin with blocks that no realloc made; of another stack's, each growth counts for one.
 static void note_grown_often(const struct shape *shape, const struct stack *stack,
                              struct finding *finding) {
     struct shape_reallocs reallocs;
