@@ -187,12 +187,56 @@ static void test_growth(void **state) {
     growth_free(&growth);
 }
 
+// Half of the snapshots lie in the first ms, when much was allocated and freed: the line is the
+// stack's that rises from then on, not that of a block of those moments.
+static void test_growth_of_uneven_snapshots(void **state) {
+    (void)state;
+    const uint64_t addresses[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
+    const uint64_t step_ns = SECOND / 10000;
+    struct making uneven;
+    struct recording of_uneven;
+    struct profile built;
+    struct snapshots kept;
+    struct growth growth;
+    size_t size;
+    making_start(&uneven);
+    making_module(&uneven, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
+    making_thread(&uneven, 4242, "example");
+    const uint32_t line = making_stack(&uneven, 0, &addresses[0], 1);
+    const uint32_t step = making_stack(&uneven, 0, &addresses[1], 1);
+    const uint32_t churn = making_stack(&uneven, 0, &addresses[2], 1);
+    for (uint64_t i = 1; i <= 9; i++) {
+        making_book(&uneven, churn, 1, 10 * KIB, 1, 10 * KIB);
+        if (i == 2) making_book(&uneven, step, 1, 20 * KIB, 0, 0);
+        making_snapshot(&uneven, CAIRN_SNAPSHOT_HIGH, "", i * step_ns);
+    }
+    for (uint64_t second = 1; second <= 7; second++) {
+        making_book(&uneven, line, 1, KIB, 0, 0);
+        making_snapshot(&uneven, CAIRN_SNAPSHOT_HIGH, "", second * SECOND);
+    }
+    uneven.header.end_ns = (uint64_t)8 * SECOND;
+    uint8_t *made = making_finish(&uneven, true, &size);
+    assert_true(recording_open_memory(made, size, &of_uneven, NULL));
+    assert_true(profile_build(&of_uneven, &built, NULL) && snapshots_build(&kept, &built, NULL));
+    assert_true(growth_build(&growth, &kept, 0, 256, NULL));
+    assert_int_equal(growth.count, 2);
+    assert_int_equal(built.stacks[growth.list[0].stack].number, built.stack_of_cell[line] - 1);
+    assert_true(growth.list[0].fit > 0.95 && growth.list[1].fit < 0.6);
+    assert_true(growth.list[0].bytes_per_s > 900 && growth.list[0].bytes_per_s < 1100);
+    growth_free(&growth);
+    snapshots_free(&kept);
+    profile_free(&built);
+    recording_close(&of_uneven);
+    free(made);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_held),
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_growth_of_uneven_snapshots),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }
