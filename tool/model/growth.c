@@ -9,6 +9,7 @@
 #include "tool/model/snapshot_choice.h"
 
 static const double second_ns = 1e9;
+static const uint64_t timed_least_ns = 500000000;  // of a life that is looked at over time
 
 // What a stack held last in so large a part of the life, and has given back at the end by this
 // share at least, went as the program shut down.
@@ -41,6 +42,8 @@ struct fitting {
     ARRAY(struct fitted) stacks;
     uint32_t *fitted_of;        // by number of a stack: index + 1; 0: it held nothing so far
     struct axis_place *places;  // by point
+    // In less, time goes where pages are touched first, and the clock says nothing of its own.
+    bool is_timed;
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
     struct estimate *at_end, *at_peak;
 };
@@ -105,6 +108,7 @@ static bool choose_points(struct growth *growth, struct fitting *fitting, size_t
     struct snapshot_choice end = end_of(snapshots);
     add_peak(growth, profile, end.at_ns, profile->totals.allocated_bytes);
     add_point(growth, end, profile->totals.allocated_bytes);
+    fitting->is_timed = end.at_ns - growth->points->choice.at_ns >= timed_least_ns;
     fitting->places = calloc(growth->point_count, sizeof *fitting->places);
     return fitting->places != NULL;
 }
@@ -250,6 +254,7 @@ static void fit_stack(struct growth *growth, const struct fitting *fitting, uint
     double seconds = place->at[AXIS_TIME], by_time, by_work;
     double time_fit = fit_over(place, sums, last, AXIS_TIME, &by_time);
     double work_fit = fit_over(place, sums, last, AXIS_WORK, &by_work);
+    if (!fitting->is_timed && work_fit > 0) time_fit = 0;
     bool is_work = work_fit > time_fit;
     const struct estimate *estimates = is_freed ? fitting->at_peak : fitting->at_end;
     int64_t interval = estimates ? estimate_bytes_interval(&estimates[stack->number]) : 0;

@@ -2,13 +2,14 @@
 // Stacks whose live bytes rise over the snapshots of a recording: what leaks, and what caches.
 //
 // A straight line is fitted through what a stack held at each snapshot, at the peak and at the end
-// (least squares), over time or over the bytes allocated, whichever fits better; each point weighs
-// as much of that as it stands for. What a stack gives back as the program shuts down is not part
-// of its life: if it held the most in the last tenth of the time or of the bytes allocated, its
-// line ends there. `fit` is how much of the ups and downs the line explains (R squared, 0 to 1): a
-// leak that goes on all the time is near 1, a cache that is filled once, or a heap that goes up and
-// down, is far below. Ranked by slope and fit, so that what was allocated once at the start comes
-// last. Of samples only stacks are listed that rose by more than the 95 % interval of that.
+// (least squares), over time or over the bytes allocated, whichever fits better (of less than half
+// a second over bytes alone); each point weighs as much of that as it stands for. What a stack
+// gives back as the program shuts down is not part of its life: if it held the most in the last
+// tenth of the time or of the bytes allocated, its line ends there. `fit` is how much of the ups
+// and downs the line explains (R squared, 0 to 1): a leak that goes on all the time is near 1, a
+// cache that is filled once, or a heap that goes up and down, is far below. Ranked by slope and
+// fit, so that what was allocated once at the start comes last. Of samples only stacks are listed
+// that rose by more than the 95 % interval of that.
 #ifndef TOOL_MODEL_GROWTH_H
 #define TOOL_MODEL_GROWTH_H
 

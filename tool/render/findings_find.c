@@ -9,8 +9,8 @@
 #include "tool/model/shape.h"
 
 // What is worth a line.
-static const double growth_fit = 0.9, growth_share = 0.05, growth_least_ns = 1e8,
-                    temporary_share = 0.25, short_share = 0.5, flow_share = 0.5;
+static const double growth_fit = 0.9, growth_share = 0.05, temporary_share = 0.25,
+                    short_share = 0.5, flow_share = 0.5;
 enum {
     GROWTH_SNAPSHOTS = 12,  // are enough for a line, and quick
     GROWTH_MIN_SNAPSHOTS = 4,
@@ -77,10 +77,8 @@ bool finding_find_growth(struct findings *findings, const struct profile *profil
     for (size_t i = 0; is_ok && i < growth.count; i++) {
         const struct growth_stack *stack = &growth.list[i];
         int64_t rise = stack->last_bytes - stack->first_bytes;
-        const struct growth_point *end = &growth.points[growth.point_count - 1];
-        // a few large blocks are steps, and a program's first moments say nothing of the next
+        // a few large blocks are steps, whatever line goes through them
         bool is_steady = stack->fit >= growth_fit && growth.point_count >= GROWTH_MIN_SNAPSHOTS &&
-                         (double)end->choice.at_ns >= growth_least_ns &&
                          profile->stacks[stack->stack].allocations >= GROWTH_MIN_CALLS;
         if (!is_steady || rise < GROWTH_MIN_BYTES ||
             (double)rise < growth_share * (double)profile->peak.bytes)
