@@ -122,6 +122,7 @@ import "C"
 func work() { C.free(C.malloc(1000)) }
 
 func main() {
+	println("begun")
 	for C.access(C.CString("waits.go"), 0) == 0 {
 		work()
 		C.usleep(5000)
@@ -135,7 +136,8 @@ def attached():
     (place / "waits.go").write_text(WAITS, encoding="ascii")
     made = t.run(["go", "build", "-o", f"{place}/waits", f"{place}/waits.go"], env={**os.environ, **settings(place)})
     t.check_equal("waits is built", made.status, 0)
-    with t.Process([f"{place}/waits"], cwd=place) as process:
+    with t.Process([f"{place}/waits"], cwd=place, stderr=-1) as process:
+        t.check_equal("it is loaded", process.stderr.readline(), b"begun\n")
         path = t.fresh_path("attached") + ".cairn"
         result = t.run_cairn("attach", "--frames=go", "--exact", "--record-for", "1s", "-o", path, str(process.pid))
         (place / "waits.go").unlink()
