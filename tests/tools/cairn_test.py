@@ -112,7 +112,7 @@ def need(*commands):
 def need_attach():
     """Programs that run are changed on x86-64, and on emulated machines of aarch64 with a tool made for that
     (dev/check-machine.sh)."""
-    if os.uname().machine != "x86_64" and "CAIRN_EMULATED" not in os.environ:
+    if os.uname().machine != "x86_64" and "EMULATED_MACHINE" not in os.environ:
         cannot_run_here("cairn attach is tried on x86-64")
 
 
