@@ -86,17 +86,89 @@ static struct live_mid *mid_make(uintptr_t address) {
     return there;
 }
 
+// Where a heap of small blocks lies without a gap before an address, it is about to grow beyond it:
+// its next slots come as one large page, one page fault instead of 512. Those that are never used
+// are at most a 32nd of the slots in use.
+enum { LARGE_PAGE_BYTES = 2 << 20, BEFORE_LEAST = 16 };
+
+static uint32_t leaves_of_page(void) {
+    return LARGE_PAGE_BYTES % leaf_bytes() ? 0 : (uint32_t)(LARGE_PAGE_BYTES / leaf_bytes());
+}
+
+static uintptr_t leaf_address(uintptr_t first, int32_t number) {
+    return first + ((uintptr_t)(intptr_t)number << LIVE_LEAF_SHIFT);
+}
+
+static bool is_any_used(const uint64_t *slots, size_t bytes) {
+    uint64_t any = 0;
+    for (size_t i = 0; i < bytes / sizeof *slots && !any; i++)
+        any = __atomic_load_n(&slots[i], __ATOMIC_RELAXED);
+    return any;
+}
+
+// Seven of eight pages of the leaf's slots have a block. Those never touched are not looked into.
+static bool is_leaf_full(uintptr_t address) {
+    const size_t page_bytes = sys_page_bytes(), most_unused = slots_bytes() / 8;
+    uint8_t *slots = live_leaf(address);
+    if (sys_untouched_bytes(slots, slots_bytes()) > most_unused) return false;
+    size_t unused = 0;
+    for (size_t at = 0; at < slots_bytes() && unused <= most_unused; at += page_bytes)
+        if (!is_any_used((const uint64_t *)(slots + at), page_bytes)) unused += page_bytes;
+    return unused <= most_unused;
+}
+
+// The first address of the leaves that share a large page with that of `address`, if it is to be
+// one; else 0. Leaves without births have one.
+static uintptr_t large_first(uintptr_t address) {
+    const int32_t leaves = (int32_t)leaves_of_page();
+    if (!leaves) return 0;
+    uintptr_t first = address - ((uintptr_t)leaf_of(address) % (uint32_t)leaves << LIVE_LEAF_SHIFT);
+    for (int32_t i = -BEFORE_LEAST; i < leaves; i++) {
+        bool is_there = origin_of(leaf_address(first, i)) != 0, is_before = i < 0;
+        if (is_there != is_before) return 0;
+    }
+    for (int32_t i = -leaves; i < 0; i++)
+        if (!is_leaf_full(leaf_address(first, i))) return 0;
+    return first;
+}
+
+// Places the leaf of an address in a mid, unless there is one by now.
+static uintptr_t origin_place(struct live_mid *mid, uintptr_t address, const uint8_t *leaf) {
+    uintptr_t there = 0, origin = (uintptr_t)leaf - bytes_before(leaf_start(address));
+    bool is_ours =
+        origin && __atomic_compare_exchange_n(&mid->origins[leaf_of(address)], &there, origin,
+                                              false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return is_ours ? origin : there;
+}
+
+// The leaves of a large page lie in the order of their addresses. Others than the wanted one may
+// have been made by other threads meanwhile: then their places in it are left.
+static uintptr_t large_make(struct live_mid *mid, uintptr_t address, uintptr_t first) {
+    uint8_t *page = sys_map_large(LARGE_PAGE_BYTES);
+    if (!page) return 0;
+    const size_t before = ((address - first) >> LIVE_LEAF_SHIFT) * leaf_bytes();
+    uintptr_t origin = origin_place(mid, address, page + before);
+    if (origin != (uintptr_t)page + before - bytes_before(leaf_start(address))) {
+        sys_unmap(page, LARGE_PAGE_BYTES);
+        return origin;
+    }
+    for (uint32_t i = 0; i < leaves_of_page(); i++)
+        origin_place(mid, leaf_address(first, (int32_t)i), page + i * leaf_bytes());
+    return origin;
+}
+
 static COLD uintptr_t origin_make_slow(uintptr_t address) {
     struct live_mid *mid = __atomic_load_n(&live.tops[top_of(address)], __ATOMIC_ACQUIRE);
     if (mid == &empty_mid) mid = mid_make(address);
-    uint8_t *leaf = mid ? sys_map(leaf_bytes()) : NULL;
-    uintptr_t there = 0, origin = (uintptr_t)leaf - bytes_before(leaf_start(address));
+    uintptr_t first = mid ? large_first(address) : 0;
+    uintptr_t origin = first ? large_make(mid, address, first) : 0;
+    if (!mid || origin) return origin;
+    uint8_t *leaf = sys_map(leaf_bytes());
     if (!leaf) return 0;
-    if (origin && __atomic_compare_exchange_n(&mid->origins[leaf_of(address)], &there, origin,
-                                              false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return origin;
-    sys_unmap(leaf, leaf_bytes());
-    return there;
+    origin = origin_place(mid, address, leaf);
+    if (origin != (uintptr_t)leaf - bytes_before(leaf_start(address)))
+        sys_unmap(leaf, leaf_bytes());
+    return origin;
 }
 
 static uintptr_t origin_for(uintptr_t address) {

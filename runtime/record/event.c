@@ -345,7 +345,7 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
     const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
     bool has_usual_size;
     if (!again) {
-        bool is_guessed = thread->recall.phase == RECALL_WORKS;
+        bool is_guessed = stack_cache_guesses(&thread->recall);
         return alloc_unguessed(thread, block, size, frame, near, is_guessed);
     }
     see(thread, *again);

@@ -14,15 +14,14 @@ struct stacks stacks;
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit) {
-    thread->terms = sys_reserve(limit * sizeof *thread->terms);
+    thread->parts = sys_reserve(limit * sizeof *thread->parts);
     thread->slot = slot;
-    return thread->terms && table_init(&thread->table, &thread->arena);
+    return thread->parts && table_init(&thread->table, &thread->arena);
 }
 
 void stack_thread_recover(struct stack_thread *thread) {
     thread->last_count = 0;
     thread->last_cell = 0;
-    thread->last_hash = (struct stack_hash){0, 0};
     thread->generation = __atomic_load_n(&cells.totals->generation, __ATOMIC_ACQUIRE);
 }
 
@@ -43,58 +42,31 @@ static bool is_cell(uint32_t id, uint32_t check) {
     return cells.hot[id].check == check;
 }
 
-// Takes the terms of the last stack's frames from `from` on out of its hash.
-static struct stack_hash hash_cut(const struct stack_thread *thread, uint32_t from) {
-    struct stack_hash hash = thread->last_hash;
-    for (uint32_t i = from; i < thread->last_count; i++)
-        hash = hash_without(hash, thread->terms[i].hash);
-    return hash;
-}
-
-// The frames from `from` to `to`: whether the last stack has terms there, and whether an address is
-// its identity, is the same for all of them.
-struct hash_part {
-    const struct frame *frames;
-    uint32_t from, to;
-    bool is_exchange, has_reused;
-};
-
-ALWAYS_INLINE struct stack_hash hash_terms(struct stack_hash hash, struct stack_term *terms,
-                                           struct hash_part part) {
-    struct stack_hash seed = stacks.seed;
-    for (uint32_t i = part.from; i < part.to; i++) {
-        uintptr_t pc = part.frames[i].pc;
-        uint64_t identity = part.has_reused ? module_identity(pc) : pc;
-        if (part.is_exchange) {
-            if (terms[i].identity == identity) continue;
-            hash = hash_without(hash, terms[i].hash);
-        }
-        struct stack_hash term = hash_frame(seed, identity, i);
-        terms[i] = (struct stack_term){identity, term};
-        hash = hash_with(hash, term);
+// Takes in the frames from `from` on, and notes each outer part's hash. Whether an address is its
+// identity is the same for all of them.
+ALWAYS_INLINE struct stack_hash hash_from(struct stack_thread *thread, const struct frame *frames,
+                                          uint32_t from, uint32_t count, bool has_reused) {
+    struct stack_hash *parts = thread->parts, seed = stacks.seed;
+    struct stack_hash hash = from ? parts[from - 1] : hash_begin(seed, HASH_STACK);
+#pragma GCC unroll 4
+    for (uint32_t i = from; i < count; i++) {
+        uintptr_t pc = frames[i].pc;
+        hash = hash_with(hash, seed, has_reused ? module_identity(pc) : pc);
+        parts[i] = hash;
     }
     return hash;
 }
 
-static COLD struct stack_hash hash_reused(struct stack_hash hash, struct stack_term *terms,
-                                          const struct frame *frames, uint32_t from,
-                                          uint32_t shared, uint32_t count) {
-    hash = hash_terms(hash, terms, (struct hash_part){frames, from, shared, true, true});
-    return hash_terms(hash, terms, (struct hash_part){frames, shared, count, false, true});
+static COLD struct stack_hash hash_reused(struct stack_thread *thread, const struct frame *frames,
+                                          uint32_t from, uint32_t count) {
+    return hash_from(thread, frames, from, count, true);
 }
 
-// The hash of the whole stack, by exchanging the terms of what differs from the last one, of which
-// the outer `keep` frames are equal.
+// The hash of the whole stack, of which the outer `keep` frames are those of the last one.
 static struct stack_hash hash_stack(struct stack_thread *thread, const struct frame *frames,
                                     uint32_t count, uint32_t keep) {
-    struct stack_hash hash = hash_cut(thread, count);
-    struct stack_term *terms = thread->terms;
-    uint32_t shared = count < thread->last_count ? count : thread->last_count;
-    if (unlikely(module_has_reused()))
-        return thread->last_hash = hash_reused(hash, terms, frames, keep, shared, count);
-    hash = hash_terms(hash, terms, (struct hash_part){frames, keep, shared, true, false});
-    hash = hash_terms(hash, terms, (struct hash_part){frames, shared, count, false, false});
-    return thread->last_hash = hash;
+    return unlikely(module_has_reused()) ? hash_reused(thread, frames, keep, count)
+                                         : hash_from(thread, frames, keep, count, false);
 }
 
 // Room for a record of at most `words` words; NULL without memory.
@@ -192,15 +164,17 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
 }
 
 uint32_t stack_find(const struct stack_thread *thread, const struct frame *frames, uint32_t count) {
-    struct stack_hash hash = {0, 0};
+    struct stack_hash hash = hash_begin(stacks.seed, HASH_STACK);
     for (uint32_t i = 0; i < count; i++)
-        hash = hash_with(hash, hash_frame(stacks.seed, module_identity(frames[i].pc), i));
+        hash = hash_with(hash, stacks.seed, module_identity(frames[i].pc));
     hash = hash_in_generation(thread, hash);
     return table_find(&thread->table, hash.table, is_cell, hash_check(hash));
 }
 
-// No frame has these places: foreign cells share the table with stacks.
-enum { FOREIGN_PLACE = UINT16_MAX + 1, FREEING_PLACE };
+// Foreign cells share the table with stacks.
+static struct stack_hash hash_foreign(uint32_t id) {
+    return hash_with(hash_begin(stacks.seed, HASH_FOREIGN), stacks.seed, id);
+}
 
 // `freeing`: the cell whose stack frees; 0: that is not recorded.
 static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, uint32_t freeing,
@@ -225,7 +199,7 @@ static void foreign_remember(struct foreign_cell *entry, uint32_t id, uint32_t o
 }
 
 COLD uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id) {
-    struct stack_hash hash = hash_frame(stacks.seed, id, FOREIGN_PLACE);
+    struct stack_hash hash = hash_foreign(id);
     uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!own)) own = foreign_make(thread, id, 0, hash);
     if (!own) return CAIRN_CELL_OTHER;
@@ -234,8 +208,7 @@ COLD uint32_t stack_foreign_slow(struct stack_thread *thread, uint32_t id) {
 }
 
 uint32_t stack_freed(struct stack_thread *thread, uint32_t id, uint32_t freeing) {
-    struct stack_hash hash = hash_with(hash_frame(stacks.seed, id, FOREIGN_PLACE),
-                                       hash_frame(stacks.seed, freeing, FREEING_PLACE));
+    struct stack_hash hash = hash_with(hash_foreign(id), stacks.seed, freeing);
     uint32_t own = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (likely(own)) return own;
     if (__atomic_load_n(&stacks.freed_count, __ATOMIC_RELAXED) >= STACK_FREED_MOST) return 0;

@@ -28,17 +28,10 @@ struct foreign_cell {
 };
 enum { FOREIGN_CACHE = 256 };
 
-// A frame of the last stack as it is part of the hash.
-struct stack_term {
-    uint64_t identity;
-    struct stack_hash hash;
-};
-
 struct stack_thread {
     struct arena arena;
     struct table table;
-    struct stack_term *terms;                    // of the last stack's frames, outermost first
-    struct stack_hash last_hash;                 // of the last stack
+    struct stack_hash *parts;                    // of the last stack up to each frame
     uint32_t last_count;                         // frames of the last stack
     uint32_t last_cell;                          // its cell; 0: none, or it was lost
     uint32_t last_generation;                    // of the modules, when it was hashed

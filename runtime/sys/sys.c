@@ -193,6 +193,19 @@ void sys_wish_huge(void *memory, size_t bytes) {
     sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_HUGEPAGE, 0, 0, 0);
 }
 
+void *sys_map_large(size_t bytes) {
+    if (space.end) return NULL;
+    uintptr_t start = (uintptr_t)map_at_kernels_choice(2 * bytes, PROT_READ | PROT_WRITE);
+    uintptr_t page = (start + bytes - 1) & ~(bytes - 1), end = start + 2 * bytes;
+    if (!start) return NULL;
+    if (page > start) sys_call(SYS_munmap, (long)start, (long)(page - start), 0, 0, 0, 0);
+    if (end > page + bytes)
+        sys_call(SYS_munmap, (long)(page + bytes), (long)(end - page - bytes), 0, 0, 0, 0);
+    sys_count_own((int64_t)bytes);
+    sys_wish_huge((void *)page, bytes);
+    return (void *)page;
+}
+
 void sys_unmap(void *memory, size_t bytes) {
     sys_release(memory, bytes);
     __atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);

@@ -98,6 +98,8 @@ void sys_unmap(void *memory, size_t bytes);
 // Memory of sys_map that will be touched all over may come in large pages, where the system has
 // them for who asks.
 void sys_wish_huge(void *memory, size_t bytes);
+// The same, of as many bytes as one such page has, and at a multiple of them; NULL: not to be had.
+void *sys_map_large(size_t bytes);
 
 // Address space of which only a little will be touched: not in core dumps, not in sys_own_bytes.
 void *sys_reserve(size_t bytes);

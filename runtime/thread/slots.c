@@ -378,7 +378,7 @@ void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads) {
     region_shrink(&thread_records, headroom_bytes);
     if (own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
         uint32_t depth = own->trace.limit;
-        array_shrink(own->stack.terms, sizeof *own->stack.terms, DEPTH_NARROW, depth);
+        array_shrink(own->stack.parts, sizeof *own->stack.parts, DEPTH_NARROW, depth);
         walk_trace_shrink(&own->trace, DEPTH_NARROW);
     }
     if (keep >= limit) return;

@@ -120,14 +120,26 @@ static uint32_t node_find(struct stack_cache *recall, const uintptr_t *frame) {
     return 0;
 }
 
+// A guess proved wrong, or would have, or right while it was not tried.
+static void guess_note(struct stack_cache *recall, bool is_right) {
+    bool is_close = recall->wrong_left - recall->left <= 2;
+    recall->run = is_right == recall->is_doubtful && (is_right || is_close) ? recall->run + 1 : 0;
+    if (!is_right) recall->wrong_left = recall->left;
+    if (recall->run < (is_right ? RECALL_RIGHT : RECALL_WRONG)) return;
+    recall->is_doubtful = !is_right;
+    recall->run = 0;
+}
+
 static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame,
                                                bool is_guessed) {
     if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
     uint16_t *guess = stack_cache_guess(recall, frame, frame[1]);
     const struct walk_check *near;
     uint32_t number = *guess;
-    if (is_guessed || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
+    bool is_tried = is_guessed || recall->is_doubtful;
+    if (is_tried || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
         number = node_find(recall, frame);
+        guess_note(recall, number && number == *guess);
         if (number) *guess = (uint16_t)number;
     }
     if (!number) return NULL;

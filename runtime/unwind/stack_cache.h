@@ -8,6 +8,8 @@
 //   - Most programs repeat the order of their stacks: which one came last time after the same one,
 //     with the hook's frame and return address of now, is guessed first (guesses). A guess is only
 //     believed once all its words are compared, so a place that several share costs time alone.
+//     While most guesses are wrong none is tried, only whether it would have been right is noted.
+//     While most guesses are wrong none is tried; whether it would have been right is looked at.
 //   - Otherwise a stack is found by its hook's frame and return address (a root), and from there by
 //     the first word that differs from it, inside out: a child of the root has the same inner words
 //     up to there, so going on from it compares no word twice.
@@ -28,6 +30,10 @@
 #include "runtime/unwind/walk.h"
 
 enum { RECALL_NODES = 1024, RECALL_TRIAL = 512, RECALL_GUESSES = 1024 };
+
+// Guesses are doubted after so many wrong ones with at most one right between two, and tried again
+// after so many right ones in a row.
+enum { RECALL_WRONG = 16, RECALL_RIGHT = 8 };
 
 enum stack_cache_phase {
     RECALL_WAITS,     // not in use; the next trial comes when `left` captures are done
@@ -58,6 +64,9 @@ struct stack_cache {
     uint32_t pause;         // captures between two trials
     uint64_t ticks[2];      // of the present trial's captures, without and with it
     uint64_t began;         // the present capture, in a trial
+    uint32_t wrong_left;    // `left` at the last wrong guess
+    uint8_t run;            // wrong guesses; while they are doubted, right ones
+    bool is_doubtful;       // guesses are not tried
     uint16_t last;          // the node seen last; 0: another stack, which is not kept
     uint16_t place;         // where the stack that was not found belongs: below this node…
     uint32_t place_shared;  // …after so many equal words
@@ -68,9 +77,14 @@ void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count);
 
 // Looks for the stack of a hook with this frame, which is not the last one seen. NULL: unknown, or
 // not in use; stack_cache_keep must follow when it is known. Counts as one capture. `is_guessed`:
-// stack_cache_guessed was asked before, in vain.
+// stack_cache_guessed was asked before, in vain, while stack_cache_guesses.
 const struct walk_seen *stack_cache_find(struct stack_cache *recall, const uintptr_t *frame,
                                          bool is_guessed);
+
+// stack_cache_guessed tries guesses.
+ALWAYS_INLINE bool stack_cache_guesses(const struct stack_cache *recall) {
+    return recall->phase == RECALL_WORKS && !recall->is_doubtful;
+}
 
 // Where the guess lies for a hook with this frame and return address. Any spread does that sends
 // what follows different nodes to different places.
@@ -86,7 +100,7 @@ ALWAYS_INLINE uint16_t *stack_cache_guess(const struct stack_cache *recall, cons
 // without a call. NULL: it is to be looked for; nothing was changed.
 ALWAYS_INLINE const struct walk_seen *stack_cache_guessed(struct stack_cache *recall,
                                                           const uintptr_t *frame) {
-    if (recall->phase != RECALL_WORKS || unlikely(recall->left == 0)) return NULL;
+    if (!stack_cache_guesses(recall) || unlikely(recall->left == 0)) return NULL;
     if (unlikely(recall->generation != rule_generation())) return NULL;
     uint32_t number = *stack_cache_guess(recall, frame, frame[1]);
     const struct walk_seen *seen = &recall->nodes[number].seen;

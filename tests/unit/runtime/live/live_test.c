@@ -436,6 +436,65 @@ static void test_threads_share_leaves(void **state) {
     }
 }
 
+// One block in each page of slots of all leaves but the last.
+static void fill_all_but_last(uintptr_t base, uint32_t leaves, uint32_t each_bytes) {
+    struct live_block stale;
+    for (uintptr_t at = 64; at < (uintptr_t)leaves * LEAF_BYTES; at += each_bytes)
+        assert_true(live_insert(base + at, 1, 20, &stale));
+    assert_true(live_insert(base + (uintptr_t)leaves * LEAF_BYTES + 64, 2, 20, &stale));
+}
+
+static bool is_at_large_page(uintptr_t address) {
+    return (uintptr_t)live_leaf(address) % (2 << 20) == 0;
+}
+
+// The wide mode, whose leaves are as large as such a page.
+static void test_a_full_heap_goes_on_in_large_pages(void **state) {
+    (void)state;
+    const uint32_t before = 16, page_of_slots = 8192, more = 12;
+    const uintptr_t base = 0x555540000000;
+    uint32_t aligned = 0;
+    model_start(base, 12, true);
+    fill_all_but_last(base, before + more, page_of_slots);
+    for (uint32_t i = 0; i <= more; i++)
+        aligned += is_at_large_page(base + (uintptr_t)(before + i) * LEAF_BYTES);
+    assert_int_equal(aligned, more + 1);
+    assert_int_equal(live_take(base + (uintptr_t)(before + more) * LEAF_BYTES + 64).id, 2);
+}
+
+// Few blocks touch few pages of slots, and go on to.
+static void test_a_heap_of_large_blocks_has_no_large_pages(void **state) {
+    (void)state;
+    const uint32_t before = 16, more = 12;
+    const uintptr_t base = 0x555540000000;
+    model_start(base, 12, true);
+    fill_all_but_last(base, before + more, LEAF_BYTES / 4);
+    uint64_t touched = (uint64_t)(before + more + 1) * LEAF_BYTES / 2 - live_untouched_bytes();
+    assert_true(touched < (uint64_t)(before + more + 1) * 4 * SYS_PAGE_MOST);
+}
+
+// Four leaves of the narrow mode share one.
+static void test_leaves_share_a_large_page(void **state) {
+    (void)state;
+    const uintptr_t group = 4 * LEAF_BYTES, bytes = 8 * group, step = 16384;
+    uintptr_t at = (uintptr_t)mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_int_not_equal(at, (uintptr_t)MAP_FAILED);
+    uintptr_t base = (at + group - 1) / group * group, last = base + 6 * group;
+    model_start(base, 13, false);
+    for (uintptr_t block = base + 64; block <= last + 64; block += step) {
+        struct live_block stale;
+        chunk_write(block, CHUNK_MIN);
+        assert_true(live_insert(block, 1, 20, &stale));
+    }
+    for (uintptr_t i = 0; i < 4; i++)
+        assert_ptr_equal(live_leaf(base + 4 * group + i * LEAF_BYTES),
+                         (uint8_t *)live_leaf(base + 4 * group) + i * (LEAF_BYTES / 8));
+    assert_true(is_at_large_page(last));
+    assert_int_equal(live_take(base + 5 * group + 64).id, 1);
+    munmap((void *)at, bytes);
+}
+
 // The free of a block with much slack is not seen; a small block lands on its second slot. What
 // that slot holds is no block.
 static void test_block_on_a_forgotten_extension(void **state) {
@@ -517,6 +576,9 @@ int main(void) {
         cmocka_unit_test(test_extension_before_a_border),
         cmocka_unit_test(test_extension_over_a_border),
         cmocka_unit_test(test_threads_share_leaves),
+        cmocka_unit_test(test_a_full_heap_goes_on_in_large_pages),
+        cmocka_unit_test(test_a_heap_of_large_blocks_has_no_large_pages),
+        cmocka_unit_test(test_leaves_share_a_large_page),
         cmocka_unit_test(test_block_on_a_forgotten_extension),
         cmocka_unit_test(test_wide_block_on_a_forgotten_extension),
         cmocka_unit_test(test_births),

@@ -203,7 +203,7 @@ static void test_recovery_outweighs_keep(void **state) {
     for (int i = 0; i < 2000; i++) {
         stack_pick(&seed, &walked[0]);
         if (random_chance(&seed, 30)) {
-            memset(threads[0].terms, 0xaa, DEPTH_MAX * sizeof *threads[0].terms);
+            memset(threads[0].parts, 0xaa, DEPTH_MAX * sizeof *threads[0].parts);
             stack_thread_recover(&threads[0]);
         }
         intern(0);

@@ -73,7 +73,7 @@ static bool capture(uint32_t number) {
         assert_int_equal(known->value, number + 1);
         return true;
     }
-    known = stack_cache_find(&recall, memory, is_guessed && recall.phase == RECALL_WORKS);
+    known = stack_cache_find(&recall, memory, is_guessed && stack_cache_guesses(&recall));
     if (known) assert_int_equal(known->value, number + 1);
     struct walk_seen seen = stack_seen(&stacks[number], number + 1);
     stack_cache_keep(&recall, known ? NULL : &seen);
@@ -122,6 +122,28 @@ static void test_an_order_that_repeats_is_followed(void **state) {
     no_trial();
     for (uint32_t i = 0; i < 300; i++) assert_true(capture(i));
     assert_true(guessed_count > 100);
+}
+
+static uint32_t tried_of(uint32_t captures, bool is_random) {
+    uint32_t tried = 0;
+    for (uint32_t i = 0; i < captures; i++) {
+        tried += stack_cache_guesses(&recall);
+        capture(is_random ? (uint32_t)random_below(&seed, 300) : i % 300);
+    }
+    return tried;
+}
+
+// Without an order hardly a guess is right; once there is one they are.
+static void test_guesses_that_are_wrong_are_given_up(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(300, 2);
+    stack_cache_reset(&recall);
+    no_trial();
+    tried_of(3000, true);
+    assert_in_range(tried_of(3000, true), 0, 300);
+    tried_of(600, false);
+    assert_in_range(tried_of(3000, false), 2700, 3000);
 }
 
 // No trial is on, and no capture is left over: only then a guess counts itself.
@@ -190,6 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_known_stack_is_found_and_no_other_taken_for_it),
         cmocka_unit_test(test_an_order_that_repeats_is_followed),
+        cmocka_unit_test(test_guesses_that_are_wrong_are_given_up),
         cmocka_unit_test(test_a_guess_is_made_between_trials_only),
         cmocka_unit_test(test_too_many_stacks_begin_anew),
         cmocka_unit_test(test_forgotten_rules_forget_all),
