@@ -23,7 +23,7 @@ ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring",
         ("grow", 20, 1),
         ("walk", 20, 256),
         ("random", 20, 1024), ("never", 20, 1)]
-PAIRS = (20000, 220000)
+PAIRS = (20000, 120000)
 CACHES = ("--cache-sim=yes", "--D1=49152,12,64", "--I1=32768,8,64", "--LL=1048576,16,64")
 # What callgrind prints at its end.
 COUNTED = {"instructions": "I +refs", "first level, data": "D1 +misses", "first level, code": "I1 +misses",

@@ -47,7 +47,7 @@ PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
-FUZZ_SECONDS = 5
+FUZZ_SECONDS = 3
 SHOWN_LINES = 40
 SECONDS = "seconds"  # beside the logs: how long each test took the last time
 UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit": 2, "build": 0}
