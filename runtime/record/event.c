@@ -602,9 +602,21 @@ NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size,
     return block;
 }
 
+// Every usual block of an allocator other than glibc's, whose layout the hooks do not know.
+static NOINLINE void *alloc_wide(struct thread *thread, void *block, size_t size,
+                                 uintptr_t *frame) {
+    bool has_usual_size;
+    if (unlikely(!block) || unlikely(!event_enter_wide(thread, block, size, &has_usual_size)))
+        return event_alloc_seen(thread, block, size, frame);
+    if (!has_usual_size) return alloc_other_size(thread, block, size);
+    gate_leave(thread);
+    return block;
+}
+
 NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size,
                                       uintptr_t *frame) {
     bool has_usual_size;
+    if (unlikely(live.is_wide)) return alloc_wide(thread, block, size, frame);
     if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
         return event_alloc_seen(thread, block, size, frame);
     if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
@@ -623,13 +635,27 @@ COLD void *event_alloc_closed(void *block, size_t size, uintptr_t *frame) {
     return thread ? event_alloc_rare(thread, block, size, frame) : block;
 }
 
-bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+static NOINLINE bool free_rest(struct thread *thread, void *block, uintptr_t *frame) {
     // libc frees NULL after the last destructors: not for that an ended thread takes a slot again.
     if (!thread && block) thread = gate_enter_slow((uintptr_t)frame);
     if (!thread) return false;
     bool is_known = event_free(thread, block, frame);
     gate_leave(thread);
     return is_known;
+}
+
+// The same of frees.
+static NOINLINE bool free_wide(struct thread *thread, void *block, uintptr_t *frame) {
+    if (unlikely(!thread) || unlikely(probes_event.word >= EVENT_OFF) ||
+        unlikely(!event_free_fast(thread, block, EVENT_USUAL, EVENT_WIDE)))
+        return free_rest(thread, block, frame);
+    gate_leave(thread);
+    return true;
+}
+
+bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+    return unlikely(live.is_wide) ? free_wide(thread, block, frame)
+                                  : free_rest(thread, block, frame);
 }
 
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
