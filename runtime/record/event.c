@@ -336,6 +336,17 @@ static NOINLINE void *alloc_other_size(struct thread *thread, void *block, size_
     return block;
 }
 
+// Every usual block of an allocator other than glibc's, whose layout the hooks do not know.
+static NOINLINE void *alloc_wide(struct thread *thread, void *block, size_t size,
+                                 uintptr_t *frame) {
+    bool has_usual_size;
+    if (unlikely(!block) || unlikely(!event_enter_wide(thread, block, size, &has_usual_size)))
+        return event_alloc_seen(thread, block, size, frame);
+    if (!has_usual_size) return alloc_other_size(thread, block, size);
+    gate_leave(thread);
+    return block;
+}
+
 // One of few stacks in turn is what most programs' next stack is. So this is one function without a
 // call, but for those at its end, and saves no registers. The stack is remembered only while the
 // thread is not switched off and goes by the present rules; that recording as a whole is, and a
@@ -349,9 +360,11 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
         return alloc_unguessed(thread, block, size, frame, near, is_guessed);
     }
     see(thread, *again);
-    if (unlikely(!event_is_countable(thread, size)) ||
-        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+    if (unlikely(!event_is_countable(thread, size)))
         return event_alloc_seen(thread, block, size, frame);
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        return live.is_wide ? alloc_wide(thread, block, size, frame)
+                            : event_alloc_seen(thread, block, size, frame);
     if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
@@ -598,17 +611,6 @@ NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size,
     if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_undisturbed()))
         return event_alloc_rare(thread, block, size, frame);
     alloc_enter(thread, block, size, thread->seen.value);
-    gate_leave(thread);
-    return block;
-}
-
-// Every usual block of an allocator other than glibc's, whose layout the hooks do not know.
-static NOINLINE void *alloc_wide(struct thread *thread, void *block, size_t size,
-                                 uintptr_t *frame) {
-    bool has_usual_size;
-    if (unlikely(!block) || unlikely(!event_enter_wide(thread, block, size, &has_usual_size)))
-        return event_alloc_seen(thread, block, size, frame);
-    if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
