@@ -74,7 +74,7 @@ class Bench:
     def jobs(self, row, number):
         """[(variant, name, is reduced)] of a round. Plain and floor run on the small input too, beside
         the variants that need it."""
-        own = [v for v in self.variants_of(row) if not (v.is_once and number > 1)]
+        own = [v for v in self.variants_of(row) if number == 1 or not (v.is_once or v.is_reduced)]
         large = [(v, v.name, False) for v in own if not v.is_reduced]
         small = [(v, v.name, True) for v in own if v.is_reduced]
         if small:

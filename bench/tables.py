@@ -107,7 +107,7 @@ def markdown(results, rounds):
              " How each column is run: [bench/README.md](../README.md). How to read it:"
              " [docs/explain/performance.md](../../docs/explain/performance.md). Instructions and cache misses:"
              " [counts.md](counts.md).",
-             *([f"{small}: on inputs of {REDUCED_SHARE:.0%}, compared with plain on those."] if small else []),
+             *([f"{small}: once, on inputs of {REDUCED_SHARE:.0%}, compared with plain on those."] if small else []),
              "", "![Wall time as a ratio to plain](performance.svg)", "", "## Figures to reach", "",
              *goals.table(results)]
     for title, explanation, text_of in SECTIONS:
