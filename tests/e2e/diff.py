@@ -6,6 +6,7 @@ same although lines moved or a function was inlined; several recordings a side l
 import json
 import os
 import re
+import shlex
 
 import cairn_test as t
 
@@ -69,6 +70,23 @@ t.check_equal("extra", changes.get("extra"), ("new", 700))
 t.check_equal("steady", changes.get("steady"), ("same", 0))
 t.check_equal("backwards", rows(second, first, "--by", "exit").get("extra"), ("gone", -700))
 t.check_equal("--focus", set(rows(first, second, "--focus", "^extra$")), {"extra"})
+
+
+def next_of(before, after, *options):
+    """The command that the last line names, as words."""
+    last = diff(before, after, *options).splitlines()[-1]
+    return shlex.split(last.removeprefix("next: ")) if last.startswith("next: ") else None
+
+
+t.check_equal("next", next_of(first, second), ["cairn", "diff", "--view", "tree", first, second])
+t.check_equal("next, with what was asked for", next_of(first, second, "--by=exit", "--top", "1", "-f", "grown|it's", "--bytes"),
+              ["cairn", "diff", "--view", "tree", "--by", "exit", "--focus", "grown|it's", "--bytes", first, second])
+named_next = next_of(first, second, "--by", "exit", "--focus", "^(grown|extra)$")
+t.check("grown" in t.run_cairn(*named_next[1:]).out.decode(), f"what is next runs: {named_next}")
+for options in (("--view", "tree"), ("--view", "functions", "--by", "exit")):
+    t.check_equal(f"next of {options}", next_of(first, second, *options), ["cairn", "open", first, second])
+t.check_equal("nothing changed: nothing is next", next_of(first, first), None)
+t.check_equal("a page is of one recording a side", next_of(f"{first},{first}", second, "--view", "functions"), None)
 
 moved = build("moved", blank=40)
 changes = rows(first, record(moved, 100, 5000))

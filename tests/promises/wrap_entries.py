@@ -105,6 +105,15 @@ void tiny(long), loops(long);
 __attribute__((noinline)) void good(void *p) { free(p); __asm__("" ::: "memory"); }
 int main(void) { tiny(1); good(NULL); loops(3); return late(3) == NULL; }
 """
+SHORT = r"""
+#include <stdlib.h>
+#define OWN __attribute__((noinline, noclone))
+OWN void *own_take(size_t n) { return malloc(n); }
+OWN void own_give(void *p) { __asm__("" ::"r"(p) : "memory"); }
+OWN void own_next(void *p) { __asm__("" ::"r"(p) : "memory"); }
+int main(void) { for (int i = 0; i < 3; i++) own_give(own_take(100)); own_next(own_take(50)); return 0; }
+"""
+ROOM = "-fpatchable-function-entry=5"
 MANGLED = "_ZL4takem"
 ROW = f"name=own:alloc={MANGLED}(size=1):realloc=again(ptr=1,size=2):free=give(ptr=1)"
 LIES = "name=lies:alloc=quiet(size=1,pool=3):alloc=mixed(out=4,size=2):make=probe(out=1,parent=5,label=6):destroy=none_such(pool=1)"
@@ -161,11 +170,26 @@ def check_refused():
         refused = t.run_cairn("run", "-o", "refused.cairn", "--wrap", row, "./tiny")
         t.check(refused.status == 125 and f"--wrap: {words}" in refused.err.decode() and not os.path.exists("refused.cairn"),
                 f"{row}: {refused.status} {refused.err}")
+    way_out = t.run_cairn("run", "-o", "refused.cairn", "--wrap", "alloc=tiny(size=1):free=good(ptr=1)", "./tiny").err.decode()
+    t.check(ROOM in way_out and "docs/reference/api.md#pools" in way_out, f"what can be done: {way_out}")
     plain = t.run(["./stripped"])
     result, recording = t.record(["./stripped"], options=["--wrap", ROW])
     t.check_equal("stripped: the program", (result.status, result.out), (5, plain.out))
     screen = t.run_cairn("report", "--view", "pools", recording)
     t.check(MANGLED.encode() in screen.out, f"stripped: what is missing is named: {screen}")
+
+
+def check_way_out():
+    """What the refusal of a short function says makes room for a jump."""
+    pathlib.Path("short.c").write_text(SHORT, encoding="ascii")
+    row = "name=short:alloc=own_take(size=1):free=own_give(ptr=1)"
+    for flags in ([], [ROOM]):
+        made = t.run(["gcc", "-O1", "-fcf-protection=none", *flags, "-o", "short", "short.c"])
+        t.check_equal(f"{flags}: {made.err.decode()}", made.status, 0)
+        result = t.run_cairn("run", "-q", "-o", f"short{len(flags)}.cairn", "--wrap", row, "./short")
+        t.check_equal(f"short {flags}: {result.err}", result.status, 0 if flags else 125)
+    pool = pools("short1.cairn")["short"]
+    t.check_equal("short", (pool["allocations"], pool["allocated_bytes"], pool["at_exit_bytes"]), (4, 350, 50))
 
 
 t.need("gcc", "g++")
@@ -176,4 +200,5 @@ for one in ("./own", "./fixed"):
     check_program(one)
 check_untouched()
 check_refused()
+check_way_out()
 t.finish()

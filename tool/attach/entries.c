@@ -407,12 +407,18 @@ static void image_close(struct image *image) {
     if (image->file >= 0) close(image->file);
 }
 
+// What the user can do instead.
+#define WAY_OUT                                                                                    \
+    "build it with -fpatchable-function-entry=5, name a function that calls it or that it calls, " \
+    "or tell cairn from within (docs/reference/api.md#pools)"
+
 // A symbol of a wished function; a static one of another file may have the same name.
 static bool add_wish(struct entries *entries, Elf *elf, const Elf64_Sym *symbol,
                      const struct entry_wish *wish, unsigned number, uint64_t bias,
                      struct error *error) {
     struct code_function function;
     struct code_moved moved;
+    struct error why;
     uint64_t address = symbol->st_value + bias;
     const struct entry *same = entries_at(entries, address);
     const struct entry *namesake = find_named(entries, wish->name);
@@ -420,7 +426,9 @@ static bool add_wish(struct entries *entries, Elf *elf, const Elf64_Sym *symbol,
     if (same) return error_set(error, "it is %s too, which is recorded already", same->name);
     if (namesake) return error_set(error, "the program has two functions of that name");
     if (GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-        return error_set(error, "it is chosen when the program starts (IFUNC)");
+        return error_set(error,
+                         "it is chosen when the program starts (IFUNC); name those that it is "
+                         "chosen from");
     if (!symbol->st_size || symbol->st_size > FUNCTION_MAX_BYTES)
         return error_set(error, "its size is not known");
     struct entry entry = {
@@ -428,7 +436,8 @@ static bool add_wish(struct entries *entries, Elf *elf, const Elf64_Sym *symbol,
     snprintf(entry.name, sizeof entry.name, "%s", wish->name);
     if (!find_code(elf, bias, &entry, &function))
         return error_set(error, "its code is not in the program's file");
-    if (!code_move(&function, address, &moved, error)) return false;
+    if (!code_move(&function, address, &moved, &why))
+        return error_set(error, "%s; " WAY_OUT, why.text);
     struct entry *slot = array_push(&entries->items);
     if (!slot) return error_set(error, "out of memory");
     *slot = entry;

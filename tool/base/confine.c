@@ -15,6 +15,10 @@ void confine_to(char *const *directories, size_t count) {
     allowed_count = count;
 }
 
+bool confine_is_on(void) {
+    return allowed_count;
+}
+
 bool confine_is_below(const char *path, const char *directory) {
     size_t length = strlen(directory);
     while (length && directory[length - 1] == '/') length--;

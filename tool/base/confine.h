@@ -18,6 +18,9 @@
 // links, valid as long as the process. None: nothing is confined (as at the start).
 void confine_to(char *const *directories, size_t count);
 
+// Whether that was asked for: somebody else is answered, who has no use for command lines.
+bool confine_is_on(void);
+
 // Whether an absolute path without symbolic links lies at or below a directory.
 bool confine_is_below(const char *path, const char *directory);
 

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/confine.h"
 #include "tool/base/json.h"
-#include "tool/query/arguments.h"
+#include "tool/base/text.h"
+#include "tool/cmds/commands.h"
 #include "tool/query/compared.h"
 #include "tool/render/diff_screen.h"
 
@@ -128,28 +130,81 @@ static bool is_view(const struct request *request, const char *name) {
     return request->view && !strcmp(request->view->name, name);
 }
 
-static bool print_text(struct compared *compared, const struct compared_list *before,
-                       const struct compared_list *after, struct error *error) {
-    struct terminal terminal = terminal_of(stdout);
+static bool has_changed(const struct diff *diff) {
+    for (size_t i = 0; i < diff->rows.count; i++)
+        if (diff_row_change(diff, i).kind != CHANGE_NONE) return true;
+    return false;
+}
+
+// The options that `command` has too, but for those that are of the view at hand, and the words.
+static void print_words(FILE *out, const struct command *command, const struct command_args *args) {
+    enum { WORD_BYTES = 8192 };
+    char word[WORD_BYTES], safe[WORD_BYTES];
+    for (size_t i = 0; i < args->given_count; i++) {
+        enum option_id id = args->given[i].id;
+        const struct option_row *row = option_row_of(command, id);
+        bool is_of_view = id == OPTION_VIEW || id == OPTION_TOP || id == OPTION_DEPTH;
+        if (!row || is_of_view || id == OPTION_COLOR) continue;
+        fprintf(out, " --%s", row->name);
+        if (!row->argument) continue;
+        text_quote(word, sizeof word, args->given[i].value);
+        text_escape(safe, sizeof safe, word);
+        fprintf(out, " %s", safe);
+    }
+    for (int i = 0; i < args->word_count; i++) {
+        text_quote(word, sizeof word, args->words[i]);
+        text_escape(safe, sizeof safe, word);
+        fprintf(out, " %s", safe);
+    }
+}
+
+// Stacks that changed lead to the tree of them, other rows to the page, which takes one recording a
+// side.
+static void print_next(const struct command_args *args, const struct terminal *terminal,
+                       const struct compared *compared) {
     const struct request *request = compared->request;
+    bool is_to_tree =
+        compared->kind == COMPARED_STACKS && (!request->view || is_view(request, "stacks"));
+    bool has_page = compared->diff.first_count == 1 && compared->diff.recording_count == 2;
+    if (!has_changed(&compared->diff) || !(is_to_tree || has_page) || confine_is_on()) return;
+    for (size_t i = 0; i < args->given_count; i++)
+        if (*args->given[i].value == '-') return;  // text_quote would take it for a path
+    terminal_print(terminal, STYLE_DIM, "\nnext: ");
+    fputs(is_to_tree ? "cairn diff --view tree" : "cairn open", terminal->out);
+    print_words(terminal->out, is_to_tree ? args->command : command_find("open"), args);
+    fputc('\n', terminal->out);
+}
+
+static bool print_rows(const struct diff_screen *screen, const struct compared *compared,
+                       struct error *error) {
+    const struct request *request = compared->request;
+    diff_print_counts(screen);
+    if (is_view(request, "annotate")) return diff_print_annotated(screen, request->source, error);
+    if (compared->kind != COMPARED_STACKS) return diff_print_groups(screen, error);
+    return is_view(request, "tree") ? diff_print_tree(screen, error)
+                                    : diff_print_stacks(screen, error);
+}
+
+static bool print_text(const struct command_args *args, struct compared *compared,
+                       const struct compared_list *before, const struct compared_list *after,
+                       struct error *error) {
+    struct terminal terminal = terminal_of(stdout);
     const struct grouping *grouping = compared->grouping;
     bool is_groups = compared->kind == COMPARED_GROUPS;
     const char *const *nouns = is_groups ? NULL : nouns_of(compared);
     const struct diff_screen screen = {
         .terminal = &terminal,
         .diff = &compared->diff,
-        .view = &request->options,
+        .view = &compared->request->options,
         .noun = {is_groups ? grouping->one : nouns[0], is_groups ? grouping->name : nouns[1]},
         .has_places = compared->kind == COMPARED_LINES,
         .is_sampled = compared->sampled_count > 0};
     print_facts(&screen, compared, before, after);
     if (compared->kind == COMPARED_VIEWS)
         return compared_print_views(compared, before, after, error);
-    diff_print_counts(&screen);
-    if (is_view(request, "annotate")) return diff_print_annotated(&screen, request->source, error);
-    if (compared->kind != COMPARED_STACKS) return diff_print_groups(&screen, error);
-    return is_view(request, "tree") ? diff_print_tree(&screen, error)
-                                    : diff_print_stacks(&screen, error);
+    if (!print_rows(&screen, compared, error)) return false;
+    print_next(args, &terminal, compared);
+    return true;
 }
 
 static void put_values(struct json *json, const char *key, const int64_t *values, size_t count) {
@@ -303,7 +358,7 @@ int cmd_diff(const struct command_args *args) {
                  compared_build(&compared, &before, &after, &error) &&
                  check_not_empty(&compared, &error) &&
                  (request.is_json ? print_json(&compared, &before, &after)
-                                  : print_text(&compared, &before, &after, &error));
+                                  : print_text(args, &compared, &before, &after, &error));
     compared_free(&compared);
     compared_list_free(&before);
     compared_list_free(&after);
