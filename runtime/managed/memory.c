@@ -31,6 +31,37 @@ bool memory_read_carefully(uintptr_t address, void *bytes, size_t size) {
            (long)size;
 }
 
+// NULL: it cannot be read.
+static const char *copy_of(struct memory_copies *copies, uintptr_t page) {
+    size_t slot = page % MEMORY_COPIES;
+    if (likely(copies->pages[slot] == page)) return (const char *)copies->bytes[slot];
+    copies->are_any = true;
+    copies->pages[slot] = 0;
+    compiler_barrier();
+    if (!memory_read_carefully(page << MEMORY_PAGE_SHIFT, copies->bytes[slot], MEMORY_PAGE_BYTES))
+        return NULL;
+    compiler_barrier();
+    copies->pages[slot] = page;
+    return (const char *)copies->bytes[slot];
+}
+
+NOINLINE bool memory_read_copied(struct memory_reader *memory, uintptr_t address, void *bytes,
+                                 size_t size) {
+    char *out = bytes;
+    if (!memory->is_careful || !memory->copies) return memory_read_carefully(address, bytes, size);
+    while (size) {
+        const char *copy = copy_of(memory->copies, address >> MEMORY_PAGE_SHIFT);
+        size_t at = address % MEMORY_PAGE_BYTES, piece = MEMORY_PAGE_BYTES - at;
+        if (piece > size) piece = size;
+        if (!copy) return false;
+        memcpy(out, copy + at, piece);
+        out += piece;
+        address += piece;
+        size -= piece;
+    }
+    return true;
+}
+
 static bool is_page_readable(const struct memory_reader *memory, uintptr_t page) {
     if (sys_is_confined()) return memory->is_trusting;
     return sys_is_readable((const void *)(page << MEMORY_PAGE_SHIFT));

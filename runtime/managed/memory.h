@@ -14,13 +14,23 @@
 #include "runtime/sys/sys.h"
 
 enum { MEMORY_PAGE_SETS = 256, MEMORY_PAGE_WAYS = 4, MEMORY_PAGE_SHIFT = 12 };
+enum { MEMORY_COPIES = 16, MEMORY_PAGE_BYTES = 1 << MEMORY_PAGE_SHIFT };
+
+// Pages as they were when they were first read in an event, so that the many words which stay as
+// they are while it lasts (the frames of a thread, all on a few pages) take one system call a page.
+struct memory_copies {
+    uintptr_t pages[MEMORY_COPIES];  // numbers, by their lowest digits; 0: none
+    bool are_any;
+    uint64_t bytes[MEMORY_COPIES][MEMORY_PAGE_BYTES / sizeof(uint64_t)];
+};
 
 // One owner.
 struct memory_reader {
     // Numbers of pages that are readable, the last one used of each set in front.
     uintptr_t pages[MEMORY_PAGE_SETS][MEMORY_PAGE_WAYS];
-    uint32_t changes;  // memory_changes, when they were found to be
-    bool is_careful;   // nothing is trusted to stay
+    struct memory_copies *copies;  // what is careful reads from these; NULL: each by a call
+    uint32_t changes;              // memory_changes, when they were found to be
+    bool is_careful;               // nothing is trusted to stay
     bool is_trusting;  // where nothing may be asked (seccomp), pages count as readable; without it
                        // they count as not
 };
@@ -43,6 +53,15 @@ void memory_begin(struct memory_reader *memory);
 
 // True if the bytes could be read, all of them.
 bool memory_read_carefully(uintptr_t address, void *bytes, size_t size);
+// The same, by copies of pages where the reader has some.
+bool memory_read_copied(struct memory_reader *memory, uintptr_t address, void *bytes, size_t size);
+// Another event: what was copied may have changed.
+ALWAYS_INLINE void memory_forget_copies(struct memory_reader *memory) {
+    struct memory_copies *copies = memory->copies;
+    if (likely(!copies || !copies->are_any)) return;
+    __builtin_memset(copies->pages, 0, sizeof copies->pages);
+    copies->are_any = false;
+}
 
 // True if the page can be read; it is known from then on, and in front of its set.
 bool memory_page_look(struct memory_reader *memory, uintptr_t page);
@@ -63,7 +82,7 @@ ALWAYS_INLINE bool memory_read(struct memory_reader *memory, uintptr_t address, 
     if (unlikely(address < SYS_PAGE_LEAST || address >> user_bits || address % sizeof address))
         return false;
     if (unlikely(memory->is_careful || size > SYS_PAGE_LEAST))
-        return memory_read_carefully(address, bytes, size);
+        return memory_read_copied(memory, address, bytes, size);
     uintptr_t first = address >> MEMORY_PAGE_SHIFT;
     uintptr_t last = (address + size - !!size) >> MEMORY_PAGE_SHIFT;
     if (!memory_is_page_known(memory, first)) return false;

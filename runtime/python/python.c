@@ -54,6 +54,7 @@ struct python_thread *python_thread_make(uint32_t limit) {
     if (!thread) return NULL;
     thread->links = sys_reserve(limit * sizeof *thread->links);
     thread->last_links = sys_reserve(limit * sizeof *thread->links);
+    thread->reader.memory.copies = sys_reserve(sizeof *thread->reader.memory.copies);
     bool has_all = thread->links && thread->last_links && managed_maker_init(&thread->maker, limit);
     return has_all ? thread : NULL;
 }
@@ -131,6 +132,7 @@ struct managed_stack python_weave(struct python_thread *thread, struct managed_n
                                   bool is_careful) {
     struct memory_reader *memory = &thread->reader.memory;
     memory->is_careful = is_careful;
+    memory_forget_copies(memory);
     memory->is_trusting = true;  // the interpreter's own chain
     thread->reader.is_nameless = false;
     uint32_t link_count = chain_read(memory, thread->links, thread->maker.limit);

@@ -45,6 +45,43 @@ static void test_two_pages(void **state) {
         memory_read(&memory, (uintptr_t)pages + size - sizeof *words, words, sizeof words));
 }
 
+// What is careful reads the same by copies of pages as by a call each, over a gap too; a page is as
+// it was when the event first read it, and anew in the next one.
+static void test_copies(void **state) {
+    (void)state;
+    enum { PAGES = 40, GAP = 17, READS = 20000 };
+    static struct memory_copies copies;
+    struct memory_reader careful = {.copies = &copies, .is_careful = true};
+    const size_t page = SYS_PAGE_LEAST;
+    uint64_t *words = sys_map(PAGES * page), seen[64], told[64];
+    uintptr_t start = (uintptr_t)words;
+    for (size_t i = 0; i < PAGES * page / sizeof *words; i++) words[i] = i * 0x9e3779b97f4a7c15u;
+    assert_int_equal(munmap((char *)words + GAP * page, page), 0);
+    unsigned random = 1;
+    for (int i = 0; i < READS; i++) {
+        random = random * 1103515245 + 12345;
+        uintptr_t at = start + (random >> 8) % (PAGES * page - sizeof seen) / 8 * 8;
+        size_t size = (random >> 4) % (sizeof seen + 1);
+        bool is_told = memory_read_carefully(at, told, size);
+        assert_int_equal(memory_read(&careful, at, seen, size), is_told);
+        if (is_told) assert_memory_equal(seen, told, size);
+        if (i % 16 == 0) memory_forget_copies(&careful);
+    }
+    memory_forget_copies(&careful);
+    assert_true(memory_read_word(&careful, start, seen));
+    words[1] = 5;
+    assert_true(memory_read_word(&careful, start + sizeof *words, seen));
+    assert_int_equal(seen[0], 0x9e3779b97f4a7c15u);
+    memory_forget_copies(&careful);
+    assert_true(memory_read_word(&careful, start + sizeof *words, seen));
+    assert_int_equal(seen[0], 5);
+    // what is larger than a page
+    static uint64_t large[2 * SYS_PAGE_LEAST / sizeof(uint64_t)];
+    assert_true(memory_read(&careful, start + sizeof *words, large, sizeof large));
+    assert_memory_equal(large, words + 1, sizeof large);
+    assert_false(memory_read(&careful, start + (GAP - 1) * page, large, sizeof large));
+}
+
 // A forked child is another process, though the parent's number was remembered.
 static void test_child(void **state) {
     (void)state;
@@ -70,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_taken_away),
         cmocka_unit_test(test_two_pages),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
