@@ -33,15 +33,17 @@ bool memory_read_carefully(uintptr_t address, void *bytes, size_t size) {
 
 // NULL: it cannot be read.
 static const char *copy_of(struct memory_copies *copies, uintptr_t page) {
-    size_t slot = page % MEMORY_COPIES;
-    if (likely(copies->pages[slot] == page)) return (const char *)copies->bytes[slot];
-    copies->are_any = true;
+    uint32_t slot = 0;
+    while (slot < copies->count && copies->pages[slot] != page) slot++;
+    if (likely(slot < copies->count)) return (const char *)copies->bytes[slot];
+    if (slot == MEMORY_COPIES) slot = copies->oldest++ % MEMORY_COPIES;
     copies->pages[slot] = 0;
     compiler_barrier();
     if (!memory_read_carefully(page << MEMORY_PAGE_SHIFT, copies->bytes[slot], MEMORY_PAGE_BYTES))
         return NULL;
     compiler_barrier();
     copies->pages[slot] = page;
+    if (slot == copies->count) copies->count++;
     return (const char *)copies->bytes[slot];
 }
 

@@ -19,8 +19,8 @@ enum { MEMORY_COPIES = 16, MEMORY_PAGE_BYTES = 1 << MEMORY_PAGE_SHIFT };
 // Pages as they were when they were first read in an event, so that the many words which stay as
 // they are while it lasts (the frames of a thread, all on a few pages) take one system call a page.
 struct memory_copies {
-    uintptr_t pages[MEMORY_COPIES];  // numbers, by their lowest digits; 0: none
-    bool are_any;
+    uintptr_t pages[MEMORY_COPIES];  // numbers; 0: none
+    uint32_t count, oldest;          // of pages; which is replaced next once all are used
     uint64_t bytes[MEMORY_COPIES][MEMORY_PAGE_BYTES / sizeof(uint64_t)];
 };
 
@@ -57,10 +57,7 @@ bool memory_read_carefully(uintptr_t address, void *bytes, size_t size);
 bool memory_read_copied(struct memory_reader *memory, uintptr_t address, void *bytes, size_t size);
 // Another event: what was copied may have changed.
 ALWAYS_INLINE void memory_forget_copies(struct memory_reader *memory) {
-    struct memory_copies *copies = memory->copies;
-    if (likely(!copies || !copies->are_any)) return;
-    __builtin_memset(copies->pages, 0, sizeof copies->pages);
-    copies->are_any = false;
+    if (likely(memory->copies)) memory->copies->count = 0;
 }
 
 // True if the page can be read; it is known from then on, and in front of its set.

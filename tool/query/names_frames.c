@@ -42,10 +42,18 @@ bool names_is_own(const struct names *names, const char *plain, const char *file
     return module_is_own(module);
 }
 
-// `file` of Python, Java or JavaScript code; node's own modules are called node:fs.
+// `file` of Python, Java or JavaScript code: no module of the language's own (node:fs, <frozen os>,
+// wherever Python is installed), and no package.
 static bool code_is_own(const char *file) {
-    static const char node[] = "node:";
-    return file && strncmp(file, node, strlen(node)) != 0 && module_is_own(file);
+    static const char *const own[] = {"node:", "<frozen "};
+    static const char *const packages[] = {"/site-packages/", "/dist-packages/", "/node_modules/",
+                                           "/lib/python3."};
+    if (!file || !module_is_own(file)) return false;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strncmp(file, own[i], strlen(own[i]))) return false;
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (strstr(file, packages[i])) return false;
+    return true;
 }
 
 // The name of Python code as the user wants it.

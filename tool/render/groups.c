@@ -129,7 +129,29 @@ void type_of_stack(const struct frame_list *frames, char *label, char *location)
 
 static const char no_file[] = "[file not known]", no_module[] = "[no module]";
 
+// "<module>", "<lambda>", "<anonymous>": how languages call code without a name.
+static bool has_no_name(const char *function) {
+    size_t length = function ? strlen(function) : 0;
+    return length > 2 && *function == '<' && strcspn(function, ">") == length - 1;
+}
+
+// The last two parts of a path: "django/__init__.py".
+static const char *short_path(const char *path) {
+    const char *part = text_base_name(path);
+    while (part > path && part[-1] == '/') part--;
+    while (part > path && part[-1] != '/') part--;
+    return part;
+}
+
+// Code without a name is known by its file.
 static bool function_of(const struct frame *frame, char *label, char *location) {
+    if (has_no_name(frame->function) && frame->file) {
+        char text[GROUP_TEXT_BYTES];
+        snprintf(text, sizeof text, "%s %s", frame->function, short_path(frame->file));
+        text_escape(label, GROUP_TEXT_BYTES, text);
+        *location = 0;
+        return true;
+    }
     frame_label(frame, label, GROUP_TEXT_BYTES, GROUP_TEXT_BYTES / 2);
     const char *path = frame->file ? frame->file : frame->function ? frame->module : NULL;
     text_escape(location, GROUP_TEXT_BYTES, path ? text_base_name(path) : "");

@@ -275,6 +275,27 @@ const struct internal_rule internal_rules[] = {
     {"run_mod", EXACT, INTERNAL_START, "libpython3"},
     {"run_eval_code_obj", EXACT, INTERNAL_START, "libpython3"},
     {NULL, EXACT, INTERNAL_START, "<frozen importlib"},
+
+    // How runners of Python's tests call them, and Django a view.
+    {NULL, EXACT, INTERNAL_START, "/unittest/case.py"},
+    {NULL, EXACT, INTERNAL_START, "/unittest/suite.py"},
+    {NULL, EXACT, INTERNAL_START, "/unittest/runner.py"},
+    {NULL, EXACT, INTERNAL_START, "/unittest/main.py"},
+    {NULL, EXACT, INTERNAL_START, "/pluggy/"},
+    {NULL, EXACT, INTERNAL_START, "/_pytest/"},
+    {"Thread.", PREFIX, INTERNAL_START, "/threading.py"},
+    {"SimpleTestCase._", PREFIX, INTERNAL_START, "/django/test/testcases.py"},
+    {NULL, EXACT, INTERNAL_START, "/django/test/runner.py"},
+    {NULL, EXACT, INTERNAL_LIBRARY, "/django/test/client.py"},
+    {"instrumented_test_render", EXACT, INTERNAL_LIBRARY, "/django/test/utils.py"},
+    {NULL, EXACT, INTERNAL_START, "/django/core/management/__init__.py"},
+    {"BaseCommand.", PREFIX, INTERNAL_START, "/django/core/management/base.py"},
+    {"Command.", PREFIX, INTERNAL_START, "/django/core/management/commands/test.py"},
+    {"get_response", CONTAINS, INTERNAL_LIBRARY, "/django/core/handlers/base.py"},
+    {NULL, EXACT, INTERNAL_LIBRARY, "/django/core/handlers/exception.py"},
+    {"WSGIHandler.__call__", EXACT, INTERNAL_LIBRARY, "/django/core/handlers/wsgi.py"},
+    {"MiddlewareMixin.__call__", EXACT, INTERNAL_LIBRARY, "/django/utils/deprecation.py"},
+    {"Node", PREFIX, INTERNAL_LIBRARY, "/django/template/base.py"},
     {"node::Start", EXACT, INTERNAL_START, NULL},
     {"node::SpinEventLoop", PREFIX, INTERNAL_START, NULL},
     {"node::NodeMainInstance::Run", PREFIX, INTERNAL_START, NULL},
@@ -314,19 +335,22 @@ const size_t internal_rule_count = sizeof internal_rules / sizeof internal_rules
 static ARRAY(struct internal_rule) own_rules;
 static ARRAY(char *) own_lines;
 
-// "libc" is the library of that name, not the beginning of "libcurl".
-static bool is_module(const char *path, const char *module) {
-    if (!path) return false;
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    size_t length = strlen(module);
-    if (strncmp(file, module, length) != 0) return false;
-    return module[length - 1] == '-' || strchr("._-", file[length]);
-}
-
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(end), whole = strlen(text);
     return whole >= length && !strcmp(text + whole - length, end);
+}
+
+// "libc" is the library of that name, not the beginning of "libcurl"; "/unittest/case.py" is the
+// end of a path, and "/pluggy/" a directory in it.
+static bool is_module(const char *path, const char *module) {
+    if (!path) return false;
+    size_t length = strlen(module);
+    if (*module == '/')
+        return module[length - 1] == '/' ? strstr(path, module) != NULL : ends_with(path, module);
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    if (strncmp(file, module, length) != 0) return false;
+    return module[length - 1] == '-' || strchr("._-", file[length]);
 }
 
 static bool name_matches(const struct internal_rule *rule, const char *function) {

@@ -14,14 +14,14 @@ enum internal_kind {
     INTERNAL_NONE,
     INTERNAL_ALLOCATOR,  // malloc, operator new, and wrappers such as xmalloc and g_malloc
     INTERNAL_LIBRARY,    // insides of std::, core:: and alloc:: behind their public functions
-    INTERNAL_START,      // _start, __libc_start_main, start_thread
+    INTERNAL_START,      // _start, __libc_start_main, start_thread, runners of Python's tests
     INTERNAL_PYTHON,     // of CPython or a JVM: internal in stacks with frames of its language
 };
 
 // Adds the rules of a file before cairn's own: a line is "KIND NAME [in MODULE]", where KIND is
 // allocator, library, start, python or show (no internal frames), NAME may begin or end with a '*'
-// for anything, and MODULE is the beginning of a file's name; '#' begins a comment. Not
-// thread-safe.
+// for anything, and MODULE is the beginning of a file's name; "/DIRECTORY/FILE" the end of a path,
+// "/DIRECTORY/" a directory in it; '#' begins a comment. Not thread-safe.
 bool internal_load(const char *path, struct error *error);
 
 // `function` is a readable name (name.h), NULL if unknown; `module_path` may be NULL.
@@ -54,7 +54,7 @@ struct internal_rule {
     const char *pattern;  // NULL: every function of the module
     enum internal_match match;
     enum internal_kind kind;
-    const char *module;  // beginning of the module's file name; NULL: any module
+    const char *module;  // as MODULE above; of Python code its source file; NULL: any
 };
 
 extern const struct internal_rule internal_rules[];

@@ -36,3 +36,12 @@ sys.path.insert(0, os.environ["SOURCE_DIR"] + "/bindings/python")
 import build_wheel
 zipfile.ZipFile(build_wheel.build_wheel(".")).extractall("installed")
 END2
+# a project of Django, for the first Python that has it
+python3 "$SOURCE_DIR/tests/tools/django_shop.py" . || return
+for python in python3 /usr/bin/python3; do
+    if $python -c 'import django' 2>/dev/null; then
+        django_for_python() { :; }
+        stands 'python3 manage.py' "$python manage.py"
+        break
+    fi
+done

@@ -116,6 +116,17 @@ static const struct {
     {"clone", PROGRAM, INTERNAL_NONE},
     {"clone3", LIBC, INTERNAL_START},
     {"main", PROGRAM, INTERNAL_NONE},
+    // code of Python has its file for a module
+    {"TestCase.run", "/usr/lib/python3.11/unittest/case.py", INTERNAL_START},
+    {"TestCase.run", "/app/myunittest/case.py", INTERNAL_NONE},
+    {"TestCase.run", "/app/case.py", INTERNAL_NONE},
+    {"pytest_runtest", "/v/site-packages/_pytest/runner.py", INTERNAL_START},
+    {"test_x", "/app/my_pytest/runner.py", INTERNAL_NONE},
+    {"Thread.run", "/usr/lib/python3.11/threading.py", INTERNAL_START},
+    {"Thread.run", "/app/mythreading.py", INTERNAL_NONE},
+    {"convert_exception_to_response.<locals>.inner", "/v/django/core/handlers/exception.py",
+     INTERNAL_LIBRARY},
+    {"catalog", "/app/shop/views.py", INTERNAL_NONE},
 };
 
 static void kinds_are_as_written_down(void **state) {
