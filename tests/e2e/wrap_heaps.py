@@ -8,6 +8,7 @@ before they begin to record; malloc's own figures are those without --wrap, so t
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -45,6 +46,21 @@ def check_figures():
     return recording
 
 
+def check_pprof(recording):
+    """The name is a label of each sample, and a comment."""
+    if not shutil.which("go"):
+        t.skip_part("go is not installed")
+        return
+    for heap, calls in (("mine", 201), ("areas/red", 30)):
+        name = f"{heap.replace('/', '-')}.pb.gz"
+        made = t.run_cairn("export", "--heap", heap, "--format", "pprof", "-o", name, recording)
+        t.check_equal(f"{heap}: {made.err}", made.status, 0)
+        tags, comments = (t.run(["go", "tool", "pprof", *words, name], env={"HOME": os.getcwd()}).out.decode()
+                          for words in (("-tags", "-sample_index=alloc_objects"), ("-comments",)))
+        t.check(re.search(rf"heap: Total {calls}\b.*\n +{calls}(\.0)? \( *100%\): {heap}\n", tags), f"{heap}: {tags}")
+        t.check(f"heap {heap}, as its row of --wrap says" in comments, f"{heap}: {comments}")
+
+
 def check_views(recording):
     for view, said in (("stacks", "fill_early"), ("tree", "fill_early"), ("functions", "fill_early"), ("lines", "program"), ("files", ""),
                        ("modules", "program"), ("directories", ""), ("leaks", "fill_early")):
@@ -55,9 +71,10 @@ def check_views(recording):
     t.check("RSS" not in summary, f"resident memory is the process', and no heap's: {summary}")
     folded = t.run_cairn("export", "--heap", "mine", "--format", "collapsed", "--by", "allocated", "-o", "-", recording).out.decode()
     t.check_equal("exported", sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), 105070)
+    check_pprof(recording)
     compared = t.run_cairn("diff", "--heap", "mine", "--json", recording, recording)
     t.check_equal(f"compared: {compared.err}", compared.status, 0)
-    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", "mine", "--view", "timeline"), "--view timeline is of malloc's heap alone"),
+    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", ""), "which of them? mine, areas; --view pools has all of them"), (("--heap", "mine", "--view", "timeline"), "--view timeline is of malloc's heap alone"),
                         (("--heap", "mine", "--view", "ages"), "is of malloc's heap alone"),
                         (("--heap", "mine", "--by", "slack"), "peak, exit, allocated and calls"), (("--heap", "mine", "--lifespan", "gone"), "--heap")):
         refused = t.run_cairn("report", *words, recording)

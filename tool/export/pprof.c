@@ -121,6 +121,12 @@ static void put_labels(struct writer *writer, const struct stack *stack) {
         message_put(&writer->inner, LABEL_UNIT, writer->bytes_text);
         message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
     }
+    const char *heap = writer->export->profile->heap;
+    if (heap) {
+        message_put(&writer->inner, LABEL_KEY, text_of(writer, "heap"));
+        message_put(&writer->inner, LABEL_TEXT, text_of(writer, heap));
+        message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
+    }
     if (!stack->cut || stack->cut == CAIRN_CUT_GUESSED) return;
     message_put(&writer->inner, LABEL_KEY, text_of(writer, "stack_incomplete"));
     message_put(&writer->inner, LABEL_TEXT, text_of(writer, cut_key(stack->cut)));

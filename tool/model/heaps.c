@@ -107,6 +107,8 @@ bool heap_names_refuse(const struct heap_names *names, const char *path, struct 
     text_escape(wanted, sizeof wanted, path);
     if (!*list)
         return error_set(error, "--heap %s: no allocator by name was recorded (--wrap)", wanted);
+    if (!*wanted)
+        return error_set(error, "--heap '': which of them? %s; --view pools has all of them", list);
     return error_set(error, "--heap %s: no such heap; there are: %s", wanted, list);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/query/arguments.h"
 #include "tool/render/interval.h"
 #include "tool/render/trust.h"
@@ -44,13 +45,24 @@ static bool say_sum(const struct opened *opened, char **trust) {
     return length >= 0;
 }
 
+// Whose figures these are, where they are not malloc's.
+static bool say_heap(const char *heap, char **trust) {
+    char name[CAIRN_LABEL_TEXT], *alone = *trust;
+    text_escape(name, sizeof name, heap);
+    int length = asprintf(trust, "heap %s, as its row of --wrap says \xc2\xb7 %s", name, alone);
+    free(alone);
+    if (length < 0) *trust = NULL;
+    return length >= 0;
+}
+
 bool exported_prepare_with(struct opened *opened, const struct frame_names *names,
                            struct exported *exported, struct error *error) {
     const struct profile *profile = &opened->profile;
     memset(exported, 0, sizeof *exported);
     exported->names = *names;
     exported->trust = exported_trust_text(profile, &exported->names);
-    bool is_ok = exported->trust && (!opened->merge || say_sum(opened, &exported->trust));
+    bool is_ok = exported->trust && (!opened->merge || say_sum(opened, &exported->trust)) &&
+                 (!profile->heap || say_heap(profile->heap, &exported->trust));
     if (!is_ok) return error_set(error, "no memory for the trust line");
     program_name(profile, exported->program, sizeof exported->program);
     report_command_line(&profile->recording->header, exported->command, sizeof exported->command);
