@@ -36,12 +36,16 @@ sys.path.insert(0, os.environ["SOURCE_DIR"] + "/bindings/python")
 import build_wheel
 zipfile.ZipFile(build_wheel.build_wheel(".")).extractall("installed")
 END2
-# a project of Django, for the first Python that has it
+# the page's script for pandas, and a project of Django, for the first Python that has them
+sed -n '/^import numpy/,/^print(len/p' "$SOURCE_DIR/docs/howto/python.md" >table.py
 python3 "$SOURCE_DIR/tests/tools/django_shop.py" . || return
-for python in python3 /usr/bin/python3; do
+for python in /usr/bin/python3 python3; do
+    if $python -c 'import pandas' 2>/dev/null; then
+        pandas_for_python() { :; }
+        stands 'python3 table.py' "$python table.py"
+    fi
     if $python -c 'import django' 2>/dev/null; then
         django_for_python() { :; }
         stands 'python3 manage.py' "$python manage.py"
-        break
     fi
 done
