@@ -347,7 +347,12 @@ async function snapshots() {
   const page = await open("snapshots");
   await page.selectOption("#rate", "stacks");
   check((await text(page, ".u-legend")).includes("example+0x"), `stacks over time: ${await text(page, ".u-legend")}`);
-  equal("the growing stack is told", (await text(page, ".findings")).includes("grows by"), true);
+  equal("the growing stack is told", (await text(page, ".findings ul:first-child")).includes("grows by"), true);
+  const headings = await page.locator(".findings h2, .findings ul:last-child strong").allInnerTexts();
+  check(
+    headings[0] === "Figures that stand out" && !headings.join().includes("grows by"),
+    `what is no finding of the tool stands apart: ${headings}`,
+  );
   const box = await page.locator(".u-over").boundingBox();
   await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
   await page.mouse.down();

@@ -13,6 +13,8 @@ export interface Finding {
   detail: string;
   weight: number;
   go: Partial<State>;
+  /** One of the tool's, as `cairn report --view findings` has them; the others are figures that stand out. */
+  isTold?: boolean;
 }
 
 const MUCH = 0.2,
@@ -187,6 +189,7 @@ function told(app: App, view: View): Finding[] {
         text: one.text,
         detail: `${one.saves} (${one.page})`,
         weight: least + (1 - least) * Math.min(one.gain, 1),
+        isTold: true,
         go: placeOf(one, one.stack === undefined ? {} : focused(app.state, "stack", String(stack))),
       };
     });

@@ -6,7 +6,7 @@ import { focused, type App, type Screen } from "./app";
 import type { Estimate, Facts } from "./data";
 import { amount } from "./details";
 import { fill, h, type Child } from "./dom";
-import { findings, stackLine, stackTitle } from "./findings";
+import { findings, stackLine, stackTitle, type Finding } from "./findings";
 import { heapMap } from "./heap";
 import { residentBar } from "./resident";
 import { Timeline } from "./timeline";
@@ -230,8 +230,21 @@ export class Overview implements Screen {
     );
   }
 
+  private foundList(list: Finding[]): Child {
+    return h(
+      "ul",
+      {},
+      list.map((one) =>
+        h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)])),
+      ),
+    );
+  }
+
   private showFound(view: View): void {
-    const list = findings(this.app, view);
+    const list = findings(this.app, view),
+      told = view.isDiff ? list : list.filter((one) => one.isTold),
+      seen = view.isDiff ? [] : list.filter((one) => !one.isTold);
+    const none = view.isDiff ? "No stack changed by more than half a percent." : "None.";
     fill(
       this.found,
       h(
@@ -240,19 +253,12 @@ export class Overview implements Screen {
         "Findings",
         view.model.spread("peak") ? h("span", { class: "dim small" }, " estimated from samples") : null,
       ),
-      list.length
-        ? h(
-            "ul",
-            { class: "findings" },
-            list.map((one) =>
-              h("li", {}, link(this.app, one.go, [h("strong", {}, one.text), h("span", { class: "dim" }, one.detail)])),
-            ),
-          )
-        : h(
-            "p",
-            { class: "dim" },
-            view.isDiff ? "No stack changed by more than half a percent." : "Nothing stands out.",
-          ),
+      h(
+        "div",
+        { class: "findings" },
+        told.length ? this.foundList(told) : h("p", { class: "dim" }, none),
+        seen.length ? [h("h2", {}, "Figures that stand out"), this.foundList(seen)] : null,
+      ),
     );
   }
 
