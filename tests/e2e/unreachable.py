@@ -4,6 +4,7 @@
 lost bytes and blocks of 63 programs are those of LeakSanitizer (unreachable_end.py has real ones)."""
 
 import json
+import shlex
 import shutil
 import subprocess
 
@@ -57,6 +58,10 @@ def check_recorded():
         result = t.run_cairn("leaks", "--unreachable", pid)
         t.check(b"lose_chains" in result.out or b"make  lost.c" in result.out, f"recorded: {result.out}")
         t.check(b"directly lost: 672 B in 12 blocks; indirectly: 3.6 KiB in 66 blocks" in result.out, result.out)
+        last = result.out.decode().splitlines()[-1]
+        t.check_equal("what is next", last, f"next: cairn leaks --focus '^make$' {pid}")
+        stack = t.run_cairn(*shlex.split(last.removeprefix("next: "))[1:]).out.decode()
+        t.check("lose_chains" in stack and "without a stack" not in result.out.decode(), f"its stack: {stack}")
     look(3, [t.CAIRN, "run", "-q", "-o", t.fresh_path("lost") + ".cairn", PROGRAM], see)
 
 
@@ -75,6 +80,11 @@ def check_status():
     def see(process):
         result = t.run_cairn("leaks", "--unreachable", "--error-exitcode", "7", str(process.pid))
         t.check_equal("status where something is lost", result.status, 7)
+        said = result.out.decode()
+        t.check("672 B in 12 blocks without a stack: nothing was recorded" in said and
+                said.endswith(f"next: cairn core {process.pid} list leaked\n"), f"not recorded: {said}")
+        listed = t.run_cairn("core", str(process.pid), "list", "leaked").out.decode()
+        t.check_equal("the blocks", listed.count("Used allocation at"), 12)
         result = t.run_cairn("check", str(process.pid), "--max-leaked", "0")
         t.check_equal("check: status", (result.status, b"672 B in 12 blocks that nothing leads to" in result.out), (1, True))
     look(1, [PROGRAM], see)

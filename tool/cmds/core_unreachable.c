@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/confine.h"
 #include "tool/base/json.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/core_kin.h"
 #include "tool/heap/owners.h"
 #include "tool/model/index_table.h"
@@ -99,6 +101,74 @@ static void print_head(const struct lost_sums *sums, const struct terminal *term
     reachability_print_sums(terminal, &reachability);
 }
 
+// Why blocks have no stack, and what would give later ones theirs.
+static void print_stackless(const struct lost_sums *sums, const struct terminal *terminal) {
+    const struct core_subject *subject = sums->subject;
+    uint64_t blocks = 0, bytes = 0;
+    for (size_t i = 0; i < sums->rows.count; i++) {
+        const struct lost_row *row = &sums->rows.items[i];
+        if (row->kin.kind == KIND_STACK) continue;
+        blocks += row->blocks + row->below_blocks;
+        bytes += row->bytes + row->below_bytes;
+    }
+    if (!blocks) return;
+    terminal_print(
+        terminal, STYLE_DIM, "%s in %s without a stack: %s\n", units_size((int64_t)bytes).text,
+        units_counted((int64_t)blocks, "block", "blocks").text,
+        !subject->is_recorded      ? "nothing was recorded (later ones: cairn attach --exact)"
+        : core_is_sampled(subject) ? "a sample was recorded (all later ones: cairn attach --exact)"
+                                   : "allocated before cairn came");
+}
+
+// A name as a regular expression that matches it alone, for a shell.
+static void quote_name(const char *name, char *out, size_t size) {
+    char pattern[2 * KIN_LABEL_BYTES];
+    size_t used = 0;
+    pattern[used++] = '^';
+    for (; *name && used + sizeof "\\x$" < sizeof pattern; name++) {
+        if (strchr("\\^$.|?*+()[]{}", *name)) pattern[used++] = '\\';
+        pattern[used++] = *name;
+    }
+    pattern[used++] = '$';
+    pattern[used] = 0;
+    text_quote(out, size, pattern);
+}
+
+// The function of the first row that is in a file or module; "": none is.
+static bool find_function(const struct lost_sums *sums, size_t shown, char *label) {
+    static const char place[] = "  ";  // as core_kin_label writes it
+    for (size_t i = 0; i < shown; i++) {
+        const struct core_kin *kin = &sums->rows.items[i].kin;
+        if (kin->kind != KIND_STACK) continue;
+        if (!core_kin_label(sums->subject, kin, label)) return false;
+        char *end = strstr(label, place);
+        if (!end || *label == '[') continue;
+        *end = 0;
+        return true;
+    }
+    *label = 0;
+    return true;
+}
+
+// The stack of a process, else the blocks, whose addresses `cairn core ... explain` takes.
+static bool print_next(const struct lost_sums *sums, size_t shown,
+                       const struct terminal *terminal) {
+    char name[KIN_LABEL_BYTES], label[KIN_LABEL_BYTES] = "", quoted[4 * KIN_LABEL_BYTES];
+    const struct heap_look *look = &sums->subject->look;
+    if (confine_is_on()) return true;
+    if (!look->is_core && !find_function(sums, shown, label)) return false;
+    text_quote(quoted, sizeof quoted, look->name);
+    text_escape(name, sizeof name, quoted);
+    terminal_print(terminal, STYLE_DIM, "\nnext: ");
+    if (*label) {
+        quote_name(label, quoted, sizeof quoted);
+        printf("cairn leaks --focus %s %s\n", quoted, name);
+    } else {
+        printf("cairn core %s list leaked\n", name);
+    }
+    return true;
+}
+
 static bool print_rows(const struct lost_sums *sums, const struct view_options *options) {
     static const struct column items[] = {{"DIRECTLY", 10, STYLE_PLAIN, false},
                                           {"BLOCKS", 10, STYLE_PLAIN, false},
@@ -125,7 +195,8 @@ static bool print_rows(const struct lost_sums *sums, const struct view_options *
         columns_print(&terminal, &columns, texts);
         printf("  %s\n", label);
     }
-    return is_ok;
+    if (is_ok) print_stackless(sums, &terminal);
+    return is_ok && print_next(sums, shown, &terminal);
 }
 
 static bool print_json(const struct lost_sums *sums) {
