@@ -5,7 +5,7 @@ that a middleware enters say what each endpoint allocated, and add up to the who
 not how unittest and Django call them; SQLite's blocks, allocated without the interpreter's lock, have their frames too,
 by few system calls."""
 
-import os
+import pathlib
 import re
 import shutil
 import sys
@@ -69,6 +69,17 @@ def check_sqlite(recording):
     t.check(whole > 1000 and inside == whole, f"{inside} of {whole} calls of SQLite have code in Python")
 
 
+def check_packages():
+    """What lies in a package is not the program's own, wherever Python is installed."""
+    place = pathlib.Path("venv/lib/python3.11/site-packages")
+    place.mkdir(parents=True)
+    (place / "bought.py").write_text("def make(n): return [bytearray(2000) for _ in range(n)]\n", encoding="ascii")
+    pathlib.Path("own.py").write_text("import bought\ndef want(): return bought.make(500)\nkept = want()\n", encoding="ascii")
+    _, recording = t.record([t.PYTHON, "own.py"], options=["--python"], env={**ENV, "PYTHONPATH": str(place.absolute())})
+    rows = re.search(r"at the peak.*\n.*", t.run_cairn("report", recording).out.decode())
+    t.check(rows and "want  own.py:2" in rows[0], f"the caller of a package: {rows and rows[0]}")
+
+
 def check_calls():
     if not shutil.which("strace"):
         return t.skip_part("strace is not installed")
@@ -92,4 +103,5 @@ check_endpoints(path)
 check_screens(path)
 check_sqlite(path)
 check_calls()
+check_packages()
 t.finish()
