@@ -21,17 +21,19 @@
 #ifndef CAIRN_EVENT_FILE_H
 #define CAIRN_EVENT_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define CAIRN_EVENT_FILE_MAGIC "cairnlog"  // 8 bytes, no terminator
 #define CAIRN_EVENT_FILE_VERSION 2u
 #define CAIRN_EVENT_FILE_VERSION_PLAIN 1u  // a column is one plane, with fewer guesses
 #define CAIRN_EVENT_FILE_NAME 256u
+#define CAIRN_EVENT_FILE_DIRECTORY 4096u
 
 struct cairn_event_file {
     char magic[8];
     uint32_t version;
-    uint32_t header_bytes;  // of this
+    uint32_t header_bytes;  // of this, as far as it is there
     uint32_t pid;
     uint32_t page_bytes;
     uint32_t machine;        // ELF e_machine
@@ -49,7 +51,12 @@ struct cairn_event_file {
     uint64_t ring_first, ring_high, ring_low;
     uint64_t left_frames, left_events;  // overwritten
     uint64_t left_end_ms;               // time of the last event in these
+    // The recording's directory, absolute, where the log was not made in it. Of this there is in a
+    // file what header_bytes says.
+    char directory[CAIRN_EVENT_FILE_DIRECTORY];
 };
+
+#define CAIRN_EVENT_FILE_BYTES 648u  // of a header without `directory`
 
 #define CAIRN_EVENT_FILE_LEAST 592u  // bytes of a header
 
@@ -97,7 +104,7 @@ struct cairn_event_end {
     uint64_t reserved[3];
 };
 
-_Static_assert(sizeof(struct cairn_event_file) == 648, "layout");
+_Static_assert(offsetof(struct cairn_event_file, directory) == CAIRN_EVENT_FILE_BYTES, "layout");
 _Static_assert(sizeof(struct cairn_event_frame) == 160, "layout");
 _Static_assert(sizeof(struct cairn_event_end) == 96, "layout");
 

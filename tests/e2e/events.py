@@ -181,4 +181,26 @@ elsewhere.mkdir()
 shown = t.run_cairn("run", "--events=" + str(elsewhere / "x.events"), "-o", t.fresh_path("said") + ".cairn",
                     *t.program("mixed"))
 t.check(f"events are in {elsewhere}/x.events, for".encode() in shown.err, f"elsewhere: {shown.err!r}")
+
+# It knows where its recording was made; if that has moved, where it was looked for is said.
+own, place = pathlib.Path("own").resolve(), pathlib.Path("place")
+own.mkdir()
+place.mkdir()
+log = str(place / "x.events")
+for options in [], ["--events-keep", "1M"]:
+    t.run_cairn("run", "-q", f"--events={log}", *options, "-o", str(own / "x.cairn"), "--", *t.program("mixed"))
+    by_recording = t.run_cairn("report", str(own / "x.cairn")).out
+    t.check_equal(f"{options}: report of a log elsewhere", t.run_cairn("report", log).out, by_recording)
+    t.check(b"main" in t.run_cairn("events", "--focus", "main", "-n", "1", log).out, f"{options}: events of a log elsewhere")
+    (own / "x.cairn").rename(own / "moved.cairn")
+    t.check_equal(f"{options}: moved", t.run_cairn("report", log).err.decode(),
+                  f"cairn: {log}: its recording, x.cairn, is not beside it, and not in {own}: put it beside the log\n")
+    t.run_cairn("run", "-q", "-o", str(own / "x.cairn"), "--", *t.program("mixed"))
+    t.check(b"what is called so there is another process's" in t.run_cairn("report", log).err, f"{options}: another's")
+    shutil.copy(own / "moved.cairn", place / "x.cairn")
+    t.check_equal(f"{options}: put beside it", t.report(log)["totals"], t.report(own / "moved.cairn")["totals"])
+    for file in log, place / "x.cairn", own / "x.cairn", own / "moved.cairn":
+        pathlib.Path(file).unlink()
+shown = t.run_cairn("report", "--view", "pool-candidates", str(path))
+t.check(shown.status == 1 and b"name the log in its place" in shown.err, f"log elsewhere: {shown.err!r}")
 t.finish()

@@ -112,7 +112,7 @@ static void read_words(const uint8_t *bytes, size_t size) {
     static uint64_t words[SLOTS][WORDS];
     const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
                                             .version = CAIRN_EVENT_FILE_VERSION,
-                                            .header_bytes = sizeof header,
+                                            .header_bytes = CAIRN_EVENT_FILE_BYTES,
                                             .granule_shift = 5,
                                             .recording = "x"};
     char path[64];

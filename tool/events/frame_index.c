@@ -193,11 +193,13 @@ static bool read_header(struct frame_index *index, struct error *error) {
                          header->version, CAIRN_EVENT_FILE_VERSION);
     if (header->header_bytes < least || header->granule_shift > 16 || header->turn_bits > 63)
         return error_set(error, "its header is damaged");
-    if (header->header_bytes >= sizeof *header &&
-        !file_read_at(index->file, header, sizeof *header, 0))
+    const size_t known =
+        header->header_bytes < sizeof *header ? header->header_bytes : sizeof *header;
+    if (known > least && !file_read_at(index->file, header, known, 0))
         return error_set(error, "it was cut in its header");
     header->recording[CAIRN_EVENT_FILE_NAME - 1] = 0;
     header->recording_in_run[CAIRN_EVENT_FILE_NAME - 1] = 0;
+    header->directory[CAIRN_EVENT_FILE_DIRECTORY - 1] = 0;
     return true;
 }
 

@@ -63,8 +63,9 @@ struct frame_writer *frame_writer_open(const char *path, const struct cairn_even
     writer->zstd = ZSTD_createCCtx();
     writer->file = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
     writer->header = *header;
-    writer->header.ring_first = writer->header.ring_high = writer->header.ring_low = sizeof *header;
-    if (writer->file >= 0 && writer->zstd && write_all(writer, &writer->header, sizeof *header))
+    const uint64_t first = header->header_bytes;
+    writer->header.ring_first = writer->header.ring_high = writer->header.ring_low = first;
+    if (writer->file >= 0 && writer->zstd && write_all(writer, &writer->header, first))
         return writer;
     error_set(error, "%s: %s", path, writer->zstd ? strerror(errno) : "out of memory");
     if (writer->file >= 0) close(writer->file);
@@ -104,14 +105,14 @@ static size_t pack(struct frame_writer *writer) {
 // --- a ring
 
 static bool is_wrapped(const struct frame_writer *writer) {
-    return writer->header.ring_low > sizeof writer->header;
+    return writer->header.ring_low > writer->header.header_bytes;
 }
 
 // The header says what is in the file: before something is overwritten, and after.
 static bool write_header(struct frame_writer *writer) {
     const uint64_t at = writer->at;
     writer->at = 0;
-    bool is_written = write_all(writer, &writer->header, sizeof writer->header);
+    bool is_written = write_all(writer, &writer->header, writer->header.header_bytes);
     writer->at = at;
     return is_written;
 }
@@ -141,20 +142,20 @@ static void leave_before(struct frame_writer *writer, uint64_t end) {
     }
     if (has_older) return;
     // what was the newer part is all there is
-    header->ring_first = sizeof *header;
+    header->ring_first = header->header_bytes;
     header->ring_high = header->ring_low;
-    header->ring_low = sizeof *header;
+    header->ring_low = header->header_bytes;
 }
 
 // Where the next frame goes.
 static void make_place(struct frame_writer *writer, size_t bytes) {
     struct cairn_event_file *header = &writer->header;
-    const uint64_t limit = sizeof *header + header->ring_bytes;
+    const uint64_t limit = header->header_bytes + header->ring_bytes;
     writer->at = is_wrapped(writer) ? header->ring_low : header->ring_high;
     if (writer->at + bytes > limit) {
         if (is_wrapped(writer)) leave_before(writer, header->ring_high);
-        writer->at = sizeof *header;
-        leave_before(writer, sizeof *header + bytes);
+        writer->at = header->header_bytes;
+        leave_before(writer, header->header_bytes + bytes);
         return;
     }
     if (is_wrapped(writer)) leave_before(writer, writer->at + bytes);

@@ -38,8 +38,9 @@ bool log_views_find(struct opened *opened, struct error *error) {
         memcpy(opened->log, beside, sizeof beside);
         return true;
     }
-    return error_set(error, "there is no event log of this recording, from which pools are worked "
-                            "out; make one with: cairn run --events PROGRAM");
+    return error_set(error, "there is no event log beside this recording, from which pools are "
+                            "worked out: name the log in its place, or make one with: cairn run "
+                            "--events PROGRAM");
 }
 
 // Stacks that the program would have a pool for at the same place have the same number: by their

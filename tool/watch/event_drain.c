@@ -17,6 +17,7 @@
 #include "tool/base/clock.h"
 #include "tool/base/file_bytes.h"
 #include "tool/events/frame_writer.h"
+#include "tool/events/log_recording.h"
 #include "tool/watch/control.h"
 #include "tool/watch/live_at_start.h"
 #include "tool/watch/touched.h"
@@ -119,7 +120,7 @@ static bool open_file(struct event_drain *drain, struct drained *drained) {
     struct cairn_event_file file = {
         .magic = CAIRN_EVENT_FILE_MAGIC,
         .version = CAIRN_EVENT_FILE_VERSION,
-        .header_bytes = sizeof file,
+        .header_bytes = CAIRN_EVENT_FILE_BYTES,
         .pid = header->pid,
         .page_bytes = header->page_bytes,
         .machine = header->machine,
@@ -139,6 +140,8 @@ static bool open_file(struct event_drain *drain, struct drained *drained) {
     find_path(drain, drained);
     copy_name(file.recording, drain->directory->path);
     copy_name(file.recording_in_run, drained->process->file_name);
+    if (drained->process->is_first)  // others have theirs in the run's directory
+        log_recording_note(&file, drain->directory->path, drained->path);
     drained->writer = frame_writer_open(drained->path, &file, &error);
     if (drained->writer) return true;
     if (!drain->problem.text[0]) drain->problem = error;

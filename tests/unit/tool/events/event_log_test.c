@@ -131,7 +131,7 @@ static void write_slot(struct frame_writer *writer, uint32_t slot, uint64_t left
 static void write_log(uint64_t left_out) {
     const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
                                             .version = CAIRN_EVENT_FILE_VERSION,
-                                            .header_bytes = sizeof header,
+                                            .header_bytes = CAIRN_EVENT_FILE_BYTES,
                                             .granule_shift = SHIFT,
                                             .recording = "x.cairn"};
     struct error error;
@@ -237,8 +237,7 @@ static void test_cut_anywhere(void **state) {
     uint64_t forced, last = UINT64_MAX;
     write_log(0);
     assert_int_equal(stat(path, &status), 0);
-    for (off_t bytes = status.st_size - 1; bytes > (off_t)sizeof(struct cairn_event_file);
-         bytes -= 997) {
+    for (off_t bytes = status.st_size - 1; bytes > (off_t)CAIRN_EVENT_FILE_BYTES; bytes -= 997) {
         assert_int_equal(truncate(path, bytes), 0);
         uint64_t count = read_all(&is_partial, &forced);
         assert_true(count <= last);
@@ -254,7 +253,7 @@ static void test_damage_is_said(void **state) {
     struct event event;
     write_log(0);
     FILE *file = fopen(path, "r+");
-    fseek(file, sizeof(struct cairn_event_file) + sizeof(struct cairn_event_frame) + 5, SEEK_SET);
+    fseek(file, CAIRN_EVENT_FILE_BYTES + sizeof(struct cairn_event_frame) + 5, SEEK_SET);
     int byte = fgetc(file);
     fseek(file, -1, SEEK_CUR);
     fputc(byte ^ 0x10, file);
@@ -274,7 +273,7 @@ static void test_damaged_chunk_is_cut(void **state) {
     (void)state;
     const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
                                             .version = CAIRN_EVENT_FILE_VERSION,
-                                            .header_bytes = sizeof header,
+                                            .header_bytes = CAIRN_EVENT_FILE_BYTES,
                                             .granule_shift = SHIFT};
     const struct cairn_events_chunk chunk = {.slot = 0};
     const uint64_t words[] = {0x1000ull << 16 | CAIRN_EVENT_ALLOC,
@@ -331,7 +330,7 @@ static void put(struct part *part, const struct made *one) {
 static void write_part(struct part *part) {
     const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
                                             .version = CAIRN_EVENT_FILE_VERSION,
-                                            .header_bytes = sizeof header,
+                                            .header_bytes = CAIRN_EVENT_FILE_BYTES,
                                             .granule_shift = SHIFT,
                                             .flags = part->from ? CAIRN_EVENT_FILE_LATE : 0,
                                             .ring_bytes = part->ring_bytes};

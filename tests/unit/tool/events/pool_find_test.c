@@ -92,7 +92,7 @@ static void write_slot(struct frame_writer *writer, uint32_t slot) {
 static void find(void) {
     const struct cairn_event_file header = {.magic = CAIRN_EVENT_FILE_MAGIC,
                                             .version = CAIRN_EVENT_FILE_VERSION,
-                                            .header_bytes = sizeof header,
+                                            .header_bytes = CAIRN_EVENT_FILE_BYTES,
                                             .granule_shift = SHIFT,
                                             .recording = "x.cairn"};
     uint32_t stack_of_cell[CELLS] = {0};
