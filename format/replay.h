@@ -48,8 +48,8 @@ struct cairn_replay_thread {
 
 struct cairn_replay_block {
     uint64_t address, size;
-    uint32_t turn;  // (atomic)
-    uint32_t reserved;
+    uint32_t turn;      // (atomic)
+    uint32_t sleepers;  // (atomic) threads that wait for it
     uint64_t reserved_word;
 };
 

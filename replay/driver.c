@@ -10,6 +10,7 @@
 // they took in the program, so the clock here is the log's (clock_gettime), unless calls are made
 // at the speed of the program.
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -28,8 +29,9 @@
 enum {
     STATUS_USAGE = 2,
     SPINS = 64,
-    WINDOW_MS = 20,         // how far a thread may be ahead of another one
-    WINDOW_YIELDS = 20000,  // and how long it waits for that
+    YIELDS = 16,         // and between two looks after that, before a thread sleeps
+    WINDOW_MS = 20,      // how far a thread may be ahead of another one
+    PAUSE_NS = 5000000,  // a wait that gets nowhere for so long is given up
     NS_PER_MS = 1000000,
     NS_PER_S = 1000000000,
     TEXT_BYTES = 4096,
@@ -184,14 +186,94 @@ static _Noreturn void fail(enum cairn_replay_state state) {
     _exit(1);
 }
 
-static void wait_turn(const struct cairn_replay_block *block, uint32_t turn) {
-    for (unsigned spins = 0; __atomic_load_n(&block->turn, __ATOMIC_ACQUIRE) != turn; spins++)
-        if (spins > SPINS) sched_yield();
+// --- waiting. Threads that wait sleep, as there may be many more of them than processors.
+
+// Until the word is no longer `value`, or somebody woke it; PAUSE_NS at most.
+static void sleep_on(uint32_t *word, uint32_t value) {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &pause, NULL, 0);
+}
+
+static void wake(uint32_t *word) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+// Who sleeps says so before it looks again, and who passes the turn on looks after that: one of
+// them sees the other.
+static void wait_turn(struct cairn_replay_block *block, uint32_t turn) {
+    for (unsigned spins = 0; __atomic_load_n(&block->turn, __ATOMIC_ACQUIRE) != turn; spins++) {
+        if (spins < SPINS) continue;
+        if (spins < SPINS + YIELDS) {
+            sched_yield();
+            continue;
+        }
+        __atomic_fetch_add(&block->sleepers, 1, __ATOMIC_SEQ_CST);
+        uint32_t now = __atomic_load_n(&block->turn, __ATOMIC_SEQ_CST);
+        if (now != turn) sleep_on(&block->turn, now);
+        __atomic_fetch_sub(&block->sleepers, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static void pass_turn(struct cairn_replay_block *block, uint32_t turn) {
+    __atomic_store_n(&block->turn, turn, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&block->sleepers, __ATOMIC_SEQ_CST)) wake(&block->turn);
+}
+
+// No thread is earlier in the log than `ms`; `number` is that of its changes.
+static struct {
+    uint64_t ms;      // (atomic)
+    uint32_t number;  // (atomic)
+} slowest;
+
+static uint64_t find_slowest(void) {
+    uint64_t found = UINT64_MAX;
+    for (uint32_t i = 0; i < plan->thread_count; i++) {
+        uint64_t ms = __atomic_load_n(&threads[i].now_ms, __ATOMIC_SEQ_CST);
+        if (ms < found) found = ms;
+    }
+    return found;
+}
+
+// Looks again after each change, as a thread that went on meanwhile may have gone by the older one.
+static void raise_slowest(void) {
+    for (;;) {
+        uint64_t found = find_slowest(), was = __atomic_load_n(&slowest.ms, __ATOMIC_SEQ_CST);
+        if (found <= was) return;
+        if (!__atomic_compare_exchange_n(&slowest.ms, &was, found, false, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_SEQ_CST))
+            continue;
+        __atomic_fetch_add(&slowest.number, 1, __ATOMIC_SEQ_CST);
+        wake(&slowest.number);
+    }
+}
+
+static void move_to(struct cairn_replay_thread *own, uint64_t ms) {
+    const uint64_t was = own->now_ms;
+    __atomic_store_n(&own->now_ms, ms, __ATOMIC_SEQ_CST);
+    if (was <= __atomic_load_n(&slowest.ms, __ATOMIC_SEQ_CST)) raise_slowest();
+}
+
+static bool is_far_ahead(uint64_t ms) {
+    return __atomic_load_n(&slowest.ms, __ATOMIC_SEQ_CST) + WINDOW_MS < ms;
+}
+
+// Given up if all threads stand still: one that is behind may wait for a call of this one.
+static void wait_for_others(uint64_t ms) {
+    uint64_t calls, last_calls = UINT64_MAX;
+    while (is_far_ahead(ms)) {
+        uint32_t number = __atomic_load_n(&slowest.number, __ATOMIC_SEQ_CST);
+        if (!is_far_ahead(ms)) return;
+        sleep_on(&slowest.number, number);
+        if (__atomic_load_n(&slowest.number, __ATOMIC_SEQ_CST) != number) continue;
+        live(&calls);
+        if (calls == last_calls) return;
+        last_calls = calls;
+    }
 }
 
 // Threads stay together in the time of the log, so that the heap has the form that it had.
 static void wait_time(struct cairn_replay_thread *own, uint64_t ms) {
-    __atomic_store_n(&own->now_ms, ms, __ATOMIC_RELEASE);
+    move_to(own, ms);
     advance_log(ms);
     if (plan->is_timed) {
         uint64_t due = start_ns + ms * NS_PER_MS, now = now_ns(CLOCK_MONOTONIC);
@@ -199,13 +281,7 @@ static void wait_time(struct cairn_replay_thread *own, uint64_t ms) {
                                        .tv_nsec = (long)((due - now) % NS_PER_S)};
         if (due > now) nanosleep(&pause, NULL);
     }
-    for (unsigned yields = 0; yields < WINDOW_YIELDS; yields++) {
-        bool is_behind = false;
-        for (uint32_t i = 0; i < plan->thread_count; i++)
-            is_behind |= __atomic_load_n(&threads[i].now_ms, __ATOMIC_ACQUIRE) + WINDOW_MS < ms;
-        if (!is_behind) return;
-        sched_yield();
-    }
+    wait_for_others(ms);
 }
 
 static void touch(uint64_t address, uint64_t from, uint64_t to) {
@@ -290,7 +366,7 @@ static void perform(struct cairn_replay_thread *thread, const struct cairn_repla
     __atomic_store_n(&thread->live_bytes, thread->live_bytes + more, __ATOMIC_RELAXED);
     block->address = (uintptr_t)got;
     block->size = is_free ? 0 : op->size;
-    __atomic_store_n(&block->turn, op->turn + 1, __ATOMIC_RELEASE);
+    pass_turn(block, op->turn + 1);
 }
 
 static void add_times(struct cairn_replay_times *sum, const struct cairn_replay_times *own) {
@@ -330,7 +406,7 @@ static void run(struct cairn_replay_thread *thread) {
             if (thread->done % LOOK_EVERY == 0) look(thread);
         }
     }
-    __atomic_store_n(&thread->now_ms, UINT64_MAX - WINDOW_MS, __ATOMIC_RELEASE);
+    move_to(thread, UINT64_MAX - WINDOW_MS);
     add_up(&counts);
 }
 

@@ -58,7 +58,7 @@ else:
 
 # More threads than any machine that this runs on is likely to have; the judge counts what the driver does.
 THREADS = 300
-result, path = t.record(t.program("exchange", THREADS, 200), options=["--events"])
+result, path = t.record(t.program("exchange", THREADS, 1000), options=["--events", "--events-wait"])
 t.check_equal("threads: status", result.status, 0)
 log = str(path).removesuffix(".cairn") + ".events"
 shown = t.run_cairn("replay", "-a", JUDGE, "-e", "COUNT_PRELOAD_OUT=counted", log)
@@ -68,6 +68,13 @@ t.check(1 < replayed <= THREADS + 1, f"threads: {shown.out.decode()}")
 judged, totals = list(counts.read_all("counted").values())[0], t.report(path)["totals"]
 more = judged["allocations"] - totals["allocations"]
 t.check(0 <= more <= 2 * replayed + 2, f"threads: {more} more calls than in the log")
+# Threads that wait sleep: those that only look would change places all the time.
+with subprocess.Popen([t.CAIRN, "replay", log], stdout=subprocess.DEVNULL) as process:
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+calls = totals["allocations"] + totals["frees"]
+t.check(usage.ru_nvcsw + usage.ru_nivcsw < calls / 4, f"threads: {usage.ru_nvcsw} + {usage.ru_nivcsw} changes of {calls} calls")
+t.check_equal("threads: replay as recorded", process.returncode, 0)
 
 # Pages of another size: they are touched as this machine has them, and that is said.
 PAGE_BYTES_AT = 20

@@ -101,10 +101,11 @@ t.check(b"no pages were looked at" in shown.err, f"no pages: {shown.err!r}")
 source = pathlib.Path(t.fresh_path("bad") + ".c")
 source.write_text("""#include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 extern void *__libc_malloc(size_t);
 static int calls;
 void *malloc(size_t size) {
-    if (++calls > 500) { if (getenv("CRASH")) __builtin_trap(); return 0; }
+    if (++calls > 500) { if (getenv("CRASH")) __builtin_trap(); if (getenv("HANG")) pause(); return 0; }
     return __libc_malloc(size);
 }
 """, encoding="ascii")
@@ -114,6 +115,11 @@ shown = replayed(log, "-a", bad, "-e", "CRASH=1", status=1)
 t.check(b"the allocator crashed" in shown.err, f"crash: {shown.err!r}")
 shown = replayed(log, "-a", bad, status=1)
 t.check(b"no memory for a call" in shown.err, f"no memory: {shown.err!r}")
+# One that hangs: whoever kills cairn has the driver gone as well.
+with t.Process([t.CAIRN, "replay", "-a", bad, "-e", "HANG=1", log]) as process:
+    drivers = t.wait_until(lambda: [pid for pid in t.children_of(process.pid) if t.is_called(pid, "cairn-replay")])
+    process.terminate()
+t.wait_until(lambda: not any(t.is_called(pid, "cairn-replay") and not t.is_in_state(pid, "Z") for pid in drivers))
 for arguments, status, word in ((["-a", "nosuch", log], 1, b"no allocator"), (["-a", "/no/such.so", log], 1, b"no such"),
                                 (["-e", "X", log], 2, b"--env"), (["--threads", "2", log], 2, b"--threads"),
                                 (["--touch", "some", log], 2, b"--touch"), (["--speed", "slow", log], 2, b"--speed"),

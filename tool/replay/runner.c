@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,8 +31,12 @@ static bool reset(const struct script *script, struct cairn_replay *plan) {
     return true;
 }
 
-static void become_driver(const char *driver, int file, const struct runner_setting *setting) {
+// `tool`: whose end is the driver's as well.
+static void become_driver(const char *driver, int file, const struct runner_setting *setting,
+                          pid_t tool) {
     char number[DIGITS];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != tool) _exit(127);
     snprintf(number, sizeof number, "%d", file);
     char *arguments[] = {(char *)(uintptr_t)driver, number, NULL};
     unsetenv("LD_PRELOAD");
@@ -68,8 +74,8 @@ static bool run(const struct script *script, const struct runner_setting *settin
     if (!library_find_driver(driver, error)) return false;
     int file = dup(script->file);  // without close-on-exec
     if (file < 0) return error_set(error, "%s", strerror(errno));
-    pid_t child = fork();
-    if (child == 0) become_driver(driver, file, setting);
+    const pid_t tool = getpid(), child = fork();
+    if (child == 0) become_driver(driver, file, setting, tool);
     close(file);
     if (child < 0) return error_set(error, "cannot start the driver: %s", strerror(errno));
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
