@@ -10,6 +10,7 @@ import subprocess
 
 import cairn_test as t
 import counts
+from event_rows import rows
 
 JUDGE = str(t.BUILD / "tests/count_preload.so")
 
@@ -52,6 +53,60 @@ for name, argv in {"mixed": t.program("mixed"), "odd": t.program("odd_arguments"
     t.check_equal(f"{name}: live at the end", live, found["at_exit"]["bytes"])
     if not found["peak"]["error_bytes"]:  # one thread; how several were interleaved is not known to the byte
         t.check_equal(f"{name}: peak", number(shown, r"peak +([\d,]+) live"), found["peak"]["bytes"])
+
+
+
+# Recorded by cairn, with the log's cell for each call, what the driver does has the cells of the program's recording.
+def calls(log):
+    """(event, bytes, alignment, number of the block that goes) and (its stack, that of the block that goes) of each."""
+    numbers, stacks, found, own = {}, {}, [], []
+    for row in rows(log):
+        if row["event"] == "realloc-fail":  # is left out
+            continue
+        gone = row["realloc_of"] if row["event"] == "realloc" else row["address"]
+        number = numbers.pop(gone, None) if row["event"] in ("free", "realloc", "realloc-free") else None
+        if row["event"] in ("alloc", "calloc", "realloc"):
+            numbers[row["address"]] = len(stacks)
+            stacks[len(stacks)] = row["stack"]
+        event = "free" if row["event"] == "realloc-free" else row["event"]
+        found.append((event, row["bytes"], row["alignment"], number))
+        own.append((row["stack"], stacks.get(number)))
+    return found, own
+
+
+def check_cells(name, argv):
+    path, log = logged(argv, ["--events-wait"])
+    run = t.fresh_path(f"driver-{name}")
+    shown = t.run_cairn("run", "-q", "--events", "--events-wait", "-o", run, "--", t.CAIRN, "replay", "--threads", "1",
+                        "-a", t.RUNTIME, log)
+    t.check_equal(f"{name}: recorded replay", shown.status, 0)
+    driver = [str(found) for found in pathlib.Path(run).glob("cairn-replay*.events")]
+    if not t.check(len(driver) == 1, f"{name}: {driver}"):
+        return
+    wanted, stacks = calls(log)
+    got, _ = calls(driver[0])
+    own, got = got[:2], [(*call[:3], call[3] and call[3] - 1) for call in got[2:]]  # a block of its own goes first
+    t.check_equal(f"{name}: the driver's own", [call[:2] for call in own], [("alloc", "1"), ("free", "1")])
+    wrong = [pair for pair in zip(wanted, got, strict=False) if pair[0] != pair[1]]
+    if not t.check(len(got) >= len(wanted) > 0 and not wrong, f"{name}: {len(wanted)}, {len(got)}, {wrong[:3]}"):
+        return
+    t.check(all(call[0] == "free" for call in got[len(wanted):]), f"{name}: after the last call")
+    cells = {}
+    for (event, size, _, number), (stack, of_block) in zip(got, stacks, strict=False):
+        if event in ("alloc", "calloc", "realloc"):
+            entry = cells.setdefault(stack, [0, 0, 0])
+            entry[0] += 1
+            entry[1] += int(size)
+        if number is not None:
+            cells[of_block][2] += 1
+    t.check_equal(f"{name}: cells", cells, {s["id"]: [s["allocations"], s["allocated_bytes"], s["frees"]]
+                                            for s in t.report(path)["stacks"]})
+
+
+for name, argv in {"mixed": t.program("mixed"), "realloc": t.program("realloc_chain"), "aligned": t.program("aligned"),
+                   "pipe": t.program("threads", "pipe"),
+                   "perl": ["perl", "-e", "my %h = map { $_ => [1 .. $_ % 9] } 1 .. 3000; delete @h{1 .. 2000}"]}.items():
+    check_cells(name, argv)
 
 # What is touched is resident. (As recorded, a page that the program had not come to when it was looked at is not.)
 path, log = logged(["perl", "-e", "my @a = map { 'x' x 100000 } 1..100; my @b = map { qq(x$_) } 1..20000"])
