@@ -169,6 +169,16 @@ static void begin_together(struct frame_index *index) {
     if (begin_ms > facts->file.begin_ms) facts->file.begin_ms = begin_ms;
 }
 
+// By the end, which knows how many there were, more may be missing than numbers tell: the last ones
+// of a slot.
+static void count_missing_last(struct frame_index *index) {
+    struct event_log_facts *facts = &index->facts;
+    const struct cairn_event_end *end = &facts->end;
+    if (facts->is_cut || facts->file.ring_bytes || end->frame_count <= index->count) return;
+    uint64_t missing = end->lost_chunks + end->lost_frames + (end->frame_count - index->count);
+    if (missing > facts->missing_count) facts->missing_count = missing;
+}
+
 static void count_missing(struct frame_index *index) {
     for (size_t i = 0; i < index->count; i++) {
         const struct frame_place *frame = &index->frames[i];
@@ -177,6 +187,7 @@ static void count_missing(struct frame_index *index) {
         if (is_first && index->facts.file.left_frames) continue;
         if (frame->number > expected) index->facts.missing_count += frame->number - expected;
     }
+    count_missing_last(index);
 }
 
 static bool read_header(struct frame_index *index, struct error *error) {
