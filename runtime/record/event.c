@@ -615,6 +615,32 @@ NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size,
     return block;
 }
 
+NOINLINE void *event_alloc_seen_noted(struct thread *thread, void *block, size_t size,
+                                      uintptr_t *frame) {
+    if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_undisturbed()))
+        return event_alloc_rare(thread, block, size, frame);
+    alloc_enter(thread, block, size, thread->seen.value);
+    note_block(thread, block, thread->seen.value, size);
+    gate_leave(thread);
+    return block;
+}
+
+// Of a log from the start, as event_enter_again writes it; where a block's turn is not at hand, or
+// the log has no room, the long way is taken.
+NOINLINE void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t size,
+                                             uintptr_t *frame) {
+    bool has_usual_size;
+    struct turn *turn = block && size <= UINT32_MAX ? live_turn((uintptr_t)block) : NULL;
+    bool is_usual = turn && event_log_is_ready(thread) && event_is_countable(thread, size);
+    if (unlikely(!is_usual) ||
+        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        return event_alloc_seen_noted(thread, block, size, frame);
+    event_log_alloc_fast(thread, block, thread->seen.value, size, turn);
+    if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
+    gate_leave(thread);
+    return block;
+}
+
 NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t size,
                                       uintptr_t *frame) {
     bool has_usual_size;

@@ -59,7 +59,10 @@ void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintpt
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                                const struct walk_check *near);
 void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_seen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_other_size(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t size,
+                                    uintptr_t *frame);
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
@@ -438,9 +441,12 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
                         : event_alloc_unseen(thread, block, size, frame, near);
     bool is_countable = event_is_countable(thread, size);
     if (unlikely(!is_countable) && !is_noted) return event_alloc_seen(thread, block, size, frame);
-    if (unlikely(!is_countable || !event_enter_again(thread, block, size, layout)))
-        return is_noted ? event_alloc_rare(thread, block, size, frame)
+    if (unlikely(!is_countable || !event_enter_again(thread, block, size, layout))) {
+        if (layout == EVENT_NARROW_LOGGED)
+            return event_alloc_other_size_logged(thread, block, size, frame);
+        return is_noted ? event_alloc_seen_noted(thread, block, size, frame)
                         : event_alloc_other_size(thread, block, size, frame);
+    }
     gate_leave(thread);
     EVENT_KEEP_RESULT(block);
     return block;
