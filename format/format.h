@@ -81,6 +81,7 @@ enum cairn_section_kind {
     CAIRN_SECTION_LOST = 28,          // struct cairn_lost
     CAIRN_SECTION_WASTE = 30,         // struct cairn_waste, one (waste.h; 29: events.h)
     CAIRN_SECTION_HEAP_STACKS = 31,   // struct cairn_heap_stack
+    CAIRN_SECTION_HEAP_POINTS = 32,   // struct cairn_heap_points, at most CAIRN_HEAP_POINTS_LIMIT
 };
 
 // Reasons why an event is missing or poorer; indexes of cairn_header.lost (atomic counters).
@@ -272,6 +273,18 @@ struct cairn_heap_stack {
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes;   // held at the heap's peak, valid if epoch == heap_epoch of its
     int64_t peak_blocks;  // heap's scope; else it has not changed since and holds the same
+};
+
+// An allocator by name over time, as POINTS has malloc's heap: point i describes the i-th interval
+// of point_ns nanoseconds since the start, exactly.
+#define CAIRN_HEAP_POINTS_LIMIT 64u
+#define CAIRN_HEAP_POINT_COUNT 126u
+struct cairn_heap_points {
+    uint32_t scope;     // of kind CAIRN_SCOPE_POOL: the heap
+    uint32_t is_ready;  // (atomic) set last: the above is complete
+    uint64_t point_ns;
+    uint64_t reserved[14];
+    struct cairn_point points[CAIRN_HEAP_POINT_COUNT];
 };
 
 // Mappings that the program made itself (--mmap), by kind and by the stack that made them: that of
@@ -729,6 +742,7 @@ _Static_assert(sizeof(struct cairn_section) == 32, "layout");
 _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
 _Static_assert(sizeof(struct cairn_point) == 64, "layout");
+_Static_assert(sizeof(struct cairn_heap_points) == 8192, "layout");
 _Static_assert(sizeof(struct cairn_resident) == 32, "layout");
 _Static_assert(sizeof(struct cairn_picture) == 176, "layout");
 _Static_assert(sizeof(struct cairn_scope) == 128, "layout");

@@ -2,6 +2,7 @@
 #include "runtime/api/heap_stacks.h"
 
 #include "format/format.h"
+#include "runtime/api/heap_points.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/sys.h"
@@ -24,6 +25,7 @@ static struct cairn_heap_stack *entry_at(uint32_t number) {
 
 bool heap_stacks_open(struct heap_stacks *stacks, uint32_t scope) {
     stacks->scope = scope;
+    stacks->points = heap_points_make(scope);
     return addresses_open(&stacks->known, sizeof(struct known));
 }
 
@@ -64,9 +66,17 @@ static void note_peak(const struct heap_stacks *stacks) {
     struct cairn_scope *heap = scope_at(stacks->scope);
     if (stacks->live_bytes <= heap->heap_peak_bytes) return;
     heap->heap_peak_bytes = stacks->live_bytes;
-    heap->heap_peak_ns = sink_now_coarse_ns();
+    heap->heap_peak_ns = sink_now_ns();
     publish_barrier();
     heap->heap_epoch++;
+}
+
+static void note(const struct heap_stacks *stacks) {
+    const struct cairn_point now = {.last_bytes = (int64_t)stacks->live_bytes,
+                                    .last_blocks = (int64_t)stacks->live_blocks,
+                                    .allocated_bytes = stacks->allocated_bytes,
+                                    .allocations = stacks->calls};
+    heap_points_note(stacks->points, &now, sink_now_ns());
 }
 
 void heap_stacks_alloc(struct heap_stacks *stacks, uint32_t number, uint64_t bytes) {
@@ -76,6 +86,10 @@ void heap_stacks_alloc(struct heap_stacks *stacks, uint32_t number, uint64_t byt
     entry->calls++;
     entry->allocated_bytes += bytes;
     stacks->live_bytes += bytes;
+    stacks->live_blocks++;
+    stacks->allocated_bytes += bytes;
+    stacks->calls++;
+    note(stacks);
 }
 
 void heap_stacks_free(struct heap_stacks *stacks, uint32_t number, uint64_t bytes) {
@@ -86,6 +100,8 @@ void heap_stacks_free(struct heap_stacks *stacks, uint32_t number, uint64_t byte
     entry->frees++;
     entry->freed_bytes += bytes;
     stacks->live_bytes -= bytes;
+    stacks->live_blocks--;
+    note(stacks);
 }
 
 void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t number, uint64_t bytes) {
@@ -95,6 +111,8 @@ void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t number, uint64_t 
     entry->frees--;
     entry->freed_bytes -= bytes;
     stacks->live_bytes += bytes;
+    stacks->live_blocks++;
+    note(stacks);
 }
 
 uint32_t heap_stacks_move(struct heap_stacks *stacks, uint32_t number, uint32_t scope,
@@ -123,6 +141,7 @@ static uint64_t entry_count(void) {
 // The parent goes on changing what was copied of it.
 void heap_stacks_inherit(void) {
     uint64_t count = entry_count();
+    heap_points_inherit();
     for (uint32_t i = 1; i < count; i++) {
         const struct cairn_heap_stack was = *entry_at(i);
         *entry_at(i) = (struct cairn_heap_stack){
@@ -137,7 +156,7 @@ void heap_stacks_inherit(void) {
 }
 
 void heap_stacks_inherit_heap(struct heap_stacks *stacks, bool is_torn) {
-    stacks->live_bytes = 0;
+    stacks->live_bytes = stacks->live_blocks = stacks->allocated_bytes = stacks->calls = 0;
     if (is_torn) addresses_open(&stacks->known, sizeof(struct known));
 }
 

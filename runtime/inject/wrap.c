@@ -14,6 +14,7 @@
 #include "format/settings.h"
 #include "format/wrap.h"
 #include "runtime/api/arena.h"
+#include "runtime/api/heap_points.h"
 #include "runtime/api/heap_stacks.h"
 #include "runtime/api/pool.h"
 #include "runtime/inject/attach.h"
@@ -588,6 +589,7 @@ void wrap_open(void) {
     const char *at = environment_get(CAIRN_VARIABLE(WRAP));
     if (!at || !*at || heap_count || !find_parts()) return;
     heap_stacks_region();
+    heap_points_region();
     while (*at && take_heap(&at)) continue;
     if (*at) heap_count = 0;  // not the tool's
     for (uint32_t i = 0; heap_count && i < function_count; i++) {

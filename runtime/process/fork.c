@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/api/arena.h"
+#include "runtime/api/heap_points.h"
 #include "runtime/api/heap_stacks.h"
 #include "runtime/api/pool.h"
 #include "runtime/inject/wrap.h"
@@ -82,7 +83,9 @@ bool fork_recording(const struct cairn_header *parent) {
     modules.header->live_samples = parent->live_samples;
     modules.header->is_attached = parent->is_attached;
     // before the cells that they refer to
-    if (wrap_is_wanted() && !fork_section(parent, CAIRN_SECTION_HEAP_STACKS, heap_stacks_region()))
+    if (wrap_is_wanted() &&
+        (!fork_section(parent, CAIRN_SECTION_HEAP_STACKS, heap_stacks_region()) ||
+         !fork_section(parent, CAIRN_SECTION_HEAP_POINTS, heap_points_region())))
         return false;
     if (mapped_is_on && !fork_section(parent, CAIRN_SECTION_MAPPERS, mapped_mappers()))
         return false;

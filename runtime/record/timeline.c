@@ -3,8 +3,6 @@
 
 #include "runtime/sys/sys.h"
 
-enum { FIRST_INTERVAL_NS = 1 << 14 };
-
 // Points take no more than this share of the largest heap so far, but for the first ones.
 enum { POINTS_SHARE = 64, FEWEST_POINTS = 512 };
 
@@ -18,13 +16,12 @@ static struct cairn_point *point_at(uint64_t index) {
 void timeline_open(struct region points, struct cairn_totals *shared) {
     region = points;
     totals = shared;
-    totals->point_ns = FIRST_INTERVAL_NS;
+    totals->point_ns = POINT_FIRST_NS;
     totals->point_lock = 0;
 }
 
-// Two neighbours become one; the second one's last values count if it has any.
-static void point_merge(struct cairn_point *into, const struct cairn_point *first,
-                        const struct cairn_point *second) {
+void point_merge(struct cairn_point *into, const struct cairn_point *first,
+                 const struct cairn_point *second) {
     struct cairn_point merged = second->is_used ? *second : *first;
     if (first->is_used && second->is_used) {
         if (first->min_bytes < merged.min_bytes) merged.min_bytes = first->min_bytes;

@@ -14,6 +14,12 @@
 #include "format/format.h"
 #include "runtime/sys/region.h"
 
+enum { POINT_FIRST_NS = 1 << 14 };  // the first interval
+
+// Two neighbours become one; the second one's last values count if it has any. `into` may be one.
+void point_merge(struct cairn_point *into, const struct cairn_point *first,
+                 const struct cairn_point *second);
+
 // Begins the timeline in `region`. Without memory there will be none.
 void timeline_open(struct region region, struct cairn_totals *totals);
 

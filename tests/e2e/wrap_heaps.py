@@ -74,7 +74,8 @@ def check_views(recording):
     check_pprof(recording)
     compared = t.run_cairn("diff", "--heap", "mine", "--json", recording, recording)
     t.check_equal(f"compared: {compared.err}", compared.status, 0)
-    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", ""), "which of them? mine, areas; --view pools has all of them"), (("--heap", "mine", "--view", "timeline"), "--view timeline is of malloc's heap alone"),
+    for words, said in ((("--heap", "yours"), "no such heap; there are: mine, areas"), (("--heap", ""), "which of them? mine, areas; --view pools has all of them"),
+                        (("--heap", "areas/red", "--view", "timeline"), "whole heaps only"),
                         (("--heap", "mine", "--view", "ages"), "is of malloc's heap alone"),
                         (("--heap", "mine", "--by", "slack"), "peak, exit, allocated and calls"), (("--heap", "mine", "--lifespan", "gone"), "--heap")):
         refused = t.run_cairn("report", *words, recording)
@@ -115,6 +116,54 @@ def check_at_fork():
     t.check_equal("the pools' view says the same", [(pools[name]["allocated_bytes"], pools[name]["at_exit_bytes"], pools[name]["made"])
                                                     for name in ("mine", "areas/red", "areas/blue", "areas/green")],
                   [(20020, 20020, 1), (1070, 1070, 2), (70, 70, 1), (0, 0, 2000)])
+
+
+STEPS = r"""
+#include <stdlib.h>
+#include <time.h>
+#define OWN __attribute__((noinline, noclone))
+OWN void *pool_alloc(size_t n) { __asm__("" ::"r"(n) : "memory"); return malloc(n + 8); }
+static volatile long calls;
+OWN void pool_free(void *p) { calls++; __asm__("" ::"r"(p) : "memory"); }
+static void rest(void) { nanosleep(&(struct timespec){0, 100000000}, NULL); }
+int main(void) {
+  void *blocks[10];
+  for (int i = 0; i < 10; i++) { blocks[i] = pool_alloc(100000); if (i == 1 || i == 9) rest(); }
+  for (int i = 0; i < 5; i++) pool_free(blocks[i]);
+  rest();
+  return 0;
+}
+"""
+
+
+def heights(chart):
+    """How many rows each column of the chart fills."""
+    rows = [line.split("\u2502", 1)[1] for line in chart.splitlines() if "\u2502" in line]
+    width = max(map(len, rows))
+    return len(rows), [sum(row.ljust(width)[i] != " " for row in rows) for i in range(width)]
+
+
+def check_over_time():
+    """Two blocks of 100 kB, then ten, then five, each for a while; malloc's heap has what is freed of the pool still."""
+    pathlib.Path("steps.c").write_text(STEPS, encoding="ascii")
+    made = t.run(["gcc", "-O1", "-g", "-w", "-o", "steps", "steps.c"])
+    t.check_equal(f"gcc: {made.err.decode()}", made.status, 0)
+    _, recording = t.record(["./steps"], options=["--wrap", "name=own:alloc=pool_alloc(size=1):free=pool_free(ptr=1)"])
+    shown = t.run_cairn("report", "--heap", "own", "--view", "timeline", "--bytes", recording)
+    chart = shown.out.decode()
+    rows, found = heights(chart)
+    steps = [height for i, height in enumerate(found) if not i or height != found[i - 1]]
+    wanted = [round(rows * share) for share in (0.2, 1, 0.5)]
+    at = -1
+    for height in wanted:
+        at = next((i for i in range(at + 1, len(steps)) if abs(steps[i] - height) <= 1), None)
+        if not t.check(at is not None, f"{wanted} of {rows} rows in this order: {steps}\n{chart}"):
+            break
+    t.check("heap by name over time" in chart and "1,000,000" in chart and "resident" not in chart, f"its peak: {chart}")
+    page = t.run_cairn("open", "-o", "steps.html", recording)
+    t.check_equal(f"the page: {page.err}", page.status, 0)
+
+
 TASKS = r"""
 #define _GNU_SOURCE
 #include <cairn/cairn.h>
@@ -257,6 +306,7 @@ if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 wrapped_heaps.make()
 check_views(check_figures())
+check_over_time()
 check_parts()
 check_fork()
 check_at_fork()

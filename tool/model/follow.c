@@ -13,15 +13,15 @@ static const size_t strings_most_bytes = 64u << 20;
 static const uint64_t pages_spare_bytes = 1u << 20;
 enum { BLOCK_BYTES = 512 };
 
-#define BIT(kind) (1u << (kind))
-static const uint32_t hot = BIT(CAIRN_SECTION_CELLS) | BIT(CAIRN_SECTION_CELLS_USE) |
+#define BIT(kind) (UINT64_C(1) << (kind))
+static const uint64_t hot = BIT(CAIRN_SECTION_CELLS) | BIT(CAIRN_SECTION_CELLS_USE) |
                             BIT(CAIRN_SECTION_SAMPLE_CELLS) | BIT(CAIRN_SECTION_HEAP_STACKS);
-static const uint32_t cold = BIT(CAIRN_SECTION_CELLS_COLD) | BIT(CAIRN_SECTION_THREADS) |
+static const uint64_t cold = BIT(CAIRN_SECTION_CELLS_COLD) | BIT(CAIRN_SECTION_THREADS) |
                              BIT(CAIRN_SECTION_POINTS) | BIT(CAIRN_SECTION_SNAPSHOTS) |
                              BIT(CAIRN_SECTION_SAMPLING);
-static const uint32_t stacks =
+static const uint64_t stacks =
     BIT(CAIRN_SECTION_RECORDS) | BIT(CAIRN_SECTION_CODES) | BIT(CAIRN_SECTION_SCOPES);
-static const uint32_t names = BIT(CAIRN_SECTION_MODULES) | BIT(CAIRN_SECTION_STRINGS);
+static const uint64_t names = BIT(CAIRN_SECTION_MODULES) | BIT(CAIRN_SECTION_STRINGS);
 
 bool follow_open(const char *path, struct follow *follow, struct error *error) {
     memset(follow, 0, sizeof *follow);
@@ -93,7 +93,7 @@ static bool read_section(struct follow *follow, const struct cairn_section *clai
 }
 
 // The sections of a set, as long as the header says now.
-static bool read_set(struct follow *follow, uint32_t kinds, struct error *error) {
+static bool read_set(struct follow *follow, uint64_t kinds, struct error *error) {
     struct stat status;
     if (fstat(follow->source.descriptor, &status))
         return error_set(error, "cannot be read: %s", strerror(errno));
@@ -101,7 +101,7 @@ static bool read_set(struct follow *follow, uint32_t kinds, struct error *error)
     follow->source.disk_bytes = (uint64_t)status.st_blocks * BLOCK_BYTES;
     if (!recording_load_header(&follow->recording, &follow->source, error)) return false;
     const struct cairn_header *header = &follow->recording.header;
-    uint32_t left = kinds;
+    uint64_t left = kinds;
     for (uint32_t i = 0; i < header->section_count; i++) {
         const struct cairn_section *claim = &header->sections[i];
         if (claim->kind >= RECORDING_SECTION_KINDS || !(left & BIT(claim->kind))) continue;
@@ -117,7 +117,7 @@ bool follow_counters(struct follow *follow, struct error *error) {
 }
 
 bool follow_figures(struct follow *follow, struct error *error) {
-    const uint32_t few =
+    const uint64_t few =
         BIT(CAIRN_SECTION_THREADS) | BIT(CAIRN_SECTION_SAMPLING) | BIT(CAIRN_SECTION_PICTURES);
     if (!read_set(follow, few, error)) return false;
     return !recording_is_sampled(&follow->recording) || follow_counters(follow, error);

@@ -30,6 +30,15 @@ bool heaps_build(struct profile *profile, struct decoder *decoder) {
     return true;
 }
 
+bool heap_points_find(const struct recording *recording, uint32_t scope,
+                      struct cairn_heap_points *points) {
+    for (size_t i = 0; i < CAIRN_HEAP_POINTS_LIMIT; i++) {
+        if (!recording_heap_points(recording, i, points)) return false;
+        if (points->is_ready && points->scope == scope && points->point_ns) return true;
+    }
+    return false;
+}
+
 static uint32_t heap_of(const struct scopes *scopes, uint32_t id) {
     uint32_t parent = id < scopes->count ? scopes->list[id].parent : 0;
     return parent && scopes->list[parent].kind == CAIRN_SCOPE_POOL ? parent : id;
@@ -254,6 +263,7 @@ bool profile_show_heap(struct profile *profile, const char *path, struct error *
     const struct heap_name *name = heap_names_find(&names, path);
     bool is_ok = name ? show(profile, &names, name, error) : heap_names_refuse(&names, path, error);
     if (is_ok) profile->heap = path;
+    if (is_ok) profile->heap_scope = name->scope;
     heap_names_free(&names);
     return is_ok;
 }

@@ -32,6 +32,10 @@ const struct heap_name *heap_names_find(const struct heap_names *names, const ch
 // Says which there are. False.
 bool heap_names_refuse(const struct heap_names *names, const char *path, struct error *error);
 
+// A heap over time, by its scope. False: it is not recorded, as of one name within a heap.
+bool heap_points_find(const struct recording *recording, uint32_t scope,
+                      struct cairn_heap_points *points);
+
 // An entry that is complete, with calls in it.
 bool heap_stack_is_used(const struct cairn_heap_stack *entry);
 bool heap_name_has(const struct heap_names *names, const struct heap_name *name,

@@ -215,6 +215,7 @@ struct profile {
     uint32_t *heap_cell_of;               // by cell: index + 1 in heap_cells. NULL: malloc's count
     struct cairn_heap_stack *heap_cells;  // sums; their peaks are those of the heap's own peak
     const char *heap;  // the one that takes the place of malloc's (profile_show_heap); NULL: none
+    uint32_t heap_scope;  // its scope
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.

@@ -48,6 +48,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_LOST] = sizeof(struct cairn_lost),
     [CAIRN_SECTION_WASTE] = sizeof(struct cairn_waste),
     [CAIRN_SECTION_HEAP_STACKS] = sizeof(struct cairn_heap_stack),
+    [CAIRN_SECTION_HEAP_POINTS] = sizeof(struct cairn_heap_points),
 };
 
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
@@ -312,6 +313,11 @@ bool recording_mapper(const struct recording *recording, size_t index,
 bool recording_heap_stack(const struct recording *recording, size_t index,
                           struct cairn_heap_stack *stack) {
     return copy_entry(recording, CAIRN_SECTION_HEAP_STACKS, index, stack);
+}
+
+bool recording_heap_points(const struct recording *recording, size_t index,
+                           struct cairn_heap_points *points) {
+    return copy_entry(recording, CAIRN_SECTION_HEAP_POINTS, index, points);
 }
 
 bool recording_picture(const struct recording *recording, size_t index,

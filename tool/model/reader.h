@@ -21,7 +21,7 @@
 #include "format/waste.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 32  // index = a section's kind
+#define RECORDING_SECTION_KINDS 33  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -117,6 +117,8 @@ bool recording_lost_cell(const struct recording *recording, size_t index, struct
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_heap_stack(const struct recording *recording, size_t index,
                           struct cairn_heap_stack *stack);
+bool recording_heap_points(const struct recording *recording, size_t index,
+                           struct cairn_heap_points *points);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);

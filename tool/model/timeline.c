@@ -46,6 +46,29 @@ void timeline_start(struct timeline *timeline, const struct recording *recording
     timeline->margin_bytes = margin_of(recording, timeline->peak_bytes);
 }
 
+void timeline_start_heap(struct timeline *timeline, const struct recording *recording,
+                         const struct cairn_heap_points *heap, int64_t peak_bytes,
+                         uint64_t peak_ns) {
+    const uint64_t end_ns = recording->header.end_ns;
+    *timeline = (struct timeline){.recording = recording,
+                                  .heap = heap,
+                                  .point_ns = heap->point_ns,
+                                  .end_ns = end_ns ? end_ns : UINT64_MAX,
+                                  .peak_bytes = (uint64_t)clamp(peak_bytes),
+                                  .peak_ns = peak_ns};
+}
+
+static size_t point_count(const struct timeline *timeline) {
+    return timeline->heap ? CAIRN_HEAP_POINT_COUNT
+                          : recording_count(timeline->recording, CAIRN_SECTION_POINTS);
+}
+
+static bool point_read(const struct timeline *timeline, size_t index, struct cairn_point *point) {
+    if (!timeline->heap) return recording_point(timeline->recording, index, point);
+    if (index < CAIRN_HEAP_POINT_COUNT) *point = timeline->heap->points[index];
+    return index < CAIRN_HEAP_POINT_COUNT;
+}
+
 static void set_bounds(const struct timeline *timeline, int64_t low, int64_t high,
                        struct timeline_span *span) {
     int64_t peak = (int64_t)timeline->peak_bytes;
@@ -59,7 +82,7 @@ static void set_bounds(const struct timeline *timeline, int64_t low, int64_t hig
 
 // The next point with a note; `count` without one.
 static size_t next_used(const struct timeline *timeline, size_t from, struct cairn_point *point) {
-    while (recording_point(timeline->recording, from, point) && !point->is_used) from++;
+    while (point_read(timeline, from, point) && !point->is_used) from++;
     return from;
 }
 
@@ -73,7 +96,7 @@ bool timeline_next(struct timeline *timeline, struct timeline_span *span) {
     struct cairn_point point;
     if (timeline->is_over) return false;
     int64_t carried = timeline->carried_bytes;
-    size_t count = recording_count(timeline->recording, CAIRN_SECTION_POINTS);
+    size_t count = point_count(timeline);
     size_t used = timeline->point_ns ? next_used(timeline, timeline->next, &point) : count;
     span->start_ns = timeline->next ? start_of(timeline, timeline->next) : 0;
     if (used > timeline->next || used >= count) {  // silence, up to the next note or to the end

@@ -19,6 +19,7 @@ struct timeline_span {
 
 struct timeline {
     const struct recording *recording;
+    const struct cairn_heap_points *heap;  // whose points these are; NULL: malloc's heap
     uint64_t point_ns, end_ns, peak_bytes, peak_ns;
     struct estimate peak_estimate;
     bool is_fork;           // that inherited blocks
@@ -32,6 +33,11 @@ struct timeline {
 // `timeline_next` hands out the spans from the start of the process to its end without a gap; a
 // process that still runs has a last span to the end of all time (UINT64_MAX).
 void timeline_start(struct timeline *timeline, const struct recording *recording);
+// The same of an allocator by name with this peak; each of its values was noted. `heap` outlives
+// the timeline.
+void timeline_start_heap(struct timeline *timeline, const struct recording *recording,
+                         const struct cairn_heap_points *heap, int64_t peak_bytes,
+                         uint64_t peak_ns);
 bool timeline_next(struct timeline *timeline, struct timeline_span *span);
 
 // What was live at a time, as it was noted last in its interval or before; false: nothing was.

@@ -129,9 +129,11 @@ static bool check_context(const struct command_args *args, const struct request 
 static bool check_heap(const struct command_args *args, const struct request *request,
                        struct error *error) {
     return !request->heap || view_is_of_cells(request->view) ||
+           request->view == view_find("timeline") ||
            error_set(error,
                      "%s: --view %s is of malloc's heap alone: of a heap by name a recording has "
-                     "what stacks, threads, regions and contexts held at its peak and in the end",
+                     "what stacks, threads, regions and contexts held at its peak and in the end, "
+                     "and the heap over time",
                      args->command->name, request->view->name);
 }
 

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/snapshots.h"
+#include "tool/model/heaps.h"
 #include "tool/model/timeline.h"
 #include "tool/render/interval.h"
 
@@ -268,14 +269,20 @@ static void fill_rss(struct chart *chart, const struct recording *recording) {
     }
 }
 
-static void fill(struct chart *chart, const struct profile *profile) {
+// `heap`: of the heap by name that the profile is of; NULL: of malloc's.
+static void fill(struct chart *chart, const struct profile *profile,
+                 const struct cairn_heap_points *heap) {
+    const struct profile_peak *peak = &profile->peak;
     struct timeline timeline;
     struct timeline_span span;
-    timeline_start(&timeline, profile->recording);
+    if (heap)
+        timeline_start_heap(&timeline, profile->recording, heap, peak->bytes, peak->at_ns);
+    else
+        timeline_start(&timeline, profile->recording);
     while (timeline_next(&timeline, &span)) add_span(chart, &span);
     chart->most_bytes = timeline.peak_bytes ? timeline.peak_bytes : 1;
-    chart->peak_ns = profile->peak.at_ns;
-    fill_rss(chart, profile->recording);
+    chart->peak_ns = peak->at_ns;
+    if (!heap) fill_rss(chart, profile->recording);
 }
 
 // Resident memory ends in this row.
@@ -411,12 +418,18 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
                  struct error *error) {
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
     struct measured peak = measure_total(MEASURE_PEAK, profile);
-    struct chart *chart = chart_start(terminal, axis_columns, error);
+    struct cairn_heap_points heap;
     char bytes[PEAK_BYTES];
+    if (profile->heap && !heap_points_find(profile->recording, profile->heap_scope, &heap))
+        return error_set(error,
+                         "--heap %s: over time a recording has whole heaps only, and one that an "
+                         "earlier cairn made has none",
+                         profile->heap);
+    struct chart *chart = chart_start(terminal, axis_columns, error);
     if (!chart) return false;
     chart->end_ns = end_of(profile);
-    fill(chart, profile);
-    terminal_print(terminal, STYLE_STRONG, "heap over time");
+    fill(chart, profile, profile->heap ? &heap : NULL);
+    terminal_print(terminal, STYLE_STRONG, profile->heap ? "heap by name over time" : "heap over time");
     if (chart->has_rss) terminal_print(terminal, STYLE_DIM, ", and resident memory as a line");
     fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);
@@ -428,7 +441,7 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     print_marks(chart, terminal, profile->recording, axis_columns);
     struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
     free(chart);
-    return area_print(terminal, profile, names, view, &frame, error);
+    return profile->heap || area_print(terminal, profile, names, view, &frame, error);
 }
 
 // A process that still runs has no end: the last thing that is known is taken for it.

@@ -32,11 +32,15 @@ static void put_name(const struct heaps *heaps, struct json *json, const struct 
     char safe[NAME_BYTES];
     uint64_t peak_ns = name->is_peak_now ? recording_last_ns(heaps->profile->recording)
                                          : heaps->names.scopes.list[name->heap].entry.heap_peak_ns;
+    struct cairn_heap_points points;
+    bool has_points = heap_points_find(heaps->profile->recording, name->scope, &points);
+    const uint64_t point_ns = has_points ? points.point_ns : 0;
     text_escape(safe, sizeof safe, heap_name_path(&heaps->names, name));
     json_open_object(json, NULL);
     json_put_string(json, "name", safe);
     json_put_uint(json, "heap", heaps->of_scope[name->heap] - 1);
     json_put_uint(json, "peak_ns", peak_ns);
+    json_put_uint(json, "point_ns", point_ns);
     json_close(json);
 }
 
@@ -84,6 +88,35 @@ static void put_part(struct heaps *heaps, const struct heap_part *part) {
     for (size_t i = 0; i < COLUMNS; i++) column_put_number(&heaps->columns[i], row[i]);
 }
 
+// Of all heaps, one after the other, as put_points has them of malloc's.
+static void put_points(const struct heaps *heaps, struct sink *sink) {
+    static const char *const names[] = {"heap_point.heap", "heap_point.index",
+                                        "heap_point.high", "heap_point.last",
+                                        "heap_point.allocated", "heap_point.calls"};
+    struct column series[sizeof names / sizeof *names] = {0};
+    const size_t count = sizeof names / sizeof *names;
+    struct cairn_heap_points points;
+    for (size_t i = 0; i < heaps->names.list.count; i++) {
+        const struct heap_name *name = &heaps->names.list.items[i];
+        size_t before = 0;
+        if (!heap_points_find(heaps->profile->recording, name->scope, &points)) continue;
+        for (size_t k = 0; k < CAIRN_HEAP_POINT_COUNT; k++) {
+            const struct cairn_point *point = &points.points[k];
+            if (!point->is_used) continue;
+            const int64_t row[] = {(int64_t)i,
+                                   (int64_t)(k - before),
+                                   point->max_bytes,
+                                   point->last_bytes,
+                                   (int64_t)point->allocated_bytes,
+                                   (int64_t)point->allocations};
+            before = k;
+            for (size_t at = 0; at < count; at++) column_put_number(&series[at], row[at]);
+        }
+    }
+    for (size_t at = 0; at < count; at++)
+        sink_put_column(sink, names[at], CHUNK_NUMBERS, &series[at]);
+}
+
 static bool put_all(struct heaps *heaps, struct sink *sink) {
     heaps->of_scope = calloc(heaps->names.scopes.count + 1, sizeof *heaps->of_scope);
     if (!heaps->of_scope) return false;
@@ -94,6 +127,7 @@ static bool put_all(struct heaps *heaps, struct sink *sink) {
         put_part(heaps, &heaps->profile->heap_parts[i]);
     for (size_t i = 0; i < COLUMNS; i++)
         sink_put_column(sink, columns[i], CHUNK_NUMBERS, &heaps->columns[i]);
+    put_points(heaps, sink);
     return true;
 }
 

@@ -158,6 +158,7 @@ export interface NamedHeap {
   name: string;
   heap: number; // of the whole heap: its own number
   peak_ns: number;
+  point_ns: number; // 0: it is not known over time
 }
 
 export interface Profile {

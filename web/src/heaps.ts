@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocators by name (cairn run --wrap): a page in which one of them stands in the place of malloc's heap, so that every
-// screen is of it. What is known of malloc's heap alone is left out: the heap over time, snapshots, sizes, ages, RSS.
+// screen is of it. What is known of malloc's heap alone is left out: snapshots, sizes, ages, RSS.
 
 import type { ContextSet, Facts, Page, Profile, Thread } from "./data";
 
@@ -24,7 +24,8 @@ const CELL_VALUES = {
   calls: "allocations",
 } as const;
 
-const OF_MALLOC = /^(stack|cell|slot|point|heap)\.|^matching$/;
+const OF_MALLOC = /^(stack|cell|slot|point|heap|heap_point)\.|^matching$/,
+  POINT_VALUES = ["index", "high", "last", "allocated", "calls"];
 
 /** A stack of a heap, or its part of a thread, a context and a name. */
 interface Row extends Values {
@@ -53,6 +54,16 @@ function rowsOf({ heaps, numbers }: Profile, name: string): Row[] {
     rows.push(row);
   }
   return rows;
+}
+
+/** A heap over time, in the form of malloc's. */
+function pointsOf({ heaps, numbers }: Profile, name: string): [string, Float64Array][] {
+  const own = heaps.findIndex((one) => one.name === name),
+    of = numbers.get("heap_point.heap") ?? new Float64Array();
+  return POINT_VALUES.map((id) => [
+    "point." + id,
+    (numbers.get("heap_point." + id) ?? new Float64Array()).filter((_, i) => of[i] === own),
+  ]);
 }
 
 const nothing = (): Values => Object.fromEntries(STACK_VALUES.map((id) => [id, 0])) as Values;
@@ -108,6 +119,7 @@ function factsOf(profile: Profile, name: string, rows: Row[]): Facts {
   return {
     ...facts,
     heap: name,
+    point_ns: heaps.find((one) => one.name === name)?.point_ns ?? 0,
     sampling: undefined,
     empty: rows.length ? null : `the heap ${name} was not used here`,
     at_text: null,
@@ -131,8 +143,8 @@ function factsOf(profile: Profile, name: string, rows: Row[]): Facts {
   };
 }
 
-function numbersOf({ numbers }: Profile, rows: Row[]): Map<string, Float64Array> {
-  const all = new Map([...numbers].filter(([id]) => !OF_MALLOC.test(id))),
+function numbersOf(profile: Profile, name: string, rows: Row[]): Map<string, Float64Array> {
+  const all = new Map([...profile.numbers].filter(([id]) => !OF_MALLOC.test(id)).concat(pointsOf(profile, name))),
     stacks = [...grouped(rows, (row) => row.node)].sort(([a], [b]) => a - b),
     sums = stacks.map(([, own]) => summed(own)),
     stackOf = new Map(stacks.map(([node], i) => [node, i]));
@@ -158,7 +170,7 @@ function profileOf(profile: Profile, name: string): Profile {
   return {
     ...profile,
     facts: factsOf(profile, name, rows),
-    numbers: numbersOf(profile, rows),
+    numbers: numbersOf(profile, name, rows),
     contexts: contextsOf(profile, rows),
     heap: undefined,
     shapes: [],

@@ -67,11 +67,11 @@ function largestStacks(view: View): { order: number[]; others: number } {
   return { order, others: count - order.length };
 }
 
-/** A recording has malloc's heap over time, and no other. */
-function notOverTime(heap: string): string {
+/** What a recording has of malloc's heap, and of no other. */
+function notKnown({ heap, point_ns }: Facts): string {
   return (
     `Of ${heap} it is known what its stacks held at its own peak, what they hold in the end, and what they allocated. ` +
-    "The heap over time, snapshots, sizes and ages of blocks are recorded of malloc's heap alone, RSS of the process."
+    `${point_ns ? "Snapshots" : "The heap over time, snapshots"}, sizes and ages of blocks are recorded of malloc's heap alone, RSS of the process.`
   );
 }
 
@@ -350,14 +350,15 @@ export class Overview implements Screen {
       told.map((one) => this.trustLine(one, view.model.isOneRecording ? facts : [one])),
     );
     if (isUnfolded) this.trust.querySelectorAll("details").forEach((one) => (one.open = true));
-    const heap = facts.find((one) => one.heap)?.heap;
-    fill(this.noTimeline, heap ? notOverTime(heap) : null);
-    this.noTimeline.hidden = !heap;
+    const ofHeap = facts.find((one) => one.heap),
+      isTimed = !ofHeap || ofHeap.point_ns > 0;
+    fill(this.noTimeline, ofHeap ? notKnown(ofHeap) : null);
+    this.noTimeline.hidden = !ofHeap;
     this.timeline.element.hidden =
-      !parts.length || Boolean(heap) || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
+      !parts.length || !isTimed || (facts.length > 1 && !view.model.isDiff) || facts.every((one) => one.empty);
     this.lists.hidden = facts.length > 0 && facts.every((one) => one.empty);
     const isPair = view.model.isDiff && facts.length > 1 && facts[0].path !== facts[1].path;
-    if (parts.length && !heap)
+    if (parts.length && isTimed)
       this.timeline.show(parts[parts.length - 1].profile, isPair ? parts[0].profile : null, view);
     this.showResident(facts);
     this.showHeap(view);

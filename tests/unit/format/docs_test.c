@@ -322,6 +322,14 @@ static void test_heap_stacks(void **state) {
     FIELD(cairn_heap_stack, peak_blocks);
 }
 
+static void test_heap_points(void **state) {
+    (void)state;
+    FIELD(cairn_heap_points, scope);
+    FIELD(cairn_heap_points, is_ready);
+    FIELD(cairn_heap_points, point_ns);
+    FIELD(cairn_heap_points, points);
+}
+
 static void test_modules(void **state) {
     (void)state;
     FIELD(cairn_module, start);
@@ -658,6 +666,7 @@ int main(void) {
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_heap_stacks),
+        cmocka_unit_test(test_heap_points),
         cmocka_unit_test(test_mappers),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_symbols),
