@@ -42,8 +42,10 @@ void heap_points_note(uint32_t number, const struct cairn_point *now, uint64_t n
     while (now_ns / points->point_ns >= CAIRN_HEAP_POINT_COUNT) thin(points);
     struct cairn_point *point = &points->points[now_ns / points->point_ns], noted = *now;
     const bool is_first = !point->is_used;
-    noted.min_bytes = is_first || point->min_bytes > now->last_bytes ? now->last_bytes : point->min_bytes;
-    noted.max_bytes = is_first || point->max_bytes < now->last_bytes ? now->last_bytes : point->max_bytes;
+    noted.min_bytes =
+        is_first || point->min_bytes > now->last_bytes ? now->last_bytes : point->min_bytes;
+    noted.max_bytes =
+        is_first || point->max_bytes < now->last_bytes ? now->last_bytes : point->max_bytes;
     noted.is_used = 1;
     *point = noted;
 }

@@ -16,8 +16,8 @@
 #include "runtime/sys/region.h"
 
 struct heap_stacks {
-    uint32_t scope;          // the heap's
-    uint64_t live_bytes;     // of all its stacks
+    uint32_t scope;       // the heap's
+    uint64_t live_bytes;  // of all its stacks
     uint64_t live_blocks;
     uint64_t allocated_bytes, calls;
     uint32_t points;         // heap_points.h; 0: none

@@ -6,8 +6,8 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/model/snapshots.h"
 #include "tool/model/heaps.h"
+#include "tool/model/snapshots.h"
 #include "tool/model/timeline.h"
 #include "tool/render/interval.h"
 
@@ -429,7 +429,8 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     if (!chart) return false;
     chart->end_ns = end_of(profile);
     fill(chart, profile, profile->heap ? &heap : NULL);
-    terminal_print(terminal, STYLE_STRONG, profile->heap ? "heap by name over time" : "heap over time");
+    terminal_print(terminal, STYLE_STRONG,
+                   profile->heap ? "heap by name over time" : "heap over time");
     if (chart->has_rss) terminal_print(terminal, STYLE_DIM, ", and resident memory as a line");
     fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);

@@ -90,8 +90,8 @@ static void put_part(struct heaps *heaps, const struct heap_part *part) {
 
 // Of all heaps, one after the other, as put_points has them of malloc's.
 static void put_points(const struct heaps *heaps, struct sink *sink) {
-    static const char *const names[] = {"heap_point.heap", "heap_point.index",
-                                        "heap_point.high", "heap_point.last",
+    static const char *const names[] = {"heap_point.heap",      "heap_point.index",
+                                        "heap_point.high",      "heap_point.last",
                                         "heap_point.allocated", "heap_point.calls"};
     struct column series[sizeof names / sizeof *names] = {0};
     const size_t count = sizeof names / sizeof *names;
@@ -103,12 +103,9 @@ static void put_points(const struct heaps *heaps, struct sink *sink) {
         for (size_t k = 0; k < CAIRN_HEAP_POINT_COUNT; k++) {
             const struct cairn_point *point = &points.points[k];
             if (!point->is_used) continue;
-            const int64_t row[] = {(int64_t)i,
-                                   (int64_t)(k - before),
-                                   point->max_bytes,
-                                   point->last_bytes,
-                                   (int64_t)point->allocated_bytes,
-                                   (int64_t)point->allocations};
+            const int64_t row[] = {
+                (int64_t)i,        (int64_t)(k - before),           point->max_bytes,
+                point->last_bytes, (int64_t)point->allocated_bytes, (int64_t)point->allocations};
             before = k;
             for (size_t at = 0; at < count; at++) column_put_number(&series[at], row[at]);
         }
