@@ -83,10 +83,8 @@ void recording_program(const struct cairn_header *header, char name[NAME_MAX]) {
 }
 
 static void terminate_texts(struct cairn_header *header) {
-    header->command[CAIRN_TEXT_COMMAND - 1] = 0;
-    header->comm[sizeof header->comm - 1] = 0;
-    header->executable[CAIRN_TEXT_PATH - 1] = 0;
-    header->directory[CAIRN_TEXT_PATH - 1] = 0;
+    header->command[CAIRN_TEXT_COMMAND - 1] = header->comm[sizeof header->comm - 1] = 0;
+    header->executable[CAIRN_TEXT_PATH - 1] = header->directory[CAIRN_TEXT_PATH - 1] = 0;
     header->destination[CAIRN_TEXT_PATH - 1] = 0;
 }
 

@@ -17,7 +17,7 @@
 
 enum { NOTES = 20000, MOST_BYTES = 100000, SCOPE = 7 };
 
-static int64_t values[NOTES];
+static int64_t noted[NOTES];
 static uint64_t times[NOTES];
 
 static void start(void) {
@@ -41,9 +41,9 @@ static bool expected(uint32_t count, uint64_t from_ns, uint64_t to_ns, struct ca
     *point = (struct cairn_point){.is_used = 0};
     for (uint32_t i = 0; i < count; i++) {
         if (times[i] < from_ns || times[i] >= to_ns) continue;
-        if (!point->is_used || values[i] < point->min_bytes) point->min_bytes = values[i];
-        if (!point->is_used || values[i] > point->max_bytes) point->max_bytes = values[i];
-        point->last_bytes = values[i];
+        if (!point->is_used || noted[i] < point->min_bytes) point->min_bytes = noted[i];
+        if (!point->is_used || noted[i] > point->max_bytes) point->max_bytes = noted[i];
+        point->last_bytes = noted[i];
         point->allocations = i;
         point->is_used = 1;
     }
@@ -74,8 +74,8 @@ static void test_each_interval_has_what_was_noted_in_it(void **state) {
     for (uint32_t i = 0; i < NOTES; i++) {
         now_ns += random_below(&seed, i % 50 ? POINT_FIRST_NS / 4 : 3 * POINT_FIRST_NS);
         times[i] = now_ns;
-        values[i] = (int64_t)random_below(&seed, MOST_BYTES);
-        const struct cairn_point now = {.last_bytes = values[i], .allocations = i};
+        noted[i] = (int64_t)random_below(&seed, MOST_BYTES);
+        const struct cairn_point now = {.last_bytes = noted[i], .allocations = i};
         heap_points_note(number, &now, now_ns);
         if (i % (NOTES / 8) == 0) check(points_of(number), i + 1);
     }
