@@ -36,7 +36,7 @@ function rateOf(readRate, seconds, notes) {
   );
 }
 
-const { readRate } = await load("series.ts");
+const { readRate, readSeries } = await load("series.ts");
 // 10 MB a second throughout: a note each tenth of a second, or each second, is the same rate all the time
 const steady = Array.from({ length: 40 }, (_, i) => [i, (i + 1) * 1e6]);
 equal("rate of notes without a gap", rateOf(readRate, 4, steady), [1e7, 1e7, 4e7]);
@@ -58,6 +58,21 @@ equal(
   ]),
   [0, 4e7, 4e6],
 );
+
+// two blocks, a free of one in the second interval, and silence up to the end: a step, not a slope
+const stepped = readSeries(
+  {
+    numbers: new Map([
+      ["point.index", Float64Array.from([0, 1])],
+      ["point.high", Float64Array.from([200, 200])],
+      ["point.last", Float64Array.from([200, 100])],
+    ]),
+    facts: { point_ns: 1e9, peak: { bytes: 200 }, process: { duration_ns: 10e9 }, rss: {} },
+  },
+  null,
+);
+const heldAt = (second) => stepped.live[stepped.seconds.findLastIndex((at) => at <= second)];
+equal("held before and after the free, and long after", [1.5, 2, 5, 10].map(heldAt), [200, 100, 100, 100]);
 
 // as the tool prints them (tests/unit/tool/base/units_test.c)
 const { size, percent, duration } = await load("units.ts");

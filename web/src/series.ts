@@ -48,7 +48,10 @@ function readLive(profile: Profile): Line {
     at = next;
   }
   const end = profile.facts.process.duration_ns / step;
-  if (index.length && end > at + 1) push(end, held);
+  if (index.length && end > at + 1) {
+    push(at + 1, held);
+    push(end, held);
+  }
   return thinned({ seconds, values });
 }
 
