@@ -758,7 +758,9 @@ async function owners() {
   await page.waitForFunction(() => document.querySelector(".note").textContent.includes("frame"));
   check((await text(page, ".note")).includes("“item” is on stacks of"), `owners: search: ${await text(page, ".note")}`);
   await page.fill("#search", "");
+  await page.waitForFunction(() => !document.querySelector(".note").textContent.includes("item"));
   await page.selectOption("#shape", "tree");
+  await settled(page);
   const first = await page.locator(".tt-body .tt-row").allInnerTexts();
   check(/sessions/.test(first[1]) && first[1].includes(plan.owners.sessions), `owners: the table: ${first[1]}`);
   const unfolded = first.findIndex((row) => row.includes("char[]"));
