@@ -10,6 +10,8 @@
 
 #include "runtime/sys/region.h"
 
+struct cairn_point;
+
 // Where the heaps' points are, in the recording that is open now.
 struct region *heap_points_region(void);
 
@@ -18,7 +20,6 @@ uint32_t heap_points_make(uint32_t scope);
 
 // The heap is so from now on (`now`: its last bytes and blocks, and what was allocated so far).
 // Number 0: nothing is done. `now_ns`: since the start.
-struct cairn_point;
 void heap_points_note(uint32_t number, const struct cairn_point *now, uint64_t now_ns);
 
 // In a forked child: nothing was noted so far.

@@ -118,7 +118,7 @@ static bool is_leaf_full(uintptr_t address) {
 }
 
 // The first address of the leaves that share a large page with that of `address`, if it is to be
-// one; else 0. Leaves without births have one.
+// one; else 0. Leaves with births do not divide such a page and stay as they are.
 static uintptr_t large_first(uintptr_t address) {
     const int32_t leaves = (int32_t)leaves_of_page();
     if (!leaves) return 0;

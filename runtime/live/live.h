@@ -4,7 +4,8 @@
 //
 //   address ──bits 36-46──▶ top ──bits 22-35──▶ mid ──▶ leaf: the slots of 4 MiB of heap
 //
-// Mids and leaves are made when a block first lies there; before that the top points to a mid that
+// Mids and leaves are made when a block first lies there, behind a full heap those of a large page
+// at a time (live.c); before that the top points to a mid that
 // stays empty, so that a look-up is three loads and one test. A mid holds not the leaf's address
 // but where its slots would begin if they began at address 0 of the heap.
 //

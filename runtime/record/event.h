@@ -54,6 +54,7 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 // ..._seen: the stack is that of the last event, only what it counts in is not as usual.
 // ..._other_size: only the block is not like the one before.
 // ..._rare: anything else. ..._closed: the gate was not open.
+// ..._noted, ..._logged: the same where more is noted of a block (note_block), or it is logged.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          const struct walk_check *near);
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
