@@ -668,8 +668,7 @@ NOINLINE void *event_alloc_seen_logged(struct thread *thread, void *block, size_
 NOINLINE void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t size,
                                              uintptr_t *frame) {
     bool has_usual_size;
-    if (unlikely(!event_is_countable(thread, size)) ||
-        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, EVENT_NARROW_LOGGED,
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, EVENT_NARROW_LOGGED,
                                    &has_usual_size)))
         return event_alloc_seen_logged(thread, block, size, frame);
     if (!has_usual_size) return alloc_other_size(thread, block, size);

@@ -468,6 +468,8 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
     }
     bool is_countable = event_is_countable(thread, size);
     if (unlikely(!is_countable) && !is_noted) return event_alloc_seen(thread, block, size, frame);
+    if (unlikely(!is_countable) && layout == EVENT_NARROW_LOGGED)
+        return event_alloc_seen_logged(thread, block, size, frame);
     if (unlikely(!is_countable || !event_enter_again(thread, block, size, layout))) {
         if (layout == EVENT_NARROW_LOGGED)
             return event_alloc_other_size_logged(thread, block, size, frame);
