@@ -334,7 +334,7 @@ struct cairn_cell {
     uint32_t calls;
     uint32_t frees;
     uint32_t epoch;        // cairn_totals.epoch at the last change
-    uint32_t check;        // second part of the stack's hash
+    uint32_t check;        // second part of the stack's hash; 0 in the packed form
     uint32_t size;         // of its first block, low 32 bits: the usual size; or CAIRN_SIZE_VARIES
     uint32_t slack_bytes;  // room of all its blocks beyond what was asked for (glibc only)
     uint32_t temporary;    // blocks freed by the thread that allocated them before its next
