@@ -39,8 +39,9 @@ static COLD void thin(struct cairn_heap_points *points) {
 void heap_points_note(uint32_t number, const struct cairn_point *now, uint64_t now_ns) {
     if (!number) return;
     struct cairn_heap_points *points = points_at(number);
-    while (now_ns / points->point_ns >= CAIRN_HEAP_POINT_COUNT) thin(points);
-    struct cairn_point *point = &points->points[now_ns / points->point_ns], noted = *now;
+    uint64_t index = now_ns / points->point_ns;
+    for (; index >= CAIRN_HEAP_POINT_COUNT; index /= 2) thin(points);
+    struct cairn_point *point = &points->points[index], noted = *now;
     const bool is_first = !point->is_used;
     noted.min_bytes =
         is_first || point->min_bytes > now->last_bytes ? now->last_bytes : point->min_bytes;

@@ -155,7 +155,9 @@ struct mapped_figures {
 };
 
 struct heap_part {
-    uint32_t node;  // of the tree: the stack
+    uint32_t node;    // of the tree: the stack
+    uint32_t number;  // of the entry in HEAP_STACKS
+    bool is_shown;    // of the heap that takes the place of malloc's
     struct cairn_heap_stack entry;
 };
 

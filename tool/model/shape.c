@@ -6,22 +6,34 @@
 
 #include "tool/model/decode.h"
 
+// The number, plus 1, of the stack that a cell is of, or an entry of a heap by name.
+static uint32_t stack_of(const struct profile *profile, size_t index) {
+    if (!profile->heap) return profile->stack_of_cell[index];
+    const struct heap_part *part = &profile->heap_parts[index];
+    bool is_of_it = part->is_shown && part->entry.cell < profile->cell_count;
+    return is_of_it ? profile->stack_of_cell[part->entry.cell] : 0;
+}
+
 bool shape_build(struct shape *shape, const struct profile *profile, struct error *error) {
     size_t stacks = profile->built_stack_count;
+    const size_t count = profile->heap ? profile->heap_part_count : profile->cell_count;
     *shape = (struct shape){.profile = profile,
                             .first = calloc(stacks + 2, sizeof *shape->first),
-                            .cells = calloc(profile->cell_count + 1, sizeof *shape->cells)};
+                            .cells = calloc(count + 1, sizeof *shape->cells)};
     if (!shape->first || !shape->cells) {
         shape_free(shape);
         return error_set(error, "no memory for the shapes of this recording");
     }
     // counted one place ahead of the next, so that filling in moves each to its own beginning
-    for (size_t id = 0; id < profile->cell_count; id++)
-        if (profile->stack_of_cell[id]) shape->first[profile->stack_of_cell[id] + 1]++;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = stack_of(profile, i);
+        if (stack) shape->first[stack + 1]++;
+    }
     for (size_t i = 2; i < stacks + 2; i++) shape->first[i] += shape->first[i - 1];
-    for (uint32_t id = 0; id < profile->cell_count; id++)
-        if (profile->stack_of_cell[id])
-            shape->cells[shape->first[profile->stack_of_cell[id]]++] = id;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = stack_of(profile, i);
+        if (stack) shape->cells[shape->first[stack]++] = (uint32_t)i;
+    }
     return true;
 }
 
@@ -65,6 +77,26 @@ static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *s
     return others;
 }
 
+// Of a heap by name: blocks of the usual size are those that are nowhere else.
+static void add_part_sizes(const struct profile *profile, uint32_t index,
+                           struct shape_sizes *sizes) {
+    const struct heap_part *part = &profile->heap_parts[index];
+    const struct cairn_heap_stack *entry = &part->entry;
+    struct cairn_sizes from;
+    bool is_known =
+        recording_knows_heap_blocks(profile->recording) && entry->sizes != CAIRN_NO_SIZES;
+    bool has_others = is_known && entry->sizes;
+    if (has_others)
+        is_known = recording_sizes(profile->recording, entry->sizes - 1, &from) && !from.cell &&
+                   from.heap_stack == part->number;
+    if (!is_known) {
+        sizes->unknown += entry->calls;
+        return;
+    }
+    uint64_t others = has_others ? add_others(&from, sizes) : 0;
+    if (others < entry->calls) size_add(sizes, entry->size, entry->calls - others, false);
+}
+
 static void add_cell_sizes(const struct profile *profile, uint32_t id, struct shape_sizes *sizes) {
     struct cairn_cell hot;
     struct cairn_cell_cold cold;
@@ -96,7 +128,8 @@ static int compare_sizes(const void *a, const void *b) {
 void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes) {
     memset(sizes, 0, sizeof *sizes);
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
-        add_cell_sizes(shape->profile, shape->cells[i], sizes);
+        (shape->profile->heap ? add_part_sizes : add_cell_sizes)(shape->profile, shape->cells[i],
+                                                                 sizes);
     qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
 }
 
@@ -147,6 +180,7 @@ void shape_reallocs(const struct shape *shape, uint32_t stack_number,
                     struct shape_reallocs *reallocs) {
     const struct recording *recording = shape->profile->recording;
     *reallocs = (struct shape_reallocs){0};
+    if (shape->profile->heap) return;
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
         struct cairn_cell hot;
         struct cairn_cell_cold cold;
@@ -187,6 +221,7 @@ void shape_aligned(const struct shape *shape, uint32_t stack_number,
     const struct cairn_header *header = &shape->profile->recording->header;
     uint64_t usual_calls = 0;
     *aligned = (struct shape_aligned){.is_waste_known = header->slot_bytes == narrow_slot_bytes};
+    if (shape->profile->heap) return;
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
         add_cell_aligned(shape->profile->recording, shape->cells[i], aligned);
     for (size_t bucket = 0; bucket < CAIRN_ALIGN_BUCKETS; bucket++) {
@@ -215,18 +250,29 @@ static bool ages_by_log(const struct shape *shape, uint32_t stack_number, struct
     return is_any;
 }
 
+static bool ages_of_part(const struct recording *recording, const struct heap_part *part,
+                         struct cairn_ages *ages) {
+    return part->entry.ages && recording_ages(recording, part->entry.ages - 1, ages) &&
+           !ages->cell && ages->heap_stack == part->number;
+}
+
+static bool ages_of_cell(const struct recording *recording, uint32_t id, struct cairn_ages *ages) {
+    struct cairn_cell hot;
+    struct cairn_cell_cold cold;
+    recording_cell(recording, id, &hot, &cold);
+    return cold.ages && recording_ages(recording, cold.ages - 1, ages) && ages->cell == id;
+}
+
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
-    const struct recording *recording = shape->profile->recording;
+    const struct profile *profile = shape->profile;
     bool is_any = false;
     *ages = (struct shape_ages){0};
-    if (shape->profile->log) return ages_by_log(shape, stack_number, ages);
+    if (profile->log) return ages_by_log(shape, stack_number, ages);
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
-        struct cairn_cell hot;
-        struct cairn_cell_cold cold;
         struct cairn_ages from;
-        uint32_t id = shape->cells[i];
-        recording_cell(recording, id, &hot, &cold);
-        if (!cold.ages || !recording_ages(recording, cold.ages - 1, &from) || from.cell != id)
+        uint32_t index = shape->cells[i];
+        if (!(profile->heap ? ages_of_part(profile->recording, &profile->heap_parts[index], &from)
+                            : ages_of_cell(profile->recording, index, &from)))
             continue;
         is_any = true;
         for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
@@ -263,7 +309,7 @@ struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count)
     const struct decoder decoder = {.recording = profile->recording};
     struct shape_freed *pairs = calloc(profile->cell_count + 1, sizeof *pairs);
     *count = 0;
-    for (uint32_t id = 0; pairs && id < profile->cell_count; id++) {
+    for (uint32_t id = 0; pairs && !profile->heap && id < profile->cell_count; id++) {
         struct cell_values values;
         struct record record;
         struct shape_freed pair = {0};

@@ -61,7 +61,8 @@ struct shape_log {
     char note[320];                       // what of the blocks it tells
 };
 
-// The cells of each stack, by its number.
+// The cells of each stack, by its number; of a heap by name its entries, by their index in
+// profile.heap_parts: of these sizes and ages are known alone.
 struct shape {
     const struct profile *profile;
     uint32_t *first;  // by number: where its cells begin in `cells`; one more at the end
@@ -92,7 +93,8 @@ struct shape_freed {
     uint64_t frees, bytes;
     struct estimate estimate;  // of samples, how sure both are
 };
-// All pairs with a free, by owner and freer; for free(). NULL without memory.
+// All pairs with a free, by owner and freer; for free(). None of a heap by name: who freed its
+// blocks is not recorded. NULL without memory.
 struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count);
 
 // With --free-stacks: which stacks freed the blocks of which, by numbers of stacks.

@@ -26,6 +26,7 @@ struct view_reference {
     const char *question;       // that it answers
     const char *options;        // of report that change it, beside filters and snapshots
     const char *recorded_with;  // what recording has to be asked for; NULL: every recording will do
+    const char *not_of_heaps;   // why it has no allocator by name (--heap); NULL: it has
 };
 
 struct view {
@@ -46,8 +47,6 @@ extern const struct view views[];  // ends with name NULL; the first one has no 
 const struct view *view_find(const char *name);
 // It shows what the program mapped, in the heap's place. `view` may be NULL.
 bool view_is_of_mappings(const struct view *view);
-// It is of stacks and cells alone, which allocators by name have, too. Likewise.
-bool view_is_of_cells(const struct view *view);
 // It is of the order of events, which an event log has (query/log_views.h). Likewise.
 bool view_is_of_log(const struct view *view);
 // It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
