@@ -326,16 +326,18 @@ static bool is_hook(const struct profile *profile, uint32_t place) {
     return module_is_library(profile->modules.modules[module].path);
 }
 
-// Their hooks are among the callers.
-struct backing heaps_backing(const struct profile *profile) {
+bool heaps_is_backing(const struct profile *profile, uint32_t node) {
     const struct tree_node *nodes = profile->tree.nodes.items;
+    while (node != TREE_ROOT && !is_hook(profile, nodes[node].place)) node = nodes[node].parent;
+    return node != TREE_ROOT;
+}
+
+struct backing heaps_backing(const struct profile *profile) {
     struct backing backing = {0};
     if (!profile->heap_part_count || profile->heap) return backing;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        uint32_t node = stack->node;
-        while (node != TREE_ROOT && !is_hook(profile, nodes[node].place)) node = nodes[node].parent;
-        if (node == TREE_ROOT) continue;
+        if (!heaps_is_backing(profile, stack->node)) continue;
         backing.peak_bytes = figures_add(backing.peak_bytes, stack->peak_bytes);
         backing.exit_bytes = figures_add(backing.exit_bytes, stack->exit_bytes);
     }

@@ -68,5 +68,7 @@ struct backing {
     int64_t peak_bytes, exit_bytes;
 };
 struct backing heaps_backing(const struct profile *profile);
+// Whether a stack of malloc's is one of theirs: a hook is among the callers.
+bool heaps_is_backing(const struct profile *profile, uint32_t node);
 
 #endif

@@ -77,46 +77,78 @@ static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *s
     return others;
 }
 
-// Of a heap by name: blocks of the usual size are those that are nowhere else.
-static void add_part_sizes(const struct profile *profile, uint32_t index,
-                           struct shape_sizes *sizes) {
+// What a recording has of the sizes of a cell, or of an entry of a heap by name.
+struct sizes_of {
+    bool is_known;
+    uint64_t calls, usual;
+    bool has_others;
+    struct cairn_sizes others;
+};
+
+static void read_part_sizes(const struct profile *profile, uint32_t index, struct sizes_of *of) {
     const struct heap_part *part = &profile->heap_parts[index];
     const struct cairn_heap_stack *entry = &part->entry;
-    struct cairn_sizes from;
-    bool is_known =
+    of->calls = entry->calls;
+    of->usual = entry->size;
+    of->is_known =
         recording_knows_heap_blocks(profile->recording) && entry->sizes != CAIRN_NO_SIZES;
-    bool has_others = is_known && entry->sizes;
-    if (has_others)
-        is_known = recording_sizes(profile->recording, entry->sizes - 1, &from) && !from.cell &&
-                   from.heap_stack == part->number;
-    if (!is_known) {
-        sizes->unknown += entry->calls;
-        return;
-    }
-    uint64_t others = has_others ? add_others(&from, sizes) : 0;
-    if (others < entry->calls) size_add(sizes, entry->size, entry->calls - others, false);
+    of->has_others = of->is_known && entry->sizes;
+    if (of->has_others)
+        of->is_known = recording_sizes(profile->recording, entry->sizes - 1, &of->others) &&
+                       !of->others.cell && of->others.heap_stack == part->number;
 }
 
-static void add_cell_sizes(const struct profile *profile, uint32_t id, struct shape_sizes *sizes) {
+static void read_cell_sizes(const struct profile *profile, uint32_t id, struct sizes_of *of) {
     struct cairn_cell hot;
     struct cairn_cell_cold cold;
     struct cairn_cell_use use;
-    struct cairn_sizes from;
     struct cell_values values;
     if (!profile_cell(profile, id, &values) || !values.calls) return;
     recording_cell(profile->recording, id, &hot, &cold);
-    bool is_known = id != CAIRN_CELL_OTHER && recording_cell_use(profile->recording, id, &use) &&
-                    cold.sizes != CAIRN_NO_SIZES;
-    bool has_others = is_known && cold.sizes;
-    if (has_others)
-        is_known = recording_sizes(profile->recording, cold.sizes - 1, &from) && from.cell == id;
-    if (!is_known) {
-        sizes->unknown += values.calls;
+    of->calls = values.calls;
+    of->is_known = id != CAIRN_CELL_OTHER && recording_cell_use(profile->recording, id, &use) &&
+                   cold.sizes != CAIRN_NO_SIZES;
+    if (of->is_known) of->usual = use.size;
+    of->has_others = of->is_known && cold.sizes;
+    if (of->has_others)
+        of->is_known = recording_sizes(profile->recording, cold.sizes - 1, &of->others) &&
+                       of->others.cell == id;
+}
+
+static struct sizes_of read_sizes(const struct shape *shape, uint32_t index) {
+    struct sizes_of of = {.is_known = false};
+    (shape->profile->heap ? read_part_sizes : read_cell_sizes)(shape->profile, index, &of);
+    return of;
+}
+
+// Blocks of the usual size are those that are nowhere else.
+static void add_sizes(const struct sizes_of *of, struct shape_sizes *sizes) {
+    if (!of->is_known) {
+        sizes->unknown += of->calls;
         return;
     }
-    uint64_t others = has_others ? add_others(&from, sizes) : 0;
-    bool is_at_least = has_others && from.unknown_calls;
-    if (others < values.calls) size_add(sizes, use.size, values.calls - others, is_at_least);
+    uint64_t others = of->has_others ? add_others(&of->others, sizes) : 0;
+    bool is_at_least = of->has_others && of->others.unknown_calls;
+    if (others < of->calls) size_add(sizes, of->usual, of->calls - others, is_at_least);
+}
+
+static bool is_counted_exactly(const struct sizes_of *of, uint64_t size) {
+    if (size == of->usual) return true;
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++)
+        if (of->others.counts[i] && of->others.sizes[i] == size) return !of->others.errors[i];
+    return false;
+}
+
+// A size that one cell has exactly may be in the buckets of another one.
+static void note_in_buckets(const struct sizes_of *of, struct shape_sizes *sizes) {
+    if (!of->is_known || !of->has_others) return;
+    for (size_t i = 0; i < sizes->count; i++) {
+        struct shape_size *size = &sizes->list[i];
+        unsigned bucket = bits_of(size->size);
+        if (bucket >= CAIRN_SIZES_BUCKETS) bucket = CAIRN_SIZES_BUCKETS - 1;
+        if (of->others.buckets[bucket] && !is_counted_exactly(of, size->size))
+            size->is_at_least = true;
+    }
 }
 
 static int compare_sizes(const void *a, const void *b) {
@@ -127,9 +159,15 @@ static int compare_sizes(const void *a, const void *b) {
 
 void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes) {
     memset(sizes, 0, sizeof *sizes);
-    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
-        (shape->profile->heap ? add_part_sizes : add_cell_sizes)(shape->profile, shape->cells[i],
-                                                                 sizes);
+    uint32_t first = shape->first[stack_number], end = shape->first[stack_number + 1];
+    for (uint32_t i = first; i < end; i++) {
+        const struct sizes_of of = read_sizes(shape, shape->cells[i]);
+        add_sizes(&of, sizes);
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const struct sizes_of of = read_sizes(shape, shape->cells[i]);
+        note_in_buckets(&of, sizes);
+    }
     qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/model/all_heaps.h"
 #include "tool/model/heaps.h"
 #include "tool/model/mapped.h"
 #include "tool/query/arguments.h"
@@ -195,7 +196,8 @@ static bool show_heap(const struct request *request, struct profile *profile, st
     if (!is_known)
         return error_set(error, "--heap %s: it is known by peak, exit, allocated and calls, not %s",
                          request->heap, measure_name(by));
-    return profile_show_heap(profile, request->heap, error);
+    return request->is_of_all_heaps ? profile_show_all_heaps(profile, error)
+                                    : profile_show_heap(profile, request->heap, error);
 }
 
 static bool needs_frees(const struct request *request) {

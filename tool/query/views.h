@@ -58,8 +58,9 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
-    const char *heap;   // an allocator by name in place of malloc's heap; NULL: malloc's
-    uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
+    const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
+    bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
+    uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
     const char *source;
     const char *context_key;  // contexts: of labels, this key's
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not

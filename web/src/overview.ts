@@ -67,7 +67,7 @@ function largestStacks(view: View): { order: number[]; others: number } {
   return { order, others: count - order.length };
 }
 
-/** What a recording has of malloc's heap, and of no other. */
+/** What the page has of malloc's heap, and of no other. */
 function notKnown({ heap, point_ns }: Facts): string {
   return (
     `Of ${heap} it is known what its stacks held at its own peak, what they hold in the end, and what they allocated. ` +
