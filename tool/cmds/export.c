@@ -48,10 +48,9 @@ static bool choose_format(const struct command_args *args, struct order *order,
     return error_set(error, "export: which format? --format is one of %s", known);
 }
 
-// All heaps at once: of one process, and by what is known without its cells.
+// All heaps at once: of whole stacks, since a stack does not say what it has of each thread.
 static bool read_heaps(const struct command_args *args, struct order *order, struct error *error) {
-    static const enum option_id of_one[] = {OPTION_THREAD,  OPTION_REGION,  OPTION_CONTEXT,
-                                            OPTION_AT,      OPTION_BETWEEN, OPTION_SINCE,
+    static const enum option_id of_one[] = {OPTION_THREAD, OPTION_REGION, OPTION_CONTEXT,
                                             OPTION_LIFESPAN};
     const char *heap = order->request.heap;
     if (!heap || *heap) return true;
@@ -60,8 +59,7 @@ static bool read_heaps(const struct command_args *args, struct order *order, str
         if (args_has(args, of_one[i]))
             return error_set(error,
                              "export: --heap '' is of whole heaps; one of them (--heap NAME) "
-                             "can be narrowed by thread, region, context, lifespan and "
-                             "snapshot");
+                             "can be narrowed by thread, region, context and lifespan");
     return true;
 }
 

@@ -196,8 +196,10 @@ static bool show_heap(const struct request *request, struct profile *profile, st
     if (!is_known)
         return error_set(error, "--heap %s: it is known by peak, exit, allocated and calls, not %s",
                          request->heap, measure_name(by));
-    return request->is_of_all_heaps ? profile_show_all_heaps(profile, error)
-                                    : profile_show_heap(profile, request->heap, error);
+    if (!request->is_of_all_heaps) return profile_show_heap(profile, request->heap, error);
+    return profile_show_all_heaps(profile, error) &&
+           (profile->heap_names ||
+            error_set(error, "--heap '': no allocator by name was recorded (--wrap)"));
 }
 
 static bool needs_frees(const struct request *request) {
