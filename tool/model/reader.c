@@ -149,9 +149,9 @@ static bool is_usable(struct recording *recording, const struct cairn_section *c
     size_t known = known_entry_bytes[claim->kind];
     if (!known) return false;
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
-    size_t least = known;
-    if (claim->kind == CAIRN_SECTION_PICTURES) least = CAIRN_PICTURE_LEAST_BYTES;
-    if (claim->kind == CAIRN_SECTION_HEAP_STACKS) least = CAIRN_HEAP_STACK_LEAST_BYTES;
+    size_t least = claim->kind == CAIRN_SECTION_PICTURES      ? CAIRN_PICTURE_LEAST_BYTES
+                   : claim->kind == CAIRN_SECTION_HEAP_STACKS ? CAIRN_HEAP_STACK_LEAST_BYTES
+                                                              : known;
     bool is_right = has_words ? claim->entry_bytes == known : claim->entry_bytes >= least;
     if (!is_right) recording->damage.bad_sections++;
     return is_right;
@@ -265,23 +265,14 @@ size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }
 
-// Of a section whose entries were shorter once: what an entry does not have is 0.
-static bool copy_short_entry(const struct recording *recording, uint32_t kind, size_t index,
-                             void *out) {
-    const struct recording_section *section = &recording->sections[kind];
-    size_t known = known_entry_bytes[kind];
-    if (index >= section->count) return false;
-    memset(out, 0, known);
-    memcpy(out, section->bytes + index * section->entry_bytes,
-           section->entry_bytes < known ? section->entry_bytes : known);
-    return true;
-}
-
-// Copies the part of entry `index` that this version knows.
+// Copies the part of entry `index` that this version knows; what an entry lacks is 0.
 static bool copy_entry(const struct recording *recording, uint32_t kind, size_t index, void *out) {
     const struct recording_section *section = &recording->sections[kind];
+    size_t known = known_entry_bytes[kind];
+    size_t there = section->entry_bytes < known ? section->entry_bytes : known;
     if (index >= section->count) return false;
-    memcpy(out, section->bytes + index * section->entry_bytes, known_entry_bytes[kind]);
+    memcpy(out, section->bytes + index * section->entry_bytes, there);
+    memset((uint8_t *)out + there, 0, known - there);
     return true;
 }
 
@@ -324,12 +315,7 @@ bool recording_mapper(const struct recording *recording, size_t index,
 
 bool recording_heap_stack(const struct recording *recording, size_t index,
                           struct cairn_heap_stack *stack) {
-    return copy_short_entry(recording, CAIRN_SECTION_HEAP_STACKS, index, stack);
-}
-
-bool recording_knows_heap_blocks(const struct recording *recording) {
-    return recording->sections[CAIRN_SECTION_HEAP_STACKS].entry_bytes >=
-           sizeof(struct cairn_heap_stack);
+    return copy_entry(recording, CAIRN_SECTION_HEAP_STACKS, index, stack);
 }
 
 bool recording_heap_points(const struct recording *recording, size_t index,
@@ -339,8 +325,7 @@ bool recording_heap_points(const struct recording *recording, size_t index,
 
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture) {
-    if (!copy_short_entry(recording, CAIRN_SECTION_PICTURES, index, picture)) return false;
-    return picture->at_ns != 0;
+    return copy_entry(recording, CAIRN_SECTION_PICTURES, index, picture) && picture->at_ns != 0;
 }
 
 bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use) {
