@@ -279,8 +279,9 @@ uint32_t heap_stacks_move(struct heap_stacks *heap, uint32_t number, uint32_t sc
 }
 
 static uint64_t entry_count(void) {
-    uint64_t count = entries.base ? *entries.used_bytes / sizeof(struct cairn_heap_stack) : 0;
-    return count < CAIRN_HEAP_STACK_LIMIT ? count : CAIRN_HEAP_STACK_LIMIT;
+    uint64_t bytes = entries.base ? *entries.used_bytes : 0;
+    if (bytes > entries.capacity_bytes) bytes = entries.capacity_bytes;
+    return bytes / sizeof(struct cairn_heap_stack);
 }
 
 // The parent goes on changing what was copied of it.

@@ -213,9 +213,8 @@ static void print_views(FILE *out) {
           "`--ignore`,\n"
           "`--hide`, `--module`, `--thread`, `--region`, `--lifespan`) and a snapshot (`--at`, "
           "`--between`,\n"
-          "`--since`), and `--heap` where nothing else is said. All take `--process`, `--bytes`, "
-          "`--summary` and `--json` where these have "
-          "a meaning.\n"
+          "`--since`), and `--heap` where nothing else is said. All take `--process`, `--bytes`,\n"
+          "`--summary` and `--json` where these have a meaning.\n"
           "Entries, frames and shares below are the defaults of `--top`, `--depth` and "
           "`--threshold`.\n\n"
           "| view | question |\n|---|---|\n",
