@@ -171,6 +171,14 @@ void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_
     qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
 }
 
+void shape_part_sizes(const struct profile *profile, size_t index, struct shape_sizes *sizes) {
+    struct sizes_of of = {.is_known = false};
+    memset(sizes, 0, sizeof *sizes);
+    read_part_sizes(profile, (uint32_t)index, &of);
+    add_sizes(&of, sizes);
+    qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
+}
+
 // `calls`: by the number of their sizes' bits, in units of CAIRN_SAMPLE_ONE so far.
 static void add_sampled(struct shape_sampled_size *sizes, const struct cairn_sample_size *from) {
     struct shape_sampled_size *sum = &sizes[bits_of(from->least_bytes)];
@@ -288,6 +296,13 @@ static bool ages_by_log(const struct shape *shape, uint32_t stack_number, struct
     return is_any;
 }
 
+static void add_ages(struct shape_ages *ages, const struct cairn_ages *from) {
+    for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
+        ages->calls[bucket] += from->calls[bucket];
+        ages->ms[bucket] += from->ms[bucket];
+    }
+}
+
 static bool ages_of_part(const struct recording *recording, const struct heap_part *part,
                          struct cairn_ages *ages) {
     return part->entry.ages && recording_ages(recording, part->entry.ages - 1, ages) &&
@@ -313,12 +328,17 @@ bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_a
                             : ages_of_cell(profile->recording, index, &from)))
             continue;
         is_any = true;
-        for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
-            ages->calls[bucket] += from.calls[bucket];
-            ages->ms[bucket] += from.ms[bucket];
-        }
+        add_ages(ages, &from);
     }
     return is_any;
+}
+
+bool shape_part_ages(const struct profile *profile, size_t index, struct shape_ages *ages) {
+    struct cairn_ages from;
+    *ages = (struct shape_ages){0};
+    if (!ages_of_part(profile->recording, &profile->heap_parts[index], &from)) return false;
+    add_ages(ages, &from);
+    return true;
 }
 
 static int compare_pairs(const void *a, const void *b) {

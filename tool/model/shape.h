@@ -24,6 +24,9 @@ struct shape_sizes {
     uint64_t unknown;                      // blocks whose size was not noted one by one
 };
 
+// Of an entry of a heap by name, by its index in profile.heap_parts.
+void shape_part_sizes(const struct profile *profile, size_t index, struct shape_sizes *sizes);
+
 // The same of samples: what they estimate, by the number of a size's bits.
 struct shape_sampled_size {
     uint32_t least, most;  // of the samples
@@ -85,6 +88,9 @@ void shape_aligned(const struct shape *shape, uint32_t stack_number, struct shap
 uint64_t shape_alignment(size_t bucket);
 // False: ages were not recorded for it.
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages);
+
+// Of an entry of a heap by name.
+bool shape_part_ages(const struct profile *profile, size_t index, struct shape_ages *ages);
 
 // Blocks that threads of slot `owner` allocated and threads of slot `freer` freed. Threads that
 // handed a slot on share it (struct profile_thread).

@@ -35,9 +35,8 @@ static bool read_list(struct snapshots *snapshots) {
     size_t count = recording_count(recording, CAIRN_SECTION_SNAPSHOTS);
     if (count > CAIRN_SNAPSHOT_LIMIT) count = CAIRN_SNAPSHOT_LIMIT;
     snapshots->list = calloc(count + 1, sizeof *snapshots->list);
-    bool is_of_heap = snapshots->profile->heap != NULL;
     bool has_values = !recording_is_sampled(recording) || recording_has_sample_values(recording);
-    if (is_of_heap) has_values = recording_knows_heap_blocks(recording);
+    if (snapshots->is_of_heaps) has_values = recording_knows_heap_blocks(recording);
     if (!snapshots->list) return false;
     for (size_t i = 0; i < count; i++) {
         struct cairn_snapshot from;
@@ -83,8 +82,9 @@ static bool read_heap_stacks(struct snapshots *snapshots) {
         const struct heap_part *part = &profile->heap_parts[i];
         struct snapshot_cell *cell = &snapshots->cells[part->number];
         const struct cell_values values = heap_stack_values(&part->entry);
-        if (!part->is_shown || part->entry.cell >= profile->cell_count) continue;
-        cell->stack = profile->stack_of_cell[part->entry.cell];
+        if (part->entry.cell >= profile->cell_count || (profile->heap && !part->is_shown)) continue;
+        // of all heaps nobody asks for stacks
+        cell->stack = profile->heap ? profile->stack_of_cell[part->entry.cell] : 1;
         cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
         cell->epoch = part->entry.snapshot_epoch;
         cell->origin = part->entry.cell;
@@ -94,7 +94,7 @@ static bool read_heap_stacks(struct snapshots *snapshots) {
 
 static bool read_cells(struct snapshots *snapshots) {
     const struct profile *profile = snapshots->profile;
-    if (profile->heap) return read_heap_stacks(snapshots);
+    if (snapshots->is_of_heaps) return read_heap_stacks(snapshots);
     snapshots->cell_count = profile->cell_count;
     snapshots->cells = calloc(profile->cell_count + 1, sizeof *snapshots->cells);
     if (!snapshots->cells) return false;
@@ -124,7 +124,7 @@ static bool number_of_value(const struct snapshots *snapshots, struct cairn_valu
     bool is_of_heap = (value->cell & CAIRN_VALUE_OF_HEAP) != 0;
     value->cell &= ~CAIRN_VALUE_OF_HEAP;
     return value->cell && value->cell < snapshots->cell_count &&
-           is_of_heap == (snapshots->profile->heap != NULL);
+           is_of_heap == snapshots->is_of_heaps;
 }
 
 static bool read_values(struct snapshots *snapshots) {
@@ -184,10 +184,18 @@ static bool sum_up_heap(struct snapshots *snapshots) {
 
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error) {
-    *snapshots = (struct snapshots){.profile = profile};
+    *snapshots = (struct snapshots){.profile = profile, .is_of_heaps = profile->heap != NULL};
     if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots) &&
         find_holders(snapshots) && (!profile->heap || sum_up_heap(snapshots)))
         return true;
+    snapshots_free(snapshots);
+    return error_set(error, "no memory for the snapshots of this recording");
+}
+
+bool snapshots_build_heaps(struct snapshots *snapshots, const struct profile *profile,
+                           struct error *error) {
+    *snapshots = (struct snapshots){.profile = profile, .is_of_heaps = true};
+    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots)) return true;
     snapshots_free(snapshots);
     return error_set(error, "no memory for the snapshots of this recording");
 }

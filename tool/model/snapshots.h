@@ -36,7 +36,8 @@ struct snapshots {
     struct snapshot *list;  // in the order they were taken
     size_t count;
     const struct profile *profile;
-    struct snapshot_cell *cells;  // of a heap by name, entries of HEAP_STACKS
+    bool is_of_heaps;  // cells are entries of HEAP_STACKS, by their index there
+    struct snapshot_cell *cells;
     size_t cell_count;
     uint32_t *holders;  // ids of the cells that hold anything now, or held at any moment
     size_t holder_count;
@@ -47,6 +48,9 @@ struct snapshots {
 // The profile must outlive it. False without memory.
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error);
+// The same of all heaps by name, in a profile of malloc's: for snapshots_cell_live alone.
+bool snapshots_build_heaps(struct snapshots *snapshots, const struct profile *profile,
+                           struct error *error);
 void snapshots_free(struct snapshots *snapshots);
 
 // What every stack held at snapshot `index`: `built_stack_count` entries by number, for free().

@@ -99,17 +99,11 @@ static bool is_plain_high(const struct snapshots *snapshots, size_t i) {
     return snapshot->reason == CAIRN_SNAPSHOT_HIGH && !*snapshot->label;
 }
 
-// A high-water mark after which the next one is of the same heap.
-static bool is_high_before_another(const struct snapshots *snapshots, size_t i) {
-    return is_plain_high(snapshots, i) && is_plain_high(snapshots, i + 1) &&
-           snapshots->list[i].heap == snapshots->list[i + 1].heap;
-}
-
-// Behind a high-water mark and before another: how many there are from `i` on.
+// Behind a high-water mark and before another, of whichever heap: how many there are from `i` on.
 static size_t highs_between(const struct snapshots *snapshots, size_t i) {
     size_t count = 0;
-    if (!i || !is_high_before_another(snapshots, i - 1)) return 0;
-    while (is_high_before_another(snapshots, i + count)) count++;
+    if (!i || !is_plain_high(snapshots, i - 1)) return 0;
+    while (is_plain_high(snapshots, i + count) && is_plain_high(snapshots, i + count + 1)) count++;
     return count;
 }
 
