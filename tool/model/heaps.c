@@ -33,9 +33,12 @@ bool heaps_build(struct profile *profile, struct decoder *decoder) {
 
 bool heap_points_find(const struct recording *recording, uint32_t scope,
                       struct cairn_heap_points *points) {
-    for (size_t i = 0; i < CAIRN_HEAP_POINTS_LIMIT; i++) {
-        if (!recording_heap_points(recording, i, points)) return false;
-        if (points->is_ready && points->scope == scope && points->point_ns) return true;
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_HEAP_POINTS];
+    for (size_t i = 0; i < CAIRN_HEAP_POINTS_LIMIT && i < section->count; i++) {
+        uint32_t own;  // they are large, and many are looked through for each name
+        memcpy(&own, section->bytes + i * section->entry_bytes, sizeof own);
+        if (own != scope || !recording_heap_points(recording, i, points)) continue;
+        if (points->is_ready && points->point_ns) return true;
     }
     return false;
 }
