@@ -296,6 +296,67 @@ def check_fork():
         t.check_equal(f"{heap} in the parent", held_at(recording, heap, "at11", "--process", str(parent)), without_nothing(held["at11", heap]))
 
 
+THREADS = r"""
+#include <cairn/cairn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define OWN __attribute__((noinline, noclone))
+enum { COUNT = 4, ROUNDS = 6, STEPS = 3000, SLOTS = 200 };
+static volatile long calls;
+OWN void *mine_alloc(size_t n) { __asm__("" ::"r"(n) : "memory"); return malloc(n); }
+OWN void mine_free(void *p) { __asm__("" ::"r"(p) : "memory"); free(p); }
+OWN static void *site_0(size_t n) { void *p = mine_alloc(n); __asm__("" ::: "memory"); return p; }
+static pthread_barrier_t barrier;
+static struct slot { pthread_mutex_t lock; void *p; size_t size; } slots[SLOTS];
+static long held, blocks;
+static void *work(void *context) {
+  unsigned long seed = (unsigned long)context;
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < STEPS; i++) {
+      seed = seed * 6364136223846793005ul + 1442695040888963407ul;
+      struct slot *slot = &slots[(seed >> 33) % SLOTS];
+      pthread_mutex_lock(&slot->lock);
+      if (slot->p) { __atomic_fetch_sub(&held, slot->size, 5); __atomic_fetch_sub(&blocks, 1, 5); mine_free(slot->p); slot->p = NULL; }
+      else { slot->size = 100 + (seed >> 20) % 5000; slot->p = site_0(slot->size); __atomic_fetch_add(&held, slot->size, 5); __atomic_fetch_add(&blocks, 1, 5); }
+      pthread_mutex_unlock(&slot->lock);
+    }
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+  }
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[COUNT];
+  pthread_barrier_init(&barrier, NULL, COUNT + 1);
+  for (int i = 0; i < SLOTS; i++) pthread_mutex_init(&slots[i].lock, NULL);
+  for (long i = 0; i < COUNT; i++) pthread_create(&threads[i], NULL, work, (void *)(i + 1));
+  for (int round = 0; round < ROUNDS; round++) {
+    char label[16];
+    pthread_barrier_wait(&barrier);
+    snprintf(label, sizeof label, "at%d", round);
+    cairn_snapshot(label);
+    printf("held %s 0 - 0 %ld %ld\n", label, held, blocks);
+    pthread_barrier_wait(&barrier);
+  }
+  for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+  return 0;
+}
+"""
+
+
+def check_threads():
+    """Blocks of any thread, freed by any: what each snapshot has is exact, and so is the peak's list and what is left."""
+    make("threads", THREADS, "-pthread")
+    result, recording = t.record(["./threads"], options=[*ROWS[:1], "name=mine:alloc=mine_alloc(size=1):free=mine_free(ptr=1)", "--ages"])
+    held, _, _ = read_model(result.out.decode())
+    check_held(recording, held)
+    found = t.report(recording, "--heap", "mine")
+    freed = sum(one["frees"] for one in found["stacks"])
+    t.check_equal("each free has an age", sum(sum(one["ages"]["ms"]) for one in found["stacks"]), freed)
+    t.check_equal("each block has a size", sum(sum(one["sizes"]["log2"]) for one in found["stacks"]), sum(one["allocations"] for one in found["stacks"]))
+
+
 STEPS = r"""
 #include <cairn/cairn.h>
 #include <stdlib.h>
@@ -374,6 +435,7 @@ t.need("gcc")
 if os.uname().machine != "x86_64":
     t.cannot_run_here("--wrap is for x86-64")
 check_views(check_random())
+check_threads()
 check_fork()
 check_growth_and_time()
 t.finish()
