@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a log of all events costs, and how large it is: cairn run --events beside cairn run, heaptrack's raw output and,
 for Python, memray. Processor time of the program and of what runs beside it, medians over rounds in which every variant
-runs once, and bytes on disk an event.
+runs once, and bytes on disk an event. Then what a log adds to a malloc and free, by the processor time of the program
+alone (bench/programs/pairs.c).
 
-    make all tests bench-programs && bench/events.py [--rounds 3] [--chroot DIR] [FILE]
+    make all tests bench-programs && bench/events.py [--rounds 3] [--chroot DIR] [--only-pairs] [FILE]
 
 Programs of a Debian tree elsewhere, which may have newer profilers, run by chroot as root (--chroot: its python3 and
 memray). The table goes to FILE, by default below build/bench/results. What is not here is left out."""
@@ -29,6 +30,17 @@ PROGRAMS = {
     "sqlite3": ["sqlite3", ":memory:", SQL],
     "python3": ["/usr/bin/python3", "-c", PYTHON],
 }
+# What blocks and stacks are like: the words of bench/programs/pairs.c.
+PAIRS = {
+    "one stack, blocks of one size": ("one", 1), "of four sizes in turn": ("one:4", 1),
+    "of random sizes": ("one:random", 1),
+    "the same, 1,000 blocks live: of one size": ("ring", 1), "of four sizes": ("ring:4", 1),
+    "of random size": ("ring:random", 1),
+    "256 stacks in order": ("walk", 256), "with three sizes in turn": ("walk:3", 256),
+    "1,024 stacks in random order": ("random", 1024),
+    "a heap that grows, each free leaves a peak": ("grow", 1),
+}
+PAIRS_DEPTH, PAIRS_COUNT = 20, 3000000
 CAIRN = ["cairn", "libcairn.so", "libcairn-cxx.so"]
 
 
@@ -73,9 +85,13 @@ class Place:
         shutil.rmtree(self.real)
 
 
+def cairn_run(place):
+    return [str(place.inside / "cairn"), "run", "-q", "--symbols", "none"]
+
+
 def variants_of(place, name):
     """(name, what goes before the program, variables, whether a log is written)"""
-    cairn = [str(place.inside / "cairn"), "run", "-q", "--symbols", "none"]
+    cairn = cairn_run(place)
     libraries = {"LD_LIBRARY_PATH": str(place.inside / "lib")} if place.root else {}
     yield "plain", [], {}, False
     yield "cairn run", [*cairn, "-o", "recording.cairn"], libraries, False
@@ -135,19 +151,55 @@ def rows(place, where, programs, rounds):
                                                f"{added * 1e9 / events:.0f} ns", size or "")), flush=True)
 
 
+def pair_rows(place, rounds):
+    """What the program says of its own processor time, in nanoseconds a pair: the fourth figure of its line."""
+    variants = {"plain": [], "default": [*cairn_run(place), "-o", "recording.cairn"],
+                "log": [*cairn_run(place), "--events=out.events", "-o", "recording.cairn"]}
+    times = {(name, variant): [] for name in PAIRS for variant in variants}
+    for _ in range(rounds):
+        for name, (mode, stacks) in PAIRS.items():
+            program = [str(BUILD / "bench/pairs"), *map(str, (mode, PAIRS_DEPTH, stacks, PAIRS_COUNT))]
+            for variant, before in variants.items():
+                (place.real / "recording.cairn").unlink(missing_ok=True)
+                place.run(command(before, program), {})
+                times[name, variant].append(float((place.real / "said").read_text().split()[3]))
+    for name in PAIRS:
+        plain, default, log = (times[name, variant] for variant in variants)
+        added = [b - a for a, b in zip(default, log, strict=True)]
+        yield [name, *(f"{statistics.median(figures):.0f}" for figures in (plain, default, log)),
+               f"{statistics.median(added):.0f}", f"{min(added):.0f} to {max(added):.0f}"]
+        print(f"{name:44} {statistics.median(default):6.1f} {statistics.median(log):6.1f} "
+              f"{statistics.median(added):6.1f}", flush=True)
+
+
+def print_pairs(table, rounds, out):
+    print("\n## A malloc and free\nProcessor time of the program alone, whose threads write the log, in nanoseconds a malloc"
+          f" and free (`bench/programs/pairs.c`, depth {PAIRS_DEPTH}), medians of {rounds} rounds; what cairn needs beside it"
+          f" is not in these. {load()}\n\n| | alone | cairn run | with --events | the log adds | least to most |\n"
+          "|---|--:|--:|--:|--:|--:|", file=out)
+    for row in table:
+        print("|", " | ".join(row), "|", file=out)
+
+
+def load():
+    return f"Load as they ended: {os.getloadavg()[2]:.1f} over 15 minutes on {os.cpu_count()} processors."
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chroot", default="")
+    parser.add_argument("--only-pairs", action="store_true")
     parser.add_argument("file", nargs="?", default=str(BUILD / "bench/results/events.md"))
     options = parser.parse_args()
-    table, roots = [], [("", "", PROGRAMS)]
+    table, pairs, roots = [], [], [("", "", {} if options.only_pairs else PROGRAMS)]
     if options.chroot:
         roots.append((options.chroot.rstrip("/"), ", newer system", {"python3": PROGRAMS["python3"]}))
     for root, where, programs in roots:
         place = Place(root)
         try:
             table += rows(place, where, programs, options.rounds)
+            pairs = pairs or list(pair_rows(place, options.rounds))
         finally:
             place.close()
     pathlib.Path(options.file).parent.mkdir(parents=True, exist_ok=True)
@@ -159,6 +211,7 @@ def main():
               "|---|---|--:|--:|--:|--:|", file=out)
         for row in table:
             print("|", " | ".join(row), "|", file=out)
+        print_pairs(pairs, options.rounds, out)
 
 
 if __name__ == "__main__":

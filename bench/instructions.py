@@ -3,11 +3,12 @@
 """Instructions that cairn adds to a malloc+free pair, counted by callgrind: the difference between two
 numbers of pairs, so that starting up does not count. The table of docs/explain/performance.md.
 
-    make all bench-programs && bench/instructions.py
+    make all bench-programs && bench/instructions.py [--events]
     bench/instructions.py --misses > bench/results/counts.md    (make bench-counts)
 
 With --misses a table in Markdown: what a pair adds in instructions and in misses of simulated caches, and the
-instructions that a start adds. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32 KiB for
+instructions that a start adds. With --events alone what a log adds to a pair of the default, as bench/events.py times
+it. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32 KiB for
 code, 1 MiB behind them. A simulation has no prefetching and no other core, but it is the same on every machine.
 """
 
@@ -18,11 +19,14 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build")
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build").resolve()
 ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring", 20, 1),
         ("grow", 20, 1),
         ("walk", 20, 256),
         ("random", 20, 1024), ("never", 20, 1)]
+# Of one size, of several in turn and of any; of several stacks; a heap that grows.
+EVENT_ROWS = [(mode + sizes, 20, 1) for mode in ("one", "ring") for sizes in ("", ":4", ":random")] + [
+    ("walk", 20, 256), ("walk:3", 20, 256), ("random", 20, 1024), ("grow", 20, 1)]
 PAIRS = (20000, 120000)
 CACHES = ("--cache-sim=yes", "--D1=49152,12,64", "--I1=32768,8,64", "--LL=1048576,16,64")
 # What callgrind prints at its end.
@@ -35,7 +39,8 @@ def counted(command, variables, options=(), before=()):
     with tempfile.TemporaryDirectory() as place:
         env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
         return subprocess.run([*before, "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
-                               *options, *command], env=env, capture_output=True, text=True, check=True).stderr
+                               *options, *command], env=env, cwd=place, capture_output=True, text=True,
+                              check=True).stderr
 
 
 def number_of(said, what):
@@ -89,9 +94,26 @@ def print_misses():
         print(f"| `{' '.join(command)}` | {alone:,} | {a_start(command, cairn) - alone:,} |", flush=True)
 
 
+def beside_tool(*options):
+    """(variables, what goes before the command): the command recorded by cairn run, with valgrind below it"""
+    return {"CAIRN_VALGRIND": "1"}, [BUILD / "cairn", "run", "-q", "-o", "run.cairn", *options, "--"]
+
+
+def print_events():
+    print("instructions of a pair: plain, added by recording, added to that by a log")
+    for row in EVENT_ROWS:
+        plain, default = a_pair(row, {}), a_pair(row, recorded_by(BUILD / "libcairn.so"))
+        logged = a_pair(row, *beside_tool("--events=x.events"))
+        print(f"{row[0]}, depth {row[1]}, stacks {row[2]}: {plain:.0f} {default - plain:.0f} {logged - default:.0f}",
+              flush=True)
+
+
 def main():
     if "--misses" in sys.argv[1:]:
         print_misses()
+        return
+    if "--events" in sys.argv[1:]:
+        print_events()
         return
     cairn = recorded_by(BUILD / "libcairn.so")
     variants = {"floor": {"LD_PRELOAD": str(BUILD / "bench/floor_preload.so")},
@@ -99,7 +121,6 @@ def main():
                 "switched off after a time": {"LD_PRELOAD": f"{BUILD}/libcairn.so:{BUILD}/bench/switched_preload.so"},
                 "--sample": {**cairn, "CAIRN_SAMPLE": "1"}, "--no-stacks": {**cairn, "CAIRN_STACKS": "0"},
                 "--free-stacks": {**cairn, "CAIRN_FREE_STACKS": "1"}, "": cairn}
-    below = {"CAIRN_VALGRIND": "1"}  # valgrind below `cairn run`, and recorded all the same
     for row in ROWS:
         plain = a_pair(row, {})
         for name, variables in variants.items():
@@ -108,8 +129,7 @@ def main():
             print(f"{row[0]}, depth {row[1]}, stacks {row[2]} {name}: {a_pair(row, variables) - plain:.0f}",
                   flush=True)
         if row == ("one", 20, 1):  # whose clock is the tool's
-            beside = [BUILD / "cairn", "run", "-q", "-o", "/dev/null", "--ages", "--"]
-            print(f"{row[0]}, depth {row[1]}, stacks {row[2]} --ages: {a_pair(row, below, beside) - plain:.0f}",
+            print(f"{row[0]}, depth {row[1]}, stacks {row[2]} --ages: {a_pair(row, *beside_tool('--ages')) - plain:.0f}",
                   flush=True)
 
 

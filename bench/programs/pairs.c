@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pairs MODE DEPTH STACKS PAIRS [THREADS [wait]]: nanoseconds of a malloc+free pair from stacks of
-// a given depth, in each thread.
+// pairs MODE[:SIZES] DEPTH STACKS PAIRS [THREADS [wait]]: nanoseconds of a malloc+free pair from
+// stacks of a given depth, in each thread.
 //   one      one stack again and again
 //   ring     the same, each block lives for 1,000 further allocations
 //   grow     the same, each block a byte larger than the one that is freed: every free leaves a new
@@ -8,6 +8,7 @@
 //   walk     the leaves of a tree with STACKS leaves, four to a branch, in their order
 //   random   STACKS stacks that differ from the outermost frame on, in random order
 //   never    stacks that differ from the outermost frame on and never repeat
+// SIZES: blocks have so many sizes in turn, 16 bytes apart, or `random`: any up to 1,024 bytes.
 // PAIRS pairs a thread are done in REPEATS parts, timed one by one, with all threads waiting for
 // each other between them. Prints `least middle mean processor pairs`: three figures over the parts
 // and the processor time, in nanoseconds a pair, and the number of pairs of all threads. With more
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RING = 1000, BLOCK_BYTES = 48, THREADS_MAX = 64 };
+enum { RING = 1000, BLOCK_BYTES = 48, STEP_BYTES = 16, RANDOM_BYTES = 1024, THREADS_MAX = 64 };
 
 enum mode { MODE_ONE, MODE_RING, MODE_GROW, MODE_WALK, MODE_RANDOM, MODE_NEVER, MODES };
 static const char *const mode_names[MODES] = {"one", "ring", "grow", "walk", "random", "never"};
@@ -32,6 +33,7 @@ static struct {
     unsigned tree_levels;  // of `depth`, the innermost ones; 0 unless MODE_WALK
     int waits;
     uint64_t stacks, pairs_a_part;
+    uint32_t sizes[RING];  // of the blocks, in turn
 } plan;
 
 static pthread_barrier_t barrier;
@@ -41,49 +43,48 @@ struct worker {
     uint64_t number;  // of the next stack
     double start_ns[PARTS], end_ns[PARTS];
     void *ring[RING];
-    unsigned ring_at;
+    unsigned at;         // in the ring, and in the sizes
     size_t grown_bytes;  // MODE_GROW: how much larger blocks are by now
 };
 // One for the main thread, which works too.
 static struct worker workers[THREADS_MAX];
 
-__attribute__((noinline)) static void leaf(struct worker *ring) {
-    void *block = malloc(ring ? BLOCK_BYTES + ring->grown_bytes : BLOCK_BYTES);
+__attribute__((noinline)) static void leaf(struct worker *self) {
+    void *block = malloc(plan.sizes[self->at] + self->grown_bytes);
     __asm__ volatile("" : : "r"(block) : "memory");
-    if (!ring) {
+    if (plan.mode == MODE_RING || plan.mode == MODE_GROW) {
+        free(self->ring[self->at]);
+        self->ring[self->at] = block;
+    } else {
         free(block);
-        return;
     }
-    free(ring->ring[ring->ring_at]);
-    ring->ring[ring->ring_at] = block;
-    ring->ring_at = (ring->ring_at + 1) % RING;
-    ring->grown_bytes += plan.mode == MODE_GROW && ring->ring_at == 0;
+    self->at = (self->at + 1) % RING;
+    self->grown_bytes += plan.mode == MODE_GROW && self->at == 0;
 }
 
 // Walks a tree of so many levels: each calls the next from four places, and the last the leaf.
-__attribute__((noinline)) static void tree(unsigned levels) {
+__attribute__((noinline)) static void tree(unsigned levels, struct worker *self) {
     if (levels == 0) {
-        leaf(NULL);
+        leaf(self);
         return;
     }
-    tree(levels - 1);
+    tree(levels - 1, self);
     __asm__ volatile("nop");
-    tree(levels - 1);
+    tree(levels - 1, self);
     __asm__ volatile("nop;nop");
-    tree(levels - 1);
+    tree(levels - 1, self);
     __asm__ volatile("nop;nop;nop");
-    tree(levels - 1);
+    tree(levels - 1, self);
     __asm__ volatile("");
 }
 
 static void do_innermost(struct worker *self) {
     if (plan.mode == MODE_WALK) {
-        for (uint64_t i = 0; i < plan.pairs_a_part; i += plan.stacks) tree(plan.tree_levels);
+        for (uint64_t i = 0; i < plan.pairs_a_part; i += plan.stacks) tree(plan.tree_levels, self);
     } else if (plan.mode <= MODE_GROW) {
-        struct worker *ring = plan.mode == MODE_ONE ? NULL : self;
-        for (uint64_t i = 0; i < plan.pairs_a_part; i++) leaf(ring);
+        for (uint64_t i = 0; i < plan.pairs_a_part; i++) leaf(self);
     } else {
-        leaf(NULL);
+        leaf(self);
     }
 }
 
@@ -160,9 +161,21 @@ static void print_figures(double processor_ns) {
                 pairs * PARTS * plan.threads);
 }
 
+static int read_mode(char *word) {
+    char *sizes = strchr(word, ':');
+    if (sizes) *sizes++ = 0;
+    while (plan.mode < MODES && strcmp(word, mode_names[plan.mode])) plan.mode++;
+    int is_random = sizes && !strcmp(sizes, "random");
+    uint64_t count = sizes && !is_random ? strtoull(sizes, NULL, 10) : 1;
+    if (plan.mode == MODES || !count) return 0;
+    for (uint64_t i = 0; i < RING; i++)
+        plan.sizes[i] = (uint32_t)(is_random ? mix(i + 1) % RANDOM_BYTES + 1
+                                             : BLOCK_BYTES + i % count * STEP_BYTES);
+    return 1;
+}
+
 static int read_plan(int argc, char **argv) {
-    if (argc < 5) return 0;
-    while (plan.mode < MODES && strcmp(argv[1], mode_names[plan.mode])) plan.mode++;
+    if (argc < 5 || !read_mode(argv[1])) return 0;
     plan.depth = (unsigned)atoi(argv[2]);
     plan.stacks = strtoull(argv[3], NULL, 10);
     plan.pairs_a_part = strtoull(argv[4], NULL, 10) / PARTS + 1;
@@ -173,15 +186,15 @@ static int read_plan(int argc, char **argv) {
         plan.stacks = 1ull << (2 * plan.tree_levels);
         plan.pairs_a_part = (plan.pairs_a_part / plan.stacks + 1) * plan.stacks;
     }
-    return plan.mode < MODES && plan.stacks && plan.threads && plan.threads <= THREADS_MAX &&
+    return plan.stacks && plan.threads && plan.threads <= THREADS_MAX &&
            plan.tree_levels <= plan.depth;
 }
 
 int main(int argc, char **argv) {
     if (!read_plan(argc, argv)) {
-        fprintf(
-            stderr,
-            "usage: pairs one|ring|grow|walk|random|never DEPTH STACKS PAIRS [THREADS [wait]]\n");
+        fprintf(stderr,
+                "usage: pairs one|ring|grow|walk|random|never[:SIZES] DEPTH STACKS PAIRS [THREADS "
+                "[wait]]\n");
         return 2;
     }
     pthread_barrier_init(&barrier, NULL, plan.threads);

@@ -8,7 +8,7 @@
 enum { EXCHANGE_BITS = 5 };
 
 static struct cairn_sizes *sizes_of(const struct cairn_heap_stack *entry) {
-    bool has_sizes = entry->sizes && entry->sizes != CAIRN_NO_SIZES;
+    bool has_sizes = entry->sizes && entry->sizes != CAIRN_HEAP_NO_SIZES;
     return has_sizes ? (struct cairn_sizes *)uses.sizes.base + (entry->sizes - 1) : NULL;
 }
 
@@ -16,7 +16,7 @@ static COLD struct cairn_sizes *sizes_begin(struct cairn_heap_stack *entry, uint
     struct cairn_sizes *sizes =
         entry->sizes || !uses.sizes.base ? NULL : region_take(&uses.sizes, sizeof *sizes);
     if (!sizes) {
-        entry->sizes = CAIRN_NO_SIZES;
+        entry->sizes = CAIRN_HEAP_NO_SIZES;
         return NULL;
     }
     sizes->heap_stack = number;

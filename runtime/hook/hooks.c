@@ -84,7 +84,6 @@ static NOINLINE void *malloc_sampling(size_t size) {
 // Apart, so that sampling and OFF pay nothing for the looks.
 static NOINLINE void *malloc_exact(size_t size) {
     if (probes_event.mode == EVENT_PAUSED && !event_turn_on()) return real.malloc(size);
-    if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
     if (probes_event.word == EVENT_LOGGED_LATE) return malloc_logged_late(size);
     if (probes_event.word == EVENT_NOTED && !settings.has_notes) return malloc_noted(size);
     return probes_event.word == EVENT_AGED ? malloc_aged(size) : malloc_rare(size);
@@ -93,6 +92,7 @@ static NOINLINE void *malloc_exact(size_t size) {
 static NOINLINE void *malloc_otherwise(size_t size) {
     if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
     if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
     if (event_is_sampling()) return malloc_sampling(size);
     return malloc_exact(size);
 }
@@ -179,8 +179,8 @@ static NOINLINE void free_logged_late(void *block) {
 }
 
 static NOINLINE void free_exact(void *block) {
-    if (event_free_passes_paused(block)) return real.free(block);
     if (probes_event.word == EVENT_LOGGED) return free_logged(block);
+    if (event_free_passes_paused(block)) return real.free(block);
     if (probes_event.word == EVENT_LOGGED_LATE) return free_logged_late(block);
     if (probes_event.word == EVENT_AGED) return free_aged(block);
     free_rare(block);

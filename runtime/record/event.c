@@ -37,8 +37,7 @@ ALWAYS_INLINE void generation_look(struct thread *thread) {
 ALWAYS_INLINE void see(struct thread *thread, struct walk_seen seen) {
     uint32_t id = seen.value;
     thread->seen = seen;
-    thread->at.cell = &cells.hot[id];
-    thread->at.use = &cells.use[id];
+    thread->at.cell = &cells.items[id];
     thread->at.header = 0;
     thread_keep_last(thread, thread->last.block);
 }
@@ -48,19 +47,19 @@ ALWAYS_INLINE void count_other_size(struct thread *thread, uint32_t cell, uint64
 }
 
 COLD void event_turn_slow(struct thread *thread, uint32_t id) {
-    cell_turn(&thread->stack.values, &cells.hot[id], id);
+    cell_turn(&thread->stack.values, &cells.items[id], id);
     generation_look(thread);
 }
 
 ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_t cell,
                                uint64_t size) {
     struct cairn_thread *record = thread->record;
-    uint64_t slack = live_slack((uintptr_t)block, size);
+    uint32_t slack = (uint32_t)live_slack((uintptr_t)block, size);
     cell_alloc(&thread->stack.values, cell, size);
     if (cell != CAIRN_CELL_OTHER) {
-        cells.use[cell].slack_bytes += slack;
-        if (!block_stats_has_usual_size(&cells.use[cell], size))
-            count_other_size(thread, cell, size);
+        struct cairn_cell *counted = &cells.items[cell];
+        counted->slack_bytes += slack;
+        if (!block_stats_has_usual_size(counted, size)) count_other_size(thread, cell, size);
     }
     thread_keep_last(thread, block);
     record->allocations++;
@@ -268,14 +267,6 @@ static NOINLINE void alloc_enter_rare(struct thread *thread, void *block, size_t
     if (!has_usual_size) count_other_size(thread, cell, size);
 }
 
-ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell) {
-    bool has_usual_size;
-    bool is_done = cell == thread->seen.value &&
-                   likely(event_enter_fast(thread, block, size, EVENT_GROWING, &has_usual_size));
-    if (unlikely(!is_done)) return alloc_enter_rare(thread, block, size, cell);
-    if (!has_usual_size) count_other_size(thread, cell, size);
-}
-
 static COLD void log_alloc(struct thread *thread, const void *block, uint32_t cell, uint64_t size) {
     event_log_alloc(thread, block, cell, size);
     if (thread->log.is_untracked) event_log_unseen(thread, block);
@@ -287,6 +278,22 @@ static NOINLINE void note_block(struct thread *thread, const void *block, uint32
     if (settings.has_events) log_alloc(thread, block, cell, size);
     if (settings.has_ages) ages_begin(thread, block);
     if (settings.guard_bytes) guard_note(block, cell);
+}
+
+// With what the layout notes of a block.
+ALWAYS_INLINE void alloc_enter(struct thread *thread, void *block, size_t size, uint32_t cell,
+                               enum event_layout layout) {
+    const enum event_layout fast = layout == EVENT_NARROW_LOGGED ? layout : EVENT_NARROW;
+    bool has_usual_size;
+    bool is_done =
+        cell == thread->seen.value &&
+        likely(event_enter_fast(thread, block, size, EVENT_GROWING, fast, &has_usual_size));
+    if (unlikely(!is_done))
+        alloc_enter_rare(thread, block, size, cell);
+    else if (!has_usual_size)
+        count_other_size(thread, cell, size);
+    if (layout == EVENT_NARROW_NOTED || (layout == EVENT_NARROW_LOGGED && unlikely(!is_done)))
+        note_block(thread, block, cell, size);
 }
 
 // What notes have of the next allocation beyond its block.
@@ -309,7 +316,7 @@ static uint32_t alloc_now(struct thread *thread, void *block, size_t size, uintp
     generation_look(thread);
     uint32_t cell =
         unlikely(is_bounded) ? event_cell(thread, size, frame) : cell_of_caller(thread, frame);
-    alloc_enter(thread, block, size, cell);
+    alloc_enter(thread, block, size, cell, EVENT_NARROW);
     if (unlikely(settings.has_notes)) note_block(thread, block, cell, size);
     return cell;
 }
@@ -320,14 +327,26 @@ ALWAYS_INLINE bool is_countable(const struct thread *thread, const void *block) 
     return block && thread->trace.generation == rule_generation() && gate_is_undisturbed();
 }
 
+ALWAYS_INLINE void *alloc_unguessed_in(struct thread *thread, void *block, size_t size,
+                                       uintptr_t *frame, const struct walk_check *near,
+                                       bool is_guessed, enum event_layout layout) {
+    if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
+    generation_look(thread);
+    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, near, is_guessed), layout);
+    gate_leave(thread);
+    return block;
+}
+
 static NOINLINE void *alloc_unguessed(struct thread *thread, void *block, size_t size,
                                       uintptr_t *frame, const struct walk_check *near,
                                       bool is_guessed) {
-    if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
-    generation_look(thread);
-    alloc_enter(thread, block, size, cell_of_unseen(thread, frame, near, is_guessed));
-    gate_leave(thread);
-    return block;
+    return alloc_unguessed_in(thread, block, size, frame, near, is_guessed, EVENT_NARROW);
+}
+
+static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block, size_t size,
+                                             uintptr_t *frame, const struct walk_check *near,
+                                             bool is_guessed) {
+    return alloc_unguessed_in(thread, block, size, frame, near, is_guessed, EVENT_NARROW_LOGGED);
 }
 
 static NOINLINE void *alloc_other_size(struct thread *thread, void *block, size_t size) {
@@ -351,34 +370,43 @@ static NOINLINE void *alloc_wide(struct thread *thread, void *block, size_t size
 // call, but for those at its end, and saves no registers. The stack is remembered only while the
 // thread is not switched off and goes by the present rules; that recording as a whole is, and a
 // mark, is noticed where a cell is not of the present epoch.
-void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                         const struct walk_check *near) {
+ALWAYS_INLINE void *alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                                 const struct walk_check *near, enum event_layout layout) {
+    const bool is_logged = layout == EVENT_NARROW_LOGGED;
     const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
     bool has_usual_size;
     if (!again) {
         bool is_guessed = stack_cache_guesses(&thread->recall);
-        return alloc_unguessed(thread, block, size, frame, near, is_guessed);
+        return is_logged ? alloc_unguessed_logged(thread, block, size, frame, near, is_guessed)
+                         : alloc_unguessed(thread, block, size, frame, near, is_guessed);
     }
     see(thread, *again);
     if (unlikely(!event_is_countable(thread, size)))
-        return event_alloc_seen(thread, block, size, frame);
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+        return is_logged ? event_alloc_seen_logged(thread, block, size, frame)
+                         : event_alloc_seen(thread, block, size, frame);
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size))) {
+        if (is_logged) return event_alloc_seen_logged(thread, block, size, frame);
         return live.is_wide ? alloc_wide(thread, block, size, frame)
                             : event_alloc_seen(thread, block, size, frame);
+    }
     if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
 
+void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                         const struct walk_check *near) {
+    return alloc_unseen(thread, block, size, frame, near, EVENT_NARROW);
+}
+
+NOINLINE void *event_alloc_unseen_logged(struct thread *thread, void *block, size_t size,
+                                         uintptr_t *frame, const struct walk_check *near) {
+    return alloc_unseen(thread, block, size, frame, near, EVENT_NARROW_LOGGED);
+}
+
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                                const struct walk_check *near) {
-    if (unlikely(!is_countable(thread, block))) return event_alloc_rare(thread, block, size, frame);
-    generation_look(thread);
-    uint32_t cell = cell_of_unseen(thread, frame, near, false);
-    alloc_enter(thread, block, size, cell);
-    note_block(thread, block, cell, size);
-    gate_leave(thread);
-    return block;
+    return alloc_unguessed_in(thread, block, size, frame, near, false, EVENT_NARROW_NOTED);
 }
 
 // An id beyond the cells can only come from a slot that a block left behind unseen.
@@ -413,8 +441,14 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
     return true;
 }
 
+// In a function of its own, so that other modes do not save its registers.
+static NOINLINE bool free_now_logged(struct thread *thread, void *block) {
+    return event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW_LOGGED);
+}
+
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
     if (likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW))) return true;
+    if (probes_event.mode == EVENT_LOGGED && likely(free_now_logged(thread, block))) return true;
     if (live.is_wide && likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_WIDE)))
         return true;
     return free_known(thread, block, take_now(block), frame);
@@ -481,6 +515,7 @@ static COLD uint32_t alloc_watched(struct thread *thread, void *block, size_t si
     bool is_taken = watch_renew(&thread->watch);
     uint32_t cell = is_taken && thread->watch.random % 2 ? alloc_timed(thread, block, size, frame)
                                                          : alloc_now(thread, block, size, frame);
+    if (cell) cell_look_ahead(cell);
     if (!is_taken || !cell || cell_owner(cell) != thread->slot) return cell;
     watch_begin(&thread->watch, block, cell, thread->record->allocations);
     thread_keep_last(thread, block);  // its free does more than count
@@ -607,36 +642,36 @@ void event_put_back(void *block, struct live_block old, uintptr_t *frame) {
 }
 
 // A mark leaves a stack with another cell, which the long way finds.
-NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+ALWAYS_INLINE void *alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                               enum event_layout layout) {
     if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_undisturbed()))
         return event_alloc_rare(thread, block, size, frame);
-    alloc_enter(thread, block, size, thread->seen.value);
+    alloc_enter(thread, block, size, thread->seen.value, layout);
     gate_leave(thread);
     return block;
+}
+
+NOINLINE void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    return alloc_seen(thread, block, size, frame, EVENT_NARROW);
 }
 
 NOINLINE void *event_alloc_seen_noted(struct thread *thread, void *block, size_t size,
                                       uintptr_t *frame) {
-    if (unlikely(!block || stack_has_new_generation(&thread->stack) || !gate_is_undisturbed()))
-        return event_alloc_rare(thread, block, size, frame);
-    alloc_enter(thread, block, size, thread->seen.value);
-    note_block(thread, block, thread->seen.value, size);
-    gate_leave(thread);
-    return block;
+    return alloc_seen(thread, block, size, frame, EVENT_NARROW_NOTED);
 }
 
-// Of a log from the start, as event_enter_again writes it; where a block's turn is not at hand, or
-// the log has no room, the long way is taken.
+NOINLINE void *event_alloc_seen_logged(struct thread *thread, void *block, size_t size,
+                                       uintptr_t *frame) {
+    return alloc_seen(thread, block, size, frame, EVENT_NARROW_LOGGED);
+}
+
 NOINLINE void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t size,
                                              uintptr_t *frame) {
     bool has_usual_size;
-    struct turn *turn = block && size <= UINT32_MAX ? live_turn((uintptr_t)block) : NULL;
-    bool is_usual = turn && event_log_is_ready(thread) && event_is_countable(thread, size);
-    if (unlikely(!is_usual) ||
-        unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
-        return event_alloc_seen_noted(thread, block, size, frame);
-    event_log_alloc_fast(thread, block, thread->seen.value, size, turn);
-    if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
+    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, EVENT_NARROW_LOGGED,
+                                   &has_usual_size)))
+        return event_alloc_seen_logged(thread, block, size, frame);
+    if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
@@ -645,7 +680,8 @@ NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t
                                       uintptr_t *frame) {
     bool has_usual_size;
     if (unlikely(live.is_wide)) return alloc_wide(thread, block, size, frame);
-    if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, &has_usual_size)))
+    if (unlikely(
+            !event_enter_fast(thread, block, size, EVENT_USUAL, EVENT_NARROW, &has_usual_size)))
         return event_alloc_seen(thread, block, size, frame);
     if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
     gate_leave(thread);

@@ -54,13 +54,17 @@ bool event_free(struct thread *thread, void *block, uintptr_t *frame);
 // ..._seen: the stack is that of the last event, only what it counts in is not as usual.
 // ..._other_size: only the block is not like the one before.
 // ..._rare: anything else. ..._closed: the gate was not open.
-// ..._noted, ..._logged: the same where more is noted of a block (note_block), or it is logged.
+// ..._noted: the same where more is noted of a block (note_block). ..._logged: where it is written
+// into a log from the start.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          const struct walk_check *near);
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                                const struct walk_check *near);
+void *event_alloc_unseen_logged(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                                const struct walk_check *near);
 void *event_alloc_seen(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_seen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+void *event_alloc_seen_logged(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_other_size(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t size,
                                     uintptr_t *frame);
@@ -182,7 +186,7 @@ enum event_skill { EVENT_USUAL, EVENT_GROWING };
 // Which of the live map's layouts a fast path knows. NARROW_AGED and NARROW_LOGGED also write each
 // block's birth, or turn; NARROW_LATE knows turns elsewhere. NARROW_NOTED writes no more than
 // NARROW: it is for frees that note their stack. Frees of these four do more than count, so no last
-// block is remembered for them.
+// block is remembered for them, but for NARROW_LOGGED, whose process has no other layout before.
 enum event_layout {
     EVENT_NARROW,
     EVENT_NARROW_NOTED,
@@ -197,7 +201,7 @@ enum event_layout {
 void event_turn_slow(struct thread *thread, uint32_t id);
 ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (unlikely(!cell_turn_fast(cell, id, epoch))) event_turn_slow(thread, id);
+    if (unlikely(!cell_turn_fast(cell, epoch))) event_turn_slow(thread, id);
 }
 
 // The fast paths: everything that could make an event unusual is looked at first, and only if
@@ -206,10 +210,10 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 
 // Counts a block of the last stack's cell that was entered, for its thread and its cell.
 ALWAYS_INLINE void event_count_alloc(struct thread *thread, uint32_t id, uint64_t size,
-                                     uint64_t slack_bytes) {
+                                     uint32_t slack_bytes) {
     struct cairn_thread *record = thread->record;
     cell_count_alloc(thread->at.cell, id, size);
-    thread->at.use->slack_bytes += slack_bytes;
+    thread->at.cell->slack_bytes += slack_bytes;
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
@@ -227,8 +231,8 @@ ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t addr
                                      const uint32_t *slot, uint32_t word) {
     const struct thread_cell *at = &thread->at;
     uint32_t id = thread->seen.value, slack = (uint32_t)live_slack(address, size);
-    check_that(at->cell == &cells.hot[id] && at->use == &cells.use[id], "cairn check: cell\n");
-    check_that(block_stats_has_usual_size(at->use, size), "cairn check: usual size\n");
+    check_that(at->cell == &cells.items[id], "cairn check: cell\n");
+    check_that(block_stats_has_usual_size(at->cell, size), "cairn check: usual size\n");
     check_that(slack == at->slack_bytes && word == live_narrow_word(address, id, slack),
                "cairn check: word of a block\n");
     check_that(slot == live_narrow_slot(live_origin(address), address), "cairn check: slot\n");
@@ -239,8 +243,22 @@ ALWAYS_INLINE void event_check_last(const struct thread *thread) {
     struct live_block known = {0, 0};
     const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
     check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
-    check_that(&cells.hot[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
+    check_that(&cells.items[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
                "cairn check: cell of the last block\n");
+}
+
+// What a layout notes of a block that enters: first whether it can without a call, then it does.
+ALWAYS_INLINE bool event_is_notable(const struct thread *thread, enum event_layout layout) {
+    if (layout == EVENT_NARROW_LOGGED) return likely(event_log_is_ready(thread));
+    return layout != EVENT_NARROW_LATE || likely(event_log_is_ready_late(thread));
+}
+ALWAYS_INLINE void event_note(struct thread *thread, const void *block, uint32_t id, uint64_t size,
+                              uint32_t *slot, enum event_layout layout) {
+    const uintptr_t address = (uintptr_t)block;
+    if (layout == EVENT_NARROW_LOGGED)
+        event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, address));
+    if (layout == EVENT_NARROW_LATE) event_log_alloc_late(thread, block, id, size);
+    if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
 }
 
 // Such a block whose size and header are those of one before. Its place is remembered for its free
@@ -252,18 +270,14 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     if (unlikely(size != at->size)) return false;
     uint32_t *slot = live_insert_slot_again(&thread->near, address, at->header);
     if (unlikely(!slot)) return false;
-    if (layout == EVENT_NARROW_LOGGED && unlikely(!event_log_is_ready(thread))) return false;
-    if (layout == EVENT_NARROW_LATE && unlikely(!event_log_is_ready_late(thread))) return false;
+    if (!event_is_notable(thread, layout)) return false;
     uint32_t word = at->word + live_narrow_half(address), id = word >> LIVE_ID_SHIFT;
-    if (layout == EVENT_NARROW_LOGGED)
-        event_log_alloc_fast(thread, block, id, size, live_narrow_turn(slot, address));
-    if (layout == EVENT_NARROW_LATE) event_log_alloc_late(thread, block, id, size);
-    if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
+    event_note(thread, block, id, size, slot, layout);
     if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
     *slot = word;
     event_count_alloc(thread, id, size, at->slack_bytes);
     thread->last.block = block;
-    if (layout != EVENT_NARROW) return true;
+    if (layout != EVENT_NARROW && layout != EVENT_NARROW_LOGGED) return true;
     thread->last.slot = slot;
     thread->last.word = word;
     thread->last.size = size;
@@ -273,18 +287,22 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
 // A block of the last stack, whatever its size; by a GROWING event also in a cell of an older
 // epoch, with a total to publish. The next one of this size may take event_enter_again.
 ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t size,
-                                    enum event_skill skill, bool *has_usual_size) {
+                                    enum event_skill skill, enum event_layout layout,
+                                    bool *has_usual_size) {
     struct thread_cell *at = &thread->at;
     const uintptr_t address = (uintptr_t)block;
     uint32_t slack, id = thread->seen.value;
     uint64_t header;
     uint32_t *slot = live_insert_slot(&thread->near, address, size, &header, &slack);
     if (unlikely(!slot)) return false;
+    if (layout == EVENT_NARROW_LOGGED && unlikely(size > UINT32_MAX)) return false;
+    if (!event_is_notable(thread, layout)) return false;
     if (skill == EVENT_GROWING) event_turn(thread, at->cell, id);
+    event_note(thread, block, id, size, slot, layout);
     uint32_t base = live_narrow_base(id, slack), word = base + live_narrow_half(address);
     *slot = word;
     event_count_alloc(thread, id, size, slack);
-    *has_usual_size = block_stats_has_usual_size(at->use, size);
+    *has_usual_size = block_stats_has_usual_size(at->cell, size);
     if (*has_usual_size) {
         at->header = header;
         at->size = size;
@@ -292,7 +310,8 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
         at->word = base;
     }
     thread->last.block = block;
-    thread->last.slot = cells.fast_limit ? slot : &thread_no_slot;
+    bool is_kept = layout == EVENT_NARROW_LOGGED || cells.fast_limit;
+    thread->last.slot = is_kept ? slot : &thread_no_slot;
     thread->last.word = word;
     thread->last.size = size;
     bool is_high = skill == EVENT_GROWING && thread->record->net_bytes > thread->high_bytes;
@@ -310,7 +329,7 @@ ALWAYS_INLINE bool event_enter_wide(struct thread *thread, void *block, size_t s
     event_turn(thread, thread->at.cell, id);
     *slot = word;
     event_count_alloc(thread, id, size, 0);
-    *has_usual_size = block_stats_has_usual_size(thread->at.use, size);
+    *has_usual_size = block_stats_has_usual_size(thread->at.cell, size);
     thread->last.block = block;
     bool is_high = thread->record->net_bytes > thread->high_bytes;
     if (unlikely(is_high)) totals_publish(thread, 0, 0);
@@ -344,11 +363,11 @@ ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *b
 }
 ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
     thread->last.block = NULL;
-    block_stats_count_temporary(id);
+    cell_count_temporary(&cells.items[id], id);
 }
 
 // A temporary block, if its place and word are remembered, and everything is usual.
-ALWAYS_INLINE bool event_free_last(struct thread *thread) {
+ALWAYS_INLINE bool event_free_last(struct thread *thread, enum event_layout layout) {
     struct thread_last *last = &thread->last;
     struct cairn_thread *record = thread->record;
     struct cairn_cell *cell = thread->at.cell;
@@ -357,14 +376,16 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread) {
     int64_t net_bytes = record->net_bytes, left_bytes = net_bytes - (int64_t)last->size;
     if (unlikely(net_bytes > thread->peak_bytes) || unlikely(left_bytes < thread->low_bytes))
         return false;
+    if (!event_is_notable(thread, layout)) return false;
     if (CHECK_IS_BUILT_IN) event_check_last(thread);
+    if (layout == EVENT_NARROW_LOGGED)
+        event_log_free_fast(thread, last->block, live_narrow_turn(slot, (uintptr_t)last->block));
     *slot = 0;
     last->block = NULL;
     const volatile uint32_t *word = &last->word;  // for an id that is hardly ever wanted
     cell->freed_bytes += last->size;
     if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(*word >> LIVE_ID_SHIFT);
-    if (unlikely(++thread->at.use->temporary == 0))
-        block_stats_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
+    if (unlikely(++cell->temporary == 0)) cell_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
     record->frees++;
     record->net_bytes = left_bytes;
     return true;
@@ -374,10 +395,11 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
                                    enum event_layout layout) {
     const bool is_wide = layout == EVENT_WIDE, is_aged = layout == EVENT_NARROW_AGED;
     const bool is_logged = layout == EVENT_NARROW_LOGGED, is_late = layout == EVENT_NARROW_LATE;
-    const bool can_be_last = skill == EVENT_GROWING || layout != EVENT_NARROW;
+    const bool is_remembered = layout == EVENT_NARROW || is_logged;
+    const bool can_be_last = skill == EVENT_GROWING || !is_remembered;
     struct cairn_thread *record = thread->record;
     struct live_block known;
-    if (!can_be_last && event_is_temporary(thread, block)) return event_free_last(thread);
+    if (!can_be_last && event_is_temporary(thread, block)) return event_free_last(thread, layout);
     uint32_t *slot = is_wide ? NULL : live_take_slot(&thread->near, (uintptr_t)block, &known);
     uint64_t *wide_slot = is_wide ? live_wide_take_slot((uintptr_t)block, &known) : NULL;
     if (unlikely(is_wide ? !wide_slot : !slot)) return false;
@@ -399,7 +421,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
                                         : stack_foreign(&thread->stack, known.id);
         if (known.id <= CAIRN_CELL_OTHER) return false;
     }
-    struct cairn_cell *cell = &cells.hot[known.id];
+    struct cairn_cell *cell = &cells.items[known.id];
     if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;
     if (skill == EVENT_USUAL && unlikely(event_is_watched(thread, block))) return false;
     if (is_aged) {
@@ -437,11 +459,16 @@ ALWAYS_INLINE void *event_record_alloc_stack(void *block, size_t size, uintptr_t
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     if (unlikely(!event_is_usual(thread))) return event_alloc_rare(thread, block, size, frame);
     const struct walk_check *near;
-    if (unlikely(!walk_is_same(&thread->seen, frame, &near)))
+    if (unlikely(!walk_is_same(&thread->seen, frame, &near))) {
+        if (layout == EVENT_NARROW_LOGGED)
+            return event_alloc_unseen_logged(thread, block, size, frame, near);
         return is_noted ? event_alloc_unseen_noted(thread, block, size, frame, near)
                         : event_alloc_unseen(thread, block, size, frame, near);
+    }
     bool is_countable = event_is_countable(thread, size);
     if (unlikely(!is_countable) && !is_noted) return event_alloc_seen(thread, block, size, frame);
+    if (unlikely(!is_countable) && layout == EVENT_NARROW_LOGGED)
+        return event_alloc_seen_logged(thread, block, size, frame);
     if (unlikely(!is_countable || !event_enter_again(thread, block, size, layout))) {
         if (layout == EVENT_NARROW_LOGGED)
             return event_alloc_other_size_logged(thread, block, size, frame);

@@ -133,8 +133,9 @@ ALWAYS_INLINE uint32_t event_log_turn(const struct thread *thread, struct turn *
 
 // An event is complete with its first word, behind which `words` more were written.
 ALWAYS_INLINE void event_log_finish(struct thread_log *log, uint64_t first, uint32_t words) {
-    __atomic_store_n(log->next, first, __ATOMIC_RELEASE);
-    log->next += words + 1;
+    uint64_t *next = log->next;
+    __atomic_store_n(next, first, __ATOMIC_RELEASE);
+    log->next = next + words + 1;
 }
 
 ALWAYS_INLINE uint64_t event_log_first(const void *block, uint64_t kind) {
@@ -164,18 +165,37 @@ ALWAYS_INLINE void event_log_put_free(struct thread *thread, const void *block, 
     }
 }
 
+// The turn of a granule that stays with this thread is only counted: what event_log_turn does, with
+// flags that the compiler knows in either branch. The other one reads the number as an atomic, so
+// that it is not read before the branch, where that takes a register.
+ALWAYS_INLINE uint32_t event_log_turn_over(const struct thread *thread, struct turn *turn) {
+    uint32_t number = __atomic_load_n(&turn->number, __ATOMIC_RELAXED);
+    *turn = (struct turn){number + 1, thread->slot};
+    return number;
+}
+
 ALWAYS_INLINE void event_log_alloc_fast(struct thread *thread, const void *block, uint32_t cell,
                                         uint64_t size, struct turn *turn) {
-    uint64_t flags = CAIRN_EVENT_ALLOC;
-    uint32_t number = event_log_turn(thread, turn, &flags);
-    event_log_put_alloc(thread, block, cell, size, flags, number);
+    const uint64_t plain = CAIRN_EVENT_ALLOC, turned = plain | CAIRN_EVENT_TURN;
+    if (likely(turn->slot == thread->slot)) {
+        turn->number++;
+        event_log_put_alloc(thread, block, cell, size, plain, 0);
+    } else {
+        uint32_t number = event_log_turn_over(thread, turn);
+        event_log_put_alloc(thread, block, cell, size, turned, number);
+    }
 }
 
 ALWAYS_INLINE void event_log_free_fast(struct thread *thread, const void *block,
                                        struct turn *turn) {
-    uint64_t flags = CAIRN_EVENT_FREE;
-    uint32_t number = event_log_turn(thread, turn, &flags);
-    event_log_put_free(thread, block, flags, number);
+    const uint64_t plain = CAIRN_EVENT_FREE, turned = plain | CAIRN_EVENT_TURN;
+    if (likely(turn->slot == thread->slot)) {
+        turn->number++;
+        event_log_put_free(thread, block, plain, 0);
+    } else {
+        uint32_t number = event_log_turn_over(thread, turn);
+        event_log_put_free(thread, block, turned, number);
+    }
 }
 
 ALWAYS_INLINE void event_log_alloc_late(struct thread *thread, const void *block, uint32_t cell,

@@ -67,6 +67,29 @@ for name, argv in {
     result.check_like(name, t.run(argv))
     check_sums(name, path, log)
 
+
+
+def temporaries_by_stack(events):
+    """Blocks that their thread freed before it allocated again."""
+    counts, last = collections.Counter(), {}
+    for event in events:
+        thread, block = event["thread"], (event["address"], event["stack"])
+        if event["event"] in ALLOCATES:
+            last[thread] = block
+        elif event["event"] in FREES and last.get(thread) == block:
+            counts[last.pop(thread)[1]] += 1
+    return counts
+
+
+# Stacks in turn, sizes in turn, a heap that grows: each is logged on a way of its own (runtime/record/event.h).
+for words in ("one:4 5 1", "ring:random 20 1", "walk 20 16", "walk:3 20 16", "random:random 10 50", "grow:4 5 1"):
+    for threads in (1, 2):
+        result, path, log = logged([t.BUILD / "bench/pairs", *words.split(), "4000", str(threads)])
+        name = f"pairs {words}, {threads} threads"
+        events = check_sums(name, path, log)
+        temporary = {s["id"]: s["temporary"] for s in t.report(path)["stacks"] if s["temporary"]}
+        t.check_equal(f"{name}: temporary blocks", dict(temporaries_by_stack(events)), temporary)
+
 # Filters, and what is shown.
 result, path, log = logged(t.program("mixed"))
 events = rows(log)

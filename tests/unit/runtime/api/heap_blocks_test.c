@@ -121,10 +121,10 @@ static void test_no_room(void **state) {
     while (region_take(&uses.sizes, sizeof(struct cairn_sizes))) continue;
     add(&entry, 100);
     add(&entry, 200);
-    assert_int_equal(entry.sizes, CAIRN_NO_SIZES);
+    assert_int_equal(entry.sizes, CAIRN_HEAP_NO_SIZES);
     add(&entry, 300);
     heap_blocks_drop(&entry, 200);
-    assert_int_equal(entry.sizes, CAIRN_NO_SIZES);
+    assert_int_equal(entry.sizes, CAIRN_HEAP_NO_SIZES);
 }
 
 static void test_ages(void **state) {
