@@ -272,14 +272,22 @@ struct cairn_heap_stack {
     uint64_t allocated_bytes, freed_bytes;
     int64_t peak_bytes;   // held at the heap's peak, valid if epoch == heap_epoch of its
     int64_t peak_blocks;  // heap's scope; else it has not changed since and holds the same
+    // Of earlier recordings entries end here.
+    uint64_t size;            // of its first block: the usual size, as of cells
+    uint32_t sizes, ages;     // index + 1 in SIZES and AGES; 0: none; or CAIRN_HEAP_NO_SIZES
+    uint32_t snapshot_epoch;  // no lower than that of the last snapshot before the last change
+    uint32_t unused;
+    uint64_t reserved;
 };
+#define CAIRN_HEAP_STACK_LEAST_BYTES 64u
+#define CAIRN_HEAP_NO_SIZES UINT32_MAX  // in `sizes`: different sizes that had no room
 
-// An allocator by name over time, as POINTS has malloc's heap: point i describes the i-th interval
-// of point_ns nanoseconds since the start, exactly.
-#define CAIRN_HEAP_POINTS_LIMIT 64u
+// An allocator by name over time, or what is of one name in it, as POINTS has malloc's heap: point
+// i describes the i-th interval of point_ns nanoseconds since the start, exactly.
+#define CAIRN_HEAP_POINTS_LIMIT 512u
 #define CAIRN_HEAP_POINT_COUNT 126u
 struct cairn_heap_points {
-    uint32_t scope;     // of kind CAIRN_SCOPE_POOL: the heap
+    uint32_t scope;     // of kind CAIRN_SCOPE_POOL: the heap, or a name within it
     uint32_t is_ready;  // (atomic) set last: the above is complete
     uint64_t point_ns;
     uint64_t reserved[14];
@@ -373,8 +381,8 @@ struct cairn_cell_rare {
 #define CAIRN_SIZES_EXACT 8u
 #define CAIRN_SIZES_BUCKETS 36u
 struct cairn_sizes {
-    uint32_t cell;
-    uint32_t reserved_cell;
+    uint32_t cell;                      // 0: of a heap by name
+    uint32_t heap_stack;                // then its index in HEAP_STACKS
     uint64_t unknown_calls;             // before the entry began
     uint32_t sizes[CAIRN_SIZES_EXACT];  // valid where counts[i] is not 0
     uint64_t counts[CAIRN_SIZES_EXACT];
@@ -413,10 +421,11 @@ struct cairn_aligned {
 // How old blocks were when they were freed (--ages), by the cell that booked the free.
 #define CAIRN_AGE_BUCKETS 32u
 struct cairn_ages {
-    uint32_t cell;
-    uint32_t reserved;
+    uint32_t cell;                      // 0: of a heap by name
+    uint32_t heap_stack;                // then its index in HEAP_STACKS
     uint32_t calls[CAIRN_AGE_BUCKETS];  // by bits of the number of allocations that the thread made
-                                        // in between; only where the same thread freed. Stays full.
+                                        // in between; only where the same thread freed. Of a heap
+                                        // by name those of the heap, by any thread. Stays full.
     uint32_t ms[CAIRN_AGE_BUCKETS];     // by bits of the milliseconds in between. Stays full.
 };
 
@@ -445,13 +454,15 @@ struct cairn_snapshot {
     int64_t live_bytes, live_blocks;  // as published by the threads
     uint64_t allocated_bytes, allocations;
     uint32_t is_inherited;  // a fork's mark from before it was one: values are not known
-    uint32_t reserved_inherited;
+    uint32_t heap;          // it was taken for this heap by name (scope id); 0: for malloc's
     char label[CAIRN_LABEL_BYTES];  // ends in NUL
     uint64_t reserved[3];
 };
 
+// Of a heap by name: what an entry of HEAP_STACKS held, with snapshot_epoch in the place of epoch.
+#define CAIRN_VALUE_OF_HEAP 0x80000000u
 struct cairn_value {
-    uint32_t cell;  // set last; 0: the entry is free
+    uint32_t cell;  // set last; 0: the entry is free; or CAIRN_VALUE_OF_HEAP | index in HEAP_STACKS
     uint32_t from_epoch, to_epoch;
     int32_t blocks;
     int64_t bytes;

@@ -20,6 +20,7 @@ struct arena_block {
     uint64_t key, bytes;
     uint64_t arena, next, previous;
     uint32_t stack;
+    struct birth birth;
 };
 
 struct arenas {
@@ -118,7 +119,7 @@ static void take_out(struct arenas *arenas, struct arena_block *block) {
     arena->count--;
     arena->bytes -= block->bytes;
     pool_count_frees(arena->scope, 1, block->bytes);
-    heap_stacks_free(&arenas->stacks, block->stack, block->bytes);
+    heap_stacks_free(&arenas->stacks, block->stack, block->bytes, block->birth);
     addresses_drop(&arenas->blocks, block);
 }
 
@@ -244,7 +245,7 @@ void arena_add(struct arenas *arenas, uintptr_t handle, const void *address, siz
     struct arena_block *block = enter_block(arenas, arena, address, bytes);
     if (block) {
         block->stack = heap_stacks_find(&arenas->stacks, cell, arena->scope);
-        heap_stacks_alloc(&arenas->stacks, block->stack, bytes);
+        block->birth = heap_stacks_alloc(&arenas->stacks, block->stack, bytes);
     }
     lock_give_back(&arenas->lock);
 }
@@ -255,7 +256,8 @@ void arena_put_back(struct arenas *arenas, const void *address, const struct hea
     struct arena_block *block = enter_block(arenas, arena, address, taken->bytes);
     if (block) {
         block->stack = taken->stack;
-        heap_stacks_put_back(&arenas->stacks, taken->stack, taken->bytes);
+        block->birth = taken->birth;
+        heap_stacks_put_back(&arenas->stacks, taken->stack, taken->bytes, taken->birth);
     }
     lock_give_back(&arenas->lock);
 }
@@ -265,7 +267,8 @@ bool arena_take(struct arenas *arenas, const void *address, struct heap_block *t
     struct arena_block *block = block_find(arenas, addresses_key((uintptr_t)address));
     bool is_there = block != NULL;
     if (is_there) {
-        *taken = (struct heap_block){block->bytes, block->stack, (uintptr_t)~block->arena};
+        *taken =
+            (struct heap_block){block->bytes, block->stack, (uintptr_t)~block->arena, block->birth};
         take_out(arenas, block);
     }
     lock_give_back(&arenas->lock);

@@ -39,8 +39,9 @@ static COLD void thin(struct cairn_heap_points *points) {
 void heap_points_note(uint32_t number, const struct cairn_point *now, uint64_t now_ns) {
     if (!number) return;
     struct cairn_heap_points *points = points_at(number);
-    while (now_ns / points->point_ns >= CAIRN_HEAP_POINT_COUNT) thin(points);
-    struct cairn_point *point = &points->points[now_ns / points->point_ns], noted = *now;
+    uint64_t index = now_ns / points->point_ns;
+    for (; index >= CAIRN_HEAP_POINT_COUNT; index /= 2) thin(points);
+    struct cairn_point *point = &points->points[index], noted = *now;
     const bool is_first = !point->is_used;
     noted.min_bytes =
         is_first || point->min_bytes > now->last_bytes ? now->last_bytes : point->min_bytes;
@@ -51,8 +52,9 @@ void heap_points_note(uint32_t number, const struct cairn_point *now, uint64_t n
 }
 
 void heap_points_inherit(void) {
-    uint64_t count = heaps.base ? *heaps.used_bytes / sizeof(struct cairn_heap_points) : 0;
-    for (uint32_t number = 1; number <= count && number <= CAIRN_HEAP_POINTS_LIMIT; number++) {
+    uint64_t bytes = heaps.base ? *heaps.used_bytes : 0;
+    if (bytes > heaps.capacity_bytes) bytes = heaps.capacity_bytes;
+    for (uint32_t number = 1; number <= bytes / sizeof(struct cairn_heap_points); number++) {
         struct cairn_heap_points *points = points_at(number);
         *points = (struct cairn_heap_points){
             .scope = points->scope, .is_ready = points->is_ready, .point_ns = POINT_FIRST_NS};

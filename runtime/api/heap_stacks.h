@@ -4,6 +4,9 @@
 // is kept lazily: who leaves a new highest total moves the epoch, and an entry saves what it held
 // before it changes for the first time in an epoch.
 //
+// What entries held at snapshots is kept as of cells (stack/values.h), in a log of the heap's own.
+// A heap that changes much makes that snapshots are taken, as malloc's does (record/snapshots.h).
+//
 // Whoever finds or changes entries holds the lock of their heap (pool.h, arena.h).
 #ifndef RUNTIME_API_HEAP_STACKS_H
 #define RUNTIME_API_HEAP_STACKS_H
@@ -13,6 +16,8 @@
 #include <stdint.h>
 
 #include "runtime/api/addresses.h"
+#include "runtime/live/live.h"
+#include "runtime/stack/values.h"
 #include "runtime/sys/region.h"
 
 struct heap_stacks {
@@ -21,7 +26,11 @@ struct heap_stacks {
     uint64_t live_blocks;
     uint64_t allocated_bytes, calls;
     uint32_t points;         // heap_points.h; 0: none
+    uint32_t births;         // allocations, also those before a fork: ages count in them
     struct addresses known;  // entries by stack and scope
+    struct value_log log;    // what entries held at snapshots
+    // The next snapshot is due when the heap holds so much, or so much was allocated and freed.
+    uint64_t next_high_bytes, next_churn_bytes;
 };
 
 // A block that is taken out of its heap.
@@ -29,24 +38,26 @@ struct heap_block {
     size_t bytes;
     uint32_t stack;   // as heap_stacks_find said
     uintptr_t arena;  // of heaps that have them
+    struct birth birth;
 };
 
 // False without memory.
-bool heap_stacks_open(struct heap_stacks *stacks, uint32_t scope);
+bool heap_stacks_open(struct heap_stacks *heap, uint32_t scope);
 
 // The entry of blocks that a stack (a cell) asked for and that count for `scope`, the heap's or
 // that of a name of arenas; 0: there is no room for it.
-uint32_t heap_stacks_find(struct heap_stacks *stacks, uint32_t cell, uint32_t scope);
+uint32_t heap_stacks_find(struct heap_stacks *heap, uint32_t cell, uint32_t scope);
 
-void heap_stacks_alloc(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
-void heap_stacks_free(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+// When the block was born, for who frees it.
+struct birth heap_stacks_alloc(struct heap_stacks *heap, uint32_t entry, uint64_t bytes);
+void heap_stacks_free(struct heap_stacks *heap, uint32_t entry, uint64_t bytes, struct birth birth);
 // The free was none.
-void heap_stacks_put_back(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+void heap_stacks_put_back(struct heap_stacks *heap, uint32_t entry, uint64_t bytes,
+                          struct birth birth);
 
 // A block of an entry counts for another scope of its heap from now on; at the heap's peak, too,
 // where nothing of the entry has changed since. The new entry; the old one where there is no room.
-uint32_t heap_stacks_move(struct heap_stacks *stacks, uint32_t entry, uint32_t scope,
-                          uint64_t bytes);
+uint32_t heap_stacks_move(struct heap_stacks *heap, uint32_t entry, uint32_t scope, uint64_t bytes);
 
 // Where the entries are, in the recording that is open now.
 struct region *heap_stacks_region(void);
@@ -55,7 +66,7 @@ struct region *heap_stacks_region(void);
 // each heap tells what its own table has, which is what there was at the fork (pools_inherit,
 // arenas_inherit); `is_torn`: what it knew of its stacks cannot be used.
 void heap_stacks_inherit(void);
-void heap_stacks_inherit_heap(struct heap_stacks *stacks, bool is_torn);
-void heap_stacks_inherit_block(struct heap_stacks *stacks, uint32_t entry, uint64_t bytes);
+void heap_stacks_inherit_heap(struct heap_stacks *heap, bool is_torn);
+void heap_stacks_inherit_block(struct heap_stacks *heap, uint32_t entry, uint64_t bytes);
 
 #endif

@@ -10,6 +10,7 @@
 struct pool_block {
     uint64_t key, bytes;
     uint32_t stack;
+    struct birth birth;
 };
 
 struct pool {
@@ -118,7 +119,7 @@ static struct pool_block *enter_block(struct pool *pool, const void *block, size
     }
     if (pool->blocks.used == used) {  // given back unseen: its address came again
         count_frees(pool, 1, entry->bytes);
-        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes);
+        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes, entry->birth);
     }
     entry->bytes = bytes;
     return entry;
@@ -129,7 +130,7 @@ void pool_add(struct pool *pool, const void *block, size_t bytes, uint32_t cell)
     struct pool_block *entry = enter_block(pool, block, bytes);
     if (entry) {
         entry->stack = pool->has_stacks ? heap_stacks_find(&pool->stacks, cell, pool->scope) : 0;
-        heap_stacks_alloc(&pool->stacks, entry->stack, bytes);
+        entry->birth = heap_stacks_alloc(&pool->stacks, entry->stack, bytes);
         count_alloc(pool, bytes);
     }
     pool_unlock(pool);
@@ -141,7 +142,8 @@ void pool_put_back(struct pool *pool, const void *block, const struct heap_block
     struct pool_block *entry = enter_block(pool, block, taken->bytes);
     if (entry) {
         entry->stack = taken->stack;
-        heap_stacks_put_back(&pool->stacks, taken->stack, taken->bytes);
+        entry->birth = taken->birth;
+        heap_stacks_put_back(&pool->stacks, taken->stack, taken->bytes, taken->birth);
         __atomic_fetch_sub(&scope->frees, 1, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&scope->freed_bytes, taken->bytes, __ATOMIC_RELAXED);
         pool->live_bytes += taken->bytes;
@@ -154,9 +156,9 @@ bool pool_take(struct pool *pool, const void *block, struct heap_block *taken) {
     struct pool_block *entry = addresses_find(&pool->blocks, addresses_key((uintptr_t)block));
     bool is_there = entry != NULL;
     if (is_there) {
-        if (taken) *taken = (struct heap_block){entry->bytes, entry->stack, 0};
+        if (taken) *taken = (struct heap_block){entry->bytes, entry->stack, 0, entry->birth};
         count_frees(pool, 1, entry->bytes);
-        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes);
+        heap_stacks_free(&pool->stacks, entry->stack, entry->bytes, entry->birth);
         addresses_drop(&pool->blocks, entry);
     }
     pool_unlock(pool);

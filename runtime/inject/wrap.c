@@ -75,8 +75,9 @@ __attribute__((used)) uint32_t wrap_saved_parts;
 // As the hook lays them out: what the registers held when it was called, and when the function came
 // back. It calls the function with copies of eight words of stack arguments.
 struct registers {
-    uint64_t stack;   // that had asked for the block that is given back
-    uintptr_t arena;  // of it; 0: not known
+    struct birth birth;  // of the block that is given back
+    uint64_t stack;      // that had asked for it
+    uintptr_t arena;     // of it; 0: not known
     uintptr_t arguments[CAIRN_WRAP_ARGUMENTS];
     uintptr_t vector_count, chain, scratch;
     uintptr_t old_bytes;  // what a block had that is given back, and 1; 0: none is; or IS_INNER
@@ -87,7 +88,7 @@ struct registers {
 static const uintptr_t IS_INNER = UINTPTR_MAX;
 
 _Static_assert(offsetof(struct function, actual) == 0, "the hook calls it");
-_Static_assert(sizeof(struct registers) == 184, "the hook has room for it");
+_Static_assert(sizeof(struct registers) == 192, "the hook has room for it");
 _Static_assert(SAVED_BYTES == 2752 && sizeof(struct function) == 96, "as the hook has it");
 
 // The hook's frame, by which its caller is found.
@@ -137,7 +138,7 @@ __asm__(".text\n"
         "    .cfi_def_cfa_offset 24\n"
         "    leaq 8(%rsp), %rbp\n"
         "    .cfi_def_cfa %rbp, 16\n"
-        "    subq $176, %rsp\n"
+        "    subq $184, %rsp\n"
         "    movq %rdi, -168(%rbp)\n    movq %rsi, -160(%rbp)\n    movq %rdx, -152(%rbp)\n"
         "    movq %rcx, -144(%rbp)\n    movq %r8, -136(%rbp)\n    movq %r9, -128(%rbp)\n"
         "    movq %rax, -120(%rbp)\n    movq %r10, -112(%rbp)\n    movq %r11, -104(%rbp)\n"
@@ -148,7 +149,7 @@ __asm__(".text\n"
         "    movq (%r11), %rax\n"
         "    movq %rax, -80(%rbp)\n"
         "    subq $2752, %rsp\n"
-        "    andq $-64, %rsp\n" SAVE "    leaq -184(%rbp), %rdi\n"
+        "    andq $-64, %rsp\n" SAVE "    leaq -192(%rbp), %rdi\n"
         "    call wrap_before\n" RESTORE "    subq $64, %rsp\n"
         "    movq 16(%rbp), %r11\n    movq %r11, (%rsp)\n"
         "    movq 24(%rbp), %r11\n    movq %r11, 8(%rsp)\n"
@@ -166,7 +167,7 @@ __asm__(".text\n"
         "    movq %rdi, -72(%rbp)\n    movq %rsi, -64(%rbp)\n    movq %rdx, -56(%rbp)\n"
         "    movq %rcx, -48(%rbp)\n    movq %r8, -40(%rbp)\n    movq %r9, -32(%rbp)\n"
         "    movq %rax, -24(%rbp)\n    movq %r10, -16(%rbp)\n    movq %r11, -8(%rbp)\n" SAVE
-        "    leaq -184(%rbp), %rdi\n"
+        "    leaq -192(%rbp), %rdi\n"
         "    movq -24(%rbp), %rsi\n"
         "    call wrap_after\n" RESTORE
         "    movq -72(%rbp), %rdi\n    movq -64(%rbp), %rsi\n    movq -56(%rbp), %rdx\n"
@@ -192,8 +193,8 @@ static uintptr_t *place_of(const struct registers *registers) {
     return gate_is_registered() ? &gate_self->wrapped[registers->function->heap - heaps] : NULL;
 }
 
-static bool is_outermost(const struct registers *registers) {
-    uintptr_t here = (uintptr_t)registers, *place = place_of(registers);
+static bool is_outermost(const struct registers *registers, uintptr_t *place) {
+    uintptr_t here = (uintptr_t)registers;
     if (place && *place && here < *place) return false;
     if (place) *place = here;
     return true;
@@ -259,6 +260,7 @@ static void take_block(struct registers *registers) {
     uintptr_t told = block ? argument(registers, function->pool) : arena_meant(registers);
     registers->arena = is_there ? taken.arena : told;
     registers->stack = taken.stack;
+    registers->birth = taken.birth;
     registers->old_bytes = is_there ? taken.bytes + 1 : 0;
 }
 
@@ -279,12 +281,12 @@ __attribute__((used)) HIDDEN void wrap_before(struct registers *registers) {
     // led by the tool before the rows were read, or of a heap that lacks a function
     if (!function->heap) return;
     int saved_errno = errno;
-    place_of(registers);  // a forked child begins its own recording first
+    uintptr_t *place = place_of(registers);  // a forked child begins its own recording first
     if (!is_heap_led(function->heap)) {
         errno = saved_errno;
         return;
     }
-    bool is_outer = !is_of_arena(registers) && is_outermost(registers);
+    bool is_outer = !is_of_arena(registers) && is_outermost(registers, place);
     if (is_outer) registers->old_bytes = 0;
     if (is_outer && frees && is_recorded()) take_block(registers);
     errno = saved_errno;
@@ -329,7 +331,7 @@ static void put_back(const struct registers *registers) {
     const struct heap *heap = registers->function->heap;
     const void *block = (const void *)argument(registers, registers->function->pointer);
     const struct heap_block taken = {registers->old_bytes - 1, (uint32_t)registers->stack,
-                                     registers->arena};
+                                     registers->arena, registers->birth};
     if (heap->has_arenas)
         arena_put_back(heap->arenas, block, &taken);
     else

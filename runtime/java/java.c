@@ -195,16 +195,15 @@ static bool step_compiled(struct java_thread *thread, struct place *place) {
     return true;
 }
 
-static COLD bool read_bounds(struct bounds *bounds) {
+static COLD void read_bounds(struct bounds *bounds) {
     uint64_t queue, start, call_return;
     uint32_t size;
     if (!memory_read_carefully(vm.interpreter, &queue, sizeof queue) ||
         !memory_read_carefully(vm.call_stub_return, &call_return, sizeof call_return) ||
         !memory_read_carefully(queue + vm.queue_buffer, &start, sizeof start) ||
         !memory_read_carefully(queue + vm.queue_limit, &size, sizeof size))
-        return false;
+        return;
     *bounds = (struct bounds){start, start + size, call_return};
-    return true;
 }
 
 // The Java frames from an anchor to the stub by which native code called them; false: they do not
@@ -226,12 +225,24 @@ static bool push_java(struct java_thread *thread, const struct bounds *bounds,
     return false;
 }
 
+// Native frames inside of Java's. The interpreter calls the JVM from below the stack pointer that
+// its anchor has: then the outermost of them is its own, which is that of the method it is at.
+static void push_native(struct java_thread *thread, struct managed_native native, uint64_t stack) {
+    const struct bounds *bounds = &thread->bounds;
+    struct managed_maker *maker = &thread->maker;
+    uint32_t before = maker->count;
+    managed_push_native(maker, native, stack);
+    if (!stack || maker->count == before || maker->count == maker->limit) return;
+    uint64_t pc = maker->inside_out[maker->count - 1];
+    if (pc >= bounds->interpreter && pc < bounds->interpreter_end) maker->count--;
+}
+
 // Native and Java code in turns, from the anchor outwards. False: the way ended in Java.
 static bool push_turns(struct java_thread *thread, struct place place,
                        const struct managed_walker *walker) {
     struct bounds *bounds = &thread->bounds;
     if (!place.stack) return true;
-    if (unlikely(!bounds->call_return) && !read_bounds(bounds)) return false;
+    if (!bounds->call_return) return false;
     while (place.stack) {
         uint64_t wrapper, pc, inside = place.stack;
         if (!push_java(thread, bounds, &place)) return false;
@@ -245,7 +256,7 @@ static bool push_turns(struct java_thread *thread, struct place place,
         if (place.stack && place.stack <= frame) return false;
         struct managed_native native =
             walker->walk(walker->context, pc, frame + 2 * sizeof(uintptr_t), (uintptr_t *)frame);
-        managed_push_native(&thread->maker, native, place.stack);
+        push_native(thread, native, place.stack);
     }
     return true;
 }
@@ -260,7 +271,8 @@ struct managed_stack java_weave(struct java_thread *thread, struct managed_nativ
                       read_anchor(thread, thread->object + vm.thread_anchor, &place) &&
                       place.stack < thread->stack_end;
     if (!has_anchor) place.stack = 0;
-    managed_push_native(&thread->maker, native, place.stack);
+    if (has_anchor && unlikely(!thread->bounds.call_return)) read_bounds(&thread->bounds);
+    push_native(thread, native, place.stack);
     if (!push_turns(thread, place, walker) && has_anchor && place.stack)
         managed_push(&thread->maker, CAIRN_CUT_NO_CFI);
     return managed_finish(&thread->maker, thread->code.methods.is_nameless);

@@ -154,6 +154,23 @@ bool snapshots_take(enum cairn_snapshot_reason reason, const char *label) {
     return take(&snapshot) == CAIRN_SNAPSHOT_TAKEN;
 }
 
+// While somebody else takes one it is tried again; without room it is not.
+bool snapshots_take_for_heap(enum cairn_snapshot_reason reason, uint32_t heap) {
+    struct cairn_snapshot snapshot = {
+        .reason = reason,
+        .heap = heap,
+        .live_bytes = __atomic_load_n(&header->totals.live_bytes, __ATOMIC_RELAXED),
+        .live_blocks = __atomic_load_n(&header->totals.live_blocks, __ATOMIC_RELAXED)};
+    return take(&snapshot) != CAIRN_SNAPSHOT_BUSY;
+}
+
+void snapshots_pace(uint64_t live_bytes, uint64_t churn, uint64_t *next_high_bytes,
+                    uint64_t *next_churn_bytes) {
+    bool is_paced = header && header->pace.every_bytes;
+    *next_high_bytes = is_paced ? high_after((int64_t)live_bytes) : UINT64_MAX;
+    *next_churn_bytes = is_paced ? churn + header->pace.every_bytes : UINT64_MAX;
+}
+
 bool snapshots_take_in_handler(enum cairn_snapshot_reason reason, int signal) {
     // not the thread's own number: it may have been interrupted while it takes one, and so may the
     // handler of another signal

@@ -22,6 +22,13 @@ bool snapshots_take(enum cairn_snapshot_reason reason, const char *label);
 // The same in a signal handler, whatever it interrupted; false also if a snapshot is being taken.
 bool snapshots_take_in_handler(enum cairn_snapshot_reason reason, int signal);
 
+// The same for a heap by name (runtime/api/heap_stacks.h), and when the next one is due if it holds
+// `live_bytes` now and so much was allocated and freed of it: values that are never reached where
+// none is taken by itself.
+bool snapshots_take_for_heap(enum cairn_snapshot_reason reason, uint32_t heap);
+void snapshots_pace(uint64_t live_bytes, uint64_t churn_bytes, uint64_t *next_high_bytes,
+                    uint64_t *next_churn_bytes);
+
 // So much was allocated and freed, as far as threads have published it, that one is due.
 bool snapshots_is_due(void);
 

@@ -65,11 +65,16 @@ static uint64_t layout_bands(struct cairn_header *header, uint64_t at) {
                       CAIRN_OVERRUN_LIMIT * sizeof(struct cairn_overrun));
 }
 
-static uint64_t layout_heaps(struct cairn_header *header, uint64_t at) {
+// A stack of a heap is that of a cell.
+static uint64_t layout_heaps(struct cairn_header *header, uint64_t at, uint64_t cell_limit) {
+    const uint64_t cells_per_name = 64;
+    uint64_t stacks = cell_limit, names = cell_limit / cells_per_name;
+    if (stacks > CAIRN_HEAP_STACK_LIMIT) stacks = CAIRN_HEAP_STACK_LIMIT;
+    if (names > CAIRN_HEAP_POINTS_LIMIT) names = CAIRN_HEAP_POINTS_LIMIT;
     at = layout_put(header, at, CAIRN_SECTION_HEAP_STACKS, sizeof(struct cairn_heap_stack),
-                    CAIRN_HEAP_STACK_LIMIT * sizeof(struct cairn_heap_stack));
+                    stacks * sizeof(struct cairn_heap_stack));
     return layout_put(header, at, CAIRN_SECTION_HEAP_POINTS, sizeof(struct cairn_heap_points),
-                      CAIRN_HEAP_POINTS_LIMIT * sizeof(struct cairn_heap_points));
+                      names * sizeof(struct cairn_heap_points));
 }
 
 // It counts as unused: no file has it.
@@ -97,7 +102,7 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
     if (rooms.has_mappings)
         at = layout_put(header, at, CAIRN_SECTION_MAPPERS, sizeof(struct cairn_mapper),
                         CAIRN_MAPPER_LIMIT * sizeof(struct cairn_mapper));
-    if (rooms.has_heaps) at = layout_heaps(header, at);
+    if (rooms.has_heaps) at = layout_heaps(header, at, cell_limit);
     at = layout_put(header, at, CAIRN_SECTION_POINTS, sizeof(struct cairn_point),
                     CAIRN_POINT_LIMIT * sizeof(struct cairn_point));
     at = layout_put(header, at, CAIRN_SECTION_RESIDENT, sizeof(struct cairn_resident),

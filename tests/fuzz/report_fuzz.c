@@ -3,7 +3,9 @@
 // that are no better: whatever is shown is text without control characters and without turned
 // direction of writing, and the JSON is such to a parser of other people.
 #include "tests/fuzz/shown.h"
+#include "tool/model/all_heaps.h"
 #include "tool/model/combined.h"
+#include "tool/model/heaps.h"
 #include "tool/render/chart.h"
 #include "tool/render/findings.h"
 #include "tool/render/growth.h"
@@ -29,6 +31,7 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
         shapes_print(terminal, profile, names, view, (enum shapes_kind)kind, short_ns, NULL);
     freed_by_print(terminal, profile, view, NULL);
     growth_print(terminal, profile, names, view, NULL);
+    snapshots_print(terminal, profile, view, NULL);
     chart_print(terminal, profile, names, view, NULL);
     memory_print(terminal, profile, view);
     memory_print_line(terminal, profile, view);
@@ -77,9 +80,28 @@ static void print_run(const struct recording *recording) {
     text_end(&text, check_screen);
 }
 
+// Each allocator by name in the place of malloc's heap, and all of them beside it.
+static void print_heaps(struct recording *recording) {
+    struct heap_names list;
+    if (!heap_names_read(&list, recording)) return;
+    for (size_t i = 0; i <= list.list.count; i++) {
+        struct profile profile;
+        bool is_one = i < list.list.count;
+        if (!profile_build(recording, &profile, NULL)) break;
+        bool is_ok = is_one ? profile_show_heap(&profile,
+                                                heap_name_path(&list, &list.list.items[i]), NULL) &&
+                                  profile_sum_heap_threads(&profile)
+                            : profile_show_all_heaps(&profile, NULL);
+        if (is_ok && is_one) print_views(&profile);
+        profile_free(&profile);
+    }
+    heap_names_free(&list);
+}
+
 static void show(const struct profile *profile) {
     print_views(profile);
     print_run(profile->recording);
+    print_heaps(profile->recording);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *form, size_t form_size) {

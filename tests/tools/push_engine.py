@@ -28,14 +28,21 @@ class Profile:
         self.comments = [texts[number] for number in pb.of(data, 13)]
         functions = {pb.one(one, 1): texts[pb.one(one, 2, 0)] for one in pb.of(data, 5)}
         places = {pb.one(one, 1): [functions[pb.one(line, 1)] for line in pb.of(one, 4)] for one in pb.of(data, 4)}
-        self.stacks = {}
+        self.stacks, self.heaps = {}, {}
         for sample in pb.of(data, 2):
             names = tuple(name for place in pb.packed(pb.one(sample, 1)) for name in places[place])
             values = pb.packed(pb.one(sample, 2))
             assert len(values) == len(self.types), "as many values as types"
             known = self.stacks.setdefault(names, [0] * len(values))
             self.stacks[names] = [a + b for a, b in zip(known, values)]
+            labels = {texts[pb.one(label, 1)]: texts[pb.one(label, 2, 0)] for label in pb.of(sample, 3)}
+            self.add_to_heap(labels.get("heap"), values)
         self.sample_count = len(pb.of(data, 2))
+
+    def add_to_heap(self, heap, values):
+        """Sums of all samples by their label `heap`: None of those that have none."""
+        known = self.heaps.setdefault(heap, [0] * len(values))
+        self.heaps[heap] = [a + b for a, b in zip(known, values)]
 
     def values(self, kind, function=None):
         at = self.types.index(kind)
@@ -61,7 +68,8 @@ class OtlpProfile(Profile):
             assert all(number < len(tables[6]) for number in pb.packed(pb.one(mapping, 5)))
         self.attributes = {pb.one(pair, 1).decode(): pb.one(pb.one(pair, 2), 1).decode() for pair in pb.of(resource, 1)}
         self.scope = pb.one(pb.one(scope, 1), 1).decode()
-        self.types, self.stacks, self.sample_count = [], {}, 0
+        self.types, self.stacks, self.heaps, self.sample_count = [], {}, {}, 0
+        attributes = [(texts[pb.one(one, 1, 0)], pb.one(pb.one(one, 2, b""), 1, b"").decode()) for one in tables[6]]
         profiles = pb.of(scope, 2)
         for at, profile in enumerate(profiles):
             self.types.append(texts[pb.one(pb.one(profile, 1), 1)])
@@ -69,6 +77,8 @@ class OtlpProfile(Profile):
             for sample in pb.of(profile, 2):
                 value, = pb.packed(pb.one(sample, 4))
                 self.stacks.setdefault(stacks[pb.one(sample, 1)], [0] * len(profiles))[at] += value
+                heap = dict(attributes[number] for number in pb.packed(pb.one(sample, 2, b""))).get("heap")
+                self.add_to_heap(heap, [value if kind == at else 0 for kind in range(len(profiles))])
                 self.sample_count += 1
 
 

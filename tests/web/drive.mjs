@@ -476,7 +476,7 @@ async function heaps() {
   for (const wanted of ["97.7 KiB", "in 100 blocks", "201 calls", "14.7 KiB", "in 110 blocks", "fill_early"])
     check(all.includes(wanted), `mine: no "${wanted}" in ${all}`);
   check(!all.includes("Peak RSS") && !all.includes("exact"), `what is the process' is not said of a heap: ${all}`);
-  check(/Snapshots[^.]+recorded of malloc's heap alone/.test(all), `what is not known is said: ${all}`);
+  check(/Findings[^.]+are of malloc's heap alone/.test(all), `what is not known is said: ${all}`);
   equal("its timeline", await page.locator(".timeline:visible").count(), 1);
   check((await hash(page)).includes("heap=mine"), `the address has it: ${await hash(page)}`);
   await measure(page, "exit");
@@ -491,13 +491,19 @@ async function heaps() {
   await page.click("#tab-flame");
   await settled(page);
   check((await clickFrame(page, "fill_late")) && !(await clickFrame(page, "pool_alloc")), "its flame graph");
+  const side = await text(page, ".side");
+  check(side.includes("Sizes of blocks") && /50 B\s+100/.test(side), `sizes of its blocks: ${side}`);
+  await measure(page, "snapshot");
+  await settled(page);
+  check(await clickFrame(page, "fill_early"), "what it held at a snapshot");
+  await measure(page, "exit");
+  await settled(page);
   await page.selectOption("#heap", "areas/red");
   await settled(page);
   check((await clickFrame(page, "take_blue")) && !(await clickFrame(page, "fill_late")), "that of another one");
   await page.click("#tab-overview");
   await settled(page);
-  equal("no timeline of one name in a heap", await page.locator(".timeline:visible").count(), 0);
-  check((await text(page, "main")).includes("The heap over time"), "which is said");
+  equal("the timeline of one name in a heap", await page.locator(".timeline:visible").count(), 1);
   await page.click("#tab-flame");
   await settled(page);
   await page.selectOption("#heap", "");

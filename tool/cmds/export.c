@@ -48,6 +48,21 @@ static bool choose_format(const struct command_args *args, struct order *order,
     return error_set(error, "export: which format? --format is one of %s", known);
 }
 
+// All heaps at once: of whole stacks, since a stack does not say what it has of each thread.
+static bool read_heaps(const struct command_args *args, struct order *order, struct error *error) {
+    static const enum option_id of_one[] = {OPTION_THREAD, OPTION_REGION, OPTION_CONTEXT,
+                                            OPTION_LIFESPAN};
+    const char *heap = order->request.heap;
+    if (!heap || *heap) return true;
+    order->request.is_of_all_heaps = true;
+    for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++)
+        if (args_has(args, of_one[i]))
+            return error_set(error,
+                             "export: --heap '' is of whole heaps; one of them (--heap NAME) "
+                             "can be narrowed by thread, region, context and lifespan");
+    return true;
+}
+
 // What only formats of many recordings have.
 static bool read_labels(const struct command_args *args, struct order *order, struct error *error) {
     size_t index = 0;
@@ -71,7 +86,7 @@ static bool read_order(const struct command_args *args, struct order *order, str
                             .is_by_chosen = args_has(args, OPTION_BY),
                             .can_replace = args_has(args, OPTION_FORCE)};
     if (!choose_format(args, order, error) || !request_read(args, &order->request, error) ||
-        !read_labels(args, order, error))
+        !read_heaps(args, order, error) || !read_labels(args, order, error))
         return false;
     if (order->request.options.by > MEASURE_EXIT_BLOCKS)
         return error_set(error,
@@ -173,7 +188,9 @@ static bool export_sum(struct order *order, const struct command_args *args, str
                                     .context = &narrowing};
     struct opened opened;
     if (!opening_open(&opening, &opened, error)) return false;
-    bool is_ok = write_export(order, filter, &opened, write_sum, order, error);
+    bool is_one = !order->request.is_of_all_heaps || !opened.merge;
+    if (!is_one) error_set(error, "--heap '' is of one process: --process NAME or PID");
+    bool is_ok = is_one && write_export(order, filter, &opened, write_sum, order, error);
     opened_close(&opened);
     return is_ok;
 }

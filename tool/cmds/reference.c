@@ -201,6 +201,7 @@ static void print_view(FILE *out, const struct view *view) {
     }
     fprintf(out, "- Recorded with: %s\n",
             reference->recorded_with ? reference->recorded_with : "any recording");
+    if (reference->not_of_heaps) fprintf(out, "- Without `--heap`: %s\n", reference->not_of_heaps);
 }
 
 static void print_views(FILE *out) {
@@ -212,8 +213,8 @@ static void print_views(FILE *out) {
           "`--ignore`,\n"
           "`--hide`, `--module`, `--thread`, `--region`, `--lifespan`) and a snapshot (`--at`, "
           "`--between`,\n"
-          "`--since`). All take `--process`, `--bytes`, `--summary` and `--json` where these have "
-          "a meaning.\n"
+          "`--since`), and `--heap` where nothing else is said. All take `--process`, `--bytes`,\n"
+          "`--summary` and `--json` where these have a meaning.\n"
           "Entries, frames and shares below are the defaults of `--top`, `--depth` and "
           "`--threshold`.\n\n"
           "| view | question |\n|---|---|\n",

@@ -81,6 +81,7 @@ struct export_format {
     const struct export_series *series;
     bool is_binary;    // not for a terminal
     bool needs_frees;  // it is of what was live: not of an import that does not say it
+    bool has_heaps;    // it says of each stack which heap it is of
 };
 
 extern const struct export_format export_formats[];  // ends with name NULL
@@ -89,7 +90,7 @@ extern const struct export_format export_formats[];  // ends with name NULL
 const struct export_format *export_format_find(const char *name);
 const struct export_format *export_format_of_path(const char *path);
 
-// False with an error if the format is of what this profile does not know.
+// False with an error if the format is of what this profile does not know, or cannot have it.
 bool export_format_check(const struct export_format *format, const struct profile *profile,
                          struct error *error);
 

@@ -9,6 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tool/base/text.h"
+#include "tool/model/all_heaps.h"
+
 // The title with each quote twice.
 static char *double_quotes(const char *title) {
     char *doubled = malloc(2 * strlen(title) + 1), *out = doubled;
@@ -62,6 +65,14 @@ bool folded_put(FILE *out, struct folded *folded, uint32_t node, struct error *e
     return true;
 }
 
+// Of all heaps: the outermost frame says which.
+static void put_heap(FILE *out, const struct profile *profile, const struct stack *stack) {
+    char name[FRAME_TITLE_BYTES];
+    text_escape(name, sizeof name, profile_heap_of(profile, stack));
+    for (char *at = name; (at = strchr(at, ';'));) *at = ',';
+    fprintf(out, "[heap %s];", name);
+}
+
 bool export_collapsed(FILE *out, const struct export *export, struct error *error) {
     const struct profile *profile = export->profile;
     struct folded folded;
@@ -70,6 +81,7 @@ bool export_collapsed(FILE *out, const struct export *export, struct error *erro
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
         int64_t value = measure_stack(export->by, &profile->stacks[i]).value;
         if (value <= 0) continue;
+        if (profile->heap_names) put_heap(out, profile, &profile->stacks[i]);
         is_ok = folded_put(out, &folded, profile->stacks[i].node, error);
         fprintf(out, " %" PRId64 "\n", value);
     }

@@ -8,11 +8,13 @@ const struct export_format export_formats[] = {
      .ending = ".pb.gz",
      .help = "go tool pprof, Pyroscope, Parca",
      .write = export_pprof,
-     .is_binary = true},
+     .is_binary = true,
+     .has_heaps = true},
     {.name = "collapsed",
      .ending = ".folded",
      .help = "flamegraph.pl and other flame graph tools",
-     .write = export_collapsed},
+     .write = export_collapsed,
+     .has_heaps = true},
     {.name = "speedscope",
      .ending = ".speedscope.json",
      .help = "speedscope, in a browser",
@@ -42,7 +44,8 @@ const struct export_format export_formats[] = {
     {.name = "ndjson",
      .ending = ".ndjson",
      .help = "a JSON object a line and stack: jq, data bases",
-     .write = export_ndjson},
+     .write = export_ndjson,
+     .has_heaps = true},
     {.name = "parquet",
      .ending = ".parquet",
      .help = "DuckDB, ClickHouse, Spark: a row a stack and moment, of many recordings",
@@ -80,6 +83,11 @@ const struct export_format export_formats[] = {
 
 bool export_format_check(const struct export_format *format, const struct profile *profile,
                          struct error *error) {
+    if (profile->heap_names && !format->has_heaps)
+        return error_set(error,
+                         "--heap '': %s does not say which heap a stack is of, but pprof, "
+                         "collapsed and ndjson do; --heap NAME chooses one",
+                         format->name);
     return !format->needs_frees || profile_has_frees(profile) ||
            error_set(error,
                      "%s is of what was live, and the imported file does not say what was "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tool/export/frame_table.h"
+#include "tool/model/all_heaps.h"
 #include "tool/render/json_values.h"
 
 static void put_frames(struct json *json, const struct frame_table *frames) {
@@ -20,6 +21,7 @@ static void put_frames(struct json *json, const struct frame_table *frames) {
 
 static bool put_line(FILE *out, const struct profile *profile, const struct stack *stack,
                      struct frame_table *frames) {
+    const char *heap = profile_heap_of(profile, stack);
     char id[sizeof "0123456789abcdef"];
     struct json json;
     if (!frame_table_stack(frames, stack->node)) return false;
@@ -28,6 +30,7 @@ static bool put_line(FILE *out, const struct profile *profile, const struct stac
     json_open_object(&json, NULL);
     json_put_string(&json, "id", id);
     json_put_string(&json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
+    if (heap) json_put_string(&json, "heap", heap);
     json_values_put_values(&json, stack, profile_has_frees(profile));
     if (profile->sampling.is_on)
         json_values_put_estimates(&json, stack_more(stack)->estimates, false);

@@ -6,11 +6,13 @@
 // A profile has one kind of value, so that there is one for each; they share a dictionary, in which
 // number 0 of each table is an empty entry. Whether a value is of an interval or of its end
 // cannot be said: alloc_* are of the interval, inuse_* of its end.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/protobuf.h"
 #include "tool/export/code_tables.h"
 #include "tool/export/sample_types.h"
+#include "tool/model/all_heaps.h"
 
 enum data_field { DATA_RESOURCE = 1, DATA_DICTIONARY = 2 };
 enum resource_profiles_field { RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_PROFILES_SCOPE = 2 };
@@ -38,7 +40,7 @@ enum profile_field {
     PROFILE_PERIOD = 6,
 };
 enum value_type_field { VALUE_TYPE_NAME = 1, VALUE_TYPE_UNIT = 2 };
-enum sample_field { SAMPLE_STACK = 1, SAMPLE_VALUES = 4 };
+enum sample_field { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES = 2, SAMPLE_VALUES = 4 };
 enum stack_field { STACK_LOCATIONS = 1 };
 enum mapping_field {
     MAPPING_START = 1,
@@ -55,7 +57,9 @@ struct writer {
     struct code_tables tables;
     struct byte_buffer dictionary, scope;  // what is written in the end
     struct byte_buffer outer, message, inner;
+    struct byte_buffer attributes;  // entries of the dictionary so far, but for the empty one
     uint32_t attribute_count;
+    uint32_t *heap_attributes;  // by stack.heap; 0: none so far; NULL: the stacks are of one heap
 };
 
 static uint32_t text_of(struct writer *writer, const char *text) {
@@ -95,11 +99,32 @@ static void put_value_type(struct writer *writer, unsigned field, const char *na
     message_put_message(&writer->outer, field, &writer->message);
 }
 
+// Its number among those of the dictionary.
+static uint32_t put_attribute(struct writer *writer, const char *key, const char *value) {
+    struct byte_buffer attribute = {0};
+    message_put(&attribute, ATTRIBUTE_KEY, text_of(writer, key));
+    message_put_text(&writer->inner, ANY_VALUE_TEXT, value);
+    message_put_message(&attribute, ATTRIBUTE_VALUE, &writer->inner);
+    message_put_message(&writer->attributes, DICTIONARY_ATTRIBUTE, &attribute);
+    byte_buffer_free(&attribute);
+    return ++writer->attribute_count;
+}
+
+static void put_heap(struct writer *writer, const struct stack *stack) {
+    const char *heap = profile_heap_of(writer->export->profile, stack);
+    if (!heap || !writer->heap_attributes) return;
+    uint32_t *number = &writer->heap_attributes[stack->heap];
+    if (!*number) *number = put_attribute(writer, "heap", heap);
+    message_put_bare(&writer->inner, *number);
+    message_put_message(&writer->message, SAMPLE_ATTRIBUTES, &writer->inner);
+}
+
 static void put_sample(struct writer *writer, const struct sample_type *type, size_t number,
                        const struct stack *stack) {
     int64_t value = sample_type_value(type, stack);
     if (!value) return;
     message_put(&writer->message, SAMPLE_STACK, number);
+    put_heap(writer, stack);
     message_put_bare(&writer->inner, (uint64_t)value);
     message_put_message(&writer->message, SAMPLE_VALUES, &writer->inner);
     message_put_message(&writer->outer, PROFILE_SAMPLE, &writer->message);
@@ -147,12 +172,7 @@ static uint32_t build_attribute(struct writer *writer, const struct code_mapping
     char build_id[CODE_BUILD_ID_BYTES];
     code_mapping_build_id(&writer->tables, mapping, build_id);
     if (!*build_id) return 0;
-    message_put(&writer->message, ATTRIBUTE_KEY,
-                text_of(writer, "process.executable.build_id.gnu"));
-    message_put_text(&writer->inner, ANY_VALUE_TEXT, build_id);
-    message_put_message(&writer->message, ATTRIBUTE_VALUE, &writer->inner);
-    message_put_message(&writer->dictionary, DICTIONARY_ATTRIBUTE, &writer->message);
-    return ++writer->attribute_count;
+    return put_attribute(writer, "process.executable.build_id.gnu", build_id);
 }
 
 static void put_mapping(struct writer *writer, uint32_t number) {
@@ -198,6 +218,7 @@ static void put_tables(struct writer *writer) {
     for (size_t i = 0; i < sizeof with_empty / sizeof *with_empty; i++)
         put_empty(&writer->dictionary, with_empty[i]);
     for (uint32_t i = 1; i <= tables->mappings.count; i++) put_mapping(writer, i);
+    byte_buffer_put(&writer->dictionary, writer->attributes.bytes, writer->attributes.size);
     for (uint32_t i = 1; i <= tables->places.count; i++) put_location(writer, i);
     for (uint32_t i = 1; i <= tables->functions.count; i++) put_function(writer, i);
     for (size_t i = 0; i < tables->strings.list.count; i++)
@@ -229,6 +250,11 @@ static bool write_all(struct writer *writer, FILE *out) {
     const struct sample_types types = sample_types_of(writer->export);
     struct code_tables *tables = &writer->tables;
     if (!code_tables_start(tables, writer->export)) return false;
+    if (writer->export->profile->heap_names) {
+        writer->heap_attributes =
+            calloc(HEAP_NAMES + CAIRN_SCOPE_LIMIT, sizeof *writer->heap_attributes);
+        if (!writer->heap_attributes) return false;
+    }
     put_stacks(writer);
     put_scope(writer);
     for (size_t i = 0; i < types.count && !tables->has_failed; i++)
@@ -237,7 +263,7 @@ static bool write_all(struct writer *writer, FILE *out) {
     bool has_failed = tables->has_failed || tables->strings.has_failed ||
                       writer->dictionary.has_failed || writer->scope.has_failed ||
                       writer->outer.has_failed || writer->message.has_failed ||
-                      writer->inner.has_failed;
+                      writer->attributes.has_failed || writer->inner.has_failed;
     if (has_failed) return false;
     write_resource(writer, out);
     message_write(out, DATA_DICTIONARY, &writer->dictionary);
@@ -249,6 +275,8 @@ bool export_otlp(FILE *out, const struct export *export, struct error *error) {
     bool is_ok = write_all(&writer, out);
     code_tables_free(&writer.tables);
     byte_buffer_free(&writer.dictionary);
+    byte_buffer_free(&writer.attributes);
+    free(writer.heap_attributes);
     byte_buffer_free(&writer.scope);
     byte_buffer_free(&writer.outer);
     byte_buffer_free(&writer.message);

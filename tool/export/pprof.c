@@ -16,6 +16,7 @@
 #include "tool/base/protobuf.h"
 #include "tool/export/code_tables.h"
 #include "tool/export/sample_types.h"
+#include "tool/model/all_heaps.h"
 #include "tool/model/contexts.h"
 
 enum profile_field {
@@ -121,7 +122,7 @@ static void put_labels(struct writer *writer, const struct stack *stack) {
         message_put(&writer->inner, LABEL_UNIT, writer->bytes_text);
         message_put_message(&writer->message, SAMPLE_LABEL, &writer->inner);
     }
-    const char *heap = writer->export->profile->heap;
+    const char *heap = profile_heap_of(writer->export->profile, stack);
     if (heap) {
         message_put(&writer->inner, LABEL_KEY, text_of(writer, "heap"));
         message_put(&writer->inner, LABEL_TEXT, text_of(writer, heap));
@@ -191,7 +192,7 @@ static void put_parts(struct writer *writer, uint32_t index) {
     struct stack left = writer->export->profile->stacks[index];
     while (has_cell_of(writer, index)) {
         struct stack_more more = {0};
-        struct stack part = {.node = left.node, .cut = left.cut, .more = &more};
+        struct stack part = {.node = left.node, .cut = left.cut, .heap = left.heap, .more = &more};
         uint32_t context = next_part(writer, index, &part);
         bool is_of_it =
             part.allocations <= left.allocations && part.allocated_bytes <= left.allocated_bytes;

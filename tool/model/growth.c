@@ -71,6 +71,8 @@ static uint64_t allocated_at_peak(const struct profile *profile) {
     struct cairn_point point;
     uint64_t interval_ns = profile->recording->header.totals.point_ns;
     size_t index = interval_ns ? profile->peak.at_ns / interval_ns : 0;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_POINTS);
+    if (index > count) index = count;  // the time may be damaged
     while (index && (!recording_point(profile->recording, index, &point) || !point.is_used))
         index--;
     return index ? point.allocated_bytes : 0;

@@ -25,16 +25,31 @@ bool heaps_build(struct profile *profile, struct decoder *decoder) {
         bool has_stack = entry.cell != CAIRN_CELL_OTHER && entry.cell < profile->cell_count;
         if (!heap_stack_is_used(&entry)) continue;
         if (has_stack && !decoder_stack(decoder, entry.cell, &node)) return false;
-        profile->heap_parts[profile->heap_part_count++] = (struct heap_part){node, entry};
+        profile->heap_parts[profile->heap_part_count++] =
+            (struct heap_part){.node = node, .number = (uint32_t)i, .entry = entry};
     }
     return true;
 }
 
 bool heap_points_find(const struct recording *recording, uint32_t scope,
                       struct cairn_heap_points *points) {
-    for (size_t i = 0; i < CAIRN_HEAP_POINTS_LIMIT; i++) {
-        if (!recording_heap_points(recording, i, points)) return false;
-        if (points->is_ready && points->scope == scope && points->point_ns) return true;
+    const struct recording_section *section = &recording->sections[CAIRN_SECTION_HEAP_POINTS];
+    for (size_t i = 0; i < CAIRN_HEAP_POINTS_LIMIT && i < section->count; i++) {
+        uint32_t own;  // they are large, and many are looked through for each name
+        memcpy(&own, section->bytes + i * section->entry_bytes, sizeof own);
+        if (own != scope || !recording_heap_points(recording, i, points)) continue;
+        if (points->is_ready && points->point_ns) return true;
+    }
+    return false;
+}
+
+bool heap_points_at(const struct cairn_heap_points *points, uint64_t at_ns,
+                    struct cairn_point *point) {
+    uint64_t index = at_ns / points->point_ns + 1;
+    if (index > CAIRN_HEAP_POINT_COUNT) index = CAIRN_HEAP_POINT_COUNT;
+    while (index-- > 0) {
+        *point = points->points[index];
+        if (point->is_used) return true;
     }
     return false;
 }
@@ -197,8 +212,9 @@ static size_t sum_up(struct profile *profile, const struct heap_names *names,
     size_t count = 0;
     uint32_t cells = 0;
     for (size_t i = 0; i < profile->heap_part_count; i++) {
-        const struct heap_part *part = &profile->heap_parts[i];
-        if (!heap_name_has(names, name, &part->entry)) continue;
+        struct heap_part *part = &profile->heap_parts[i];
+        part->is_shown = heap_name_has(names, name, &part->entry);
+        if (!part->is_shown) continue;
         if (!count || stacks[count - 1].node != part->node) {
             stacks[count].node = part->node;
             stacks[count].number = (uint32_t)count;
@@ -217,6 +233,7 @@ static void put_in_place(struct profile *profile, struct stack *stacks, size_t c
     profile->stacks = stacks;
     profile->stack_count = profile->built_stack_count = count;
     profile->freed_at.count = 0;
+    profile->log = NULL;
     profile->sampling = (struct cairn_sampling){0};
     profile->totals = (struct profile_totals){0};
     profile->peak.bytes = profile->peak.blocks = 0;
@@ -312,16 +329,18 @@ static bool is_hook(const struct profile *profile, uint32_t place) {
     return module_is_library(profile->modules.modules[module].path);
 }
 
-// Their hooks are among the callers.
-struct backing heaps_backing(const struct profile *profile) {
+bool heaps_is_backing(const struct profile *profile, uint32_t node) {
     const struct tree_node *nodes = profile->tree.nodes.items;
+    while (node != TREE_ROOT && !is_hook(profile, nodes[node].place)) node = nodes[node].parent;
+    return node != TREE_ROOT;
+}
+
+struct backing heaps_backing(const struct profile *profile) {
     struct backing backing = {0};
     if (!profile->heap_part_count || profile->heap) return backing;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
-        uint32_t node = stack->node;
-        while (node != TREE_ROOT && !is_hook(profile, nodes[node].place)) node = nodes[node].parent;
-        if (node == TREE_ROOT) continue;
+        if (!heaps_is_backing(profile, stack->node)) continue;
         backing.peak_bytes = figures_add(backing.peak_bytes, stack->peak_bytes);
         backing.exit_bytes = figures_add(backing.exit_bytes, stack->exit_bytes);
     }

@@ -32,9 +32,12 @@ const struct heap_name *heap_names_find(const struct heap_names *names, const ch
 // Says which there are. False.
 bool heap_names_refuse(const struct heap_names *names, const char *path, struct error *error);
 
-// A heap over time, by its scope. False: it is not recorded, as of one name within a heap.
+// A heap or a name within one over time, by its scope. False: it is not recorded.
 bool heap_points_find(const struct recording *recording, uint32_t scope,
                       struct cairn_heap_points *points);
+// The last point that was used up to then. False: there was none.
+bool heap_points_at(const struct cairn_heap_points *points, uint64_t at_ns,
+                    struct cairn_point *point);
 
 // An entry that is complete, with calls in it.
 bool heap_stack_is_used(const struct cairn_heap_stack *entry);
@@ -65,5 +68,7 @@ struct backing {
     int64_t peak_bytes, exit_bytes;
 };
 struct backing heaps_backing(const struct profile *profile);
+// Whether a stack of malloc's is one of theirs: a hook is among the callers.
+bool heaps_is_backing(const struct profile *profile, uint32_t node);
 
 #endif

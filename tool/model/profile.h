@@ -82,6 +82,7 @@ struct stack {
     uint32_t cut;       // 0, or enum cairn_cut
     uint32_t number;    // as it was built, whatever a filter took away (snapshots.h, shape.h)
     bool is_estimated;  // some number is an estimate
+    uint16_t heap;      // of several heaps in one list (all_heaps.h); 0: the profile's
     uint64_t allocations, frees;
     uint64_t temporary;  // blocks that their thread freed before its next allocation
     struct watched_blocks watched;
@@ -155,7 +156,9 @@ struct mapped_figures {
 };
 
 struct heap_part {
-    uint32_t node;  // of the tree: the stack
+    uint32_t node;    // of the tree: the stack
+    uint32_t number;  // of the entry in HEAP_STACKS
+    bool is_shown;    // of the heap that takes the place of malloc's
     struct cairn_heap_stack entry;
 };
 
@@ -176,6 +179,7 @@ struct reachability {
 };
 
 struct shape_log;
+struct heap_names;  // heaps.h
 
 struct profile {
     struct recording *recording;
@@ -215,7 +219,8 @@ struct profile {
     uint32_t *heap_cell_of;               // by cell: index + 1 in heap_cells. NULL: malloc's count
     struct cairn_heap_stack *heap_cells;  // sums; their peaks are those of the heap's own peak
     const char *heap;  // the one that takes the place of malloc's (profile_show_heap); NULL: none
-    uint32_t heap_scope;  // its scope
+    uint32_t heap_scope;            // its scope
+    struct heap_names *heap_names;  // of stacks of all heaps; NULL: they are of one
 };
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.

@@ -396,6 +396,8 @@ void profile_free(struct profile *profile) {
     overruns_free(&profile->overruns);
     mapped_free(&profile->mapped);
     free(profile->heap_parts);
+    if (profile->heap_names) heap_names_free(profile->heap_names);
+    free(profile->heap_names);
     free(profile->heap_cell_of);
     free(profile->heap_cells);
     free(profile->region_of_cell);

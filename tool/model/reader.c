@@ -159,7 +159,9 @@ static bool is_usable(struct recording *recording, const struct cairn_section *c
     size_t known = known_bytes(recording, claim->kind);
     if (!known) return false;
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
-    size_t least = claim->kind == CAIRN_SECTION_PICTURES ? CAIRN_PICTURE_LEAST_BYTES : known;
+    size_t least = claim->kind == CAIRN_SECTION_PICTURES      ? CAIRN_PICTURE_LEAST_BYTES
+                   : claim->kind == CAIRN_SECTION_HEAP_STACKS ? CAIRN_HEAP_STACK_LEAST_BYTES
+                                                              : known;
     bool is_right = has_words ? claim->entry_bytes == known : claim->entry_bytes >= least;
     if (!is_right) recording->damage.bad_sections++;
     return is_right;
@@ -276,8 +278,10 @@ size_t recording_count(const struct recording *recording, uint32_t kind) {
 bool recording_copy(const struct recording *recording, uint32_t kind, size_t index, void *out,
                     size_t bytes) {
     const struct recording_section *section = &recording->sections[kind];
+    size_t there = section->entry_bytes < bytes ? section->entry_bytes : bytes;
     if (index >= section->count) return false;
-    memcpy(out, section->bytes + index * section->entry_bytes, bytes);
+    memcpy(out, section->bytes + index * section->entry_bytes, there);
+    memset((uint8_t *)out + there, 0, bytes - there);
     return true;
 }
 
@@ -324,12 +328,7 @@ bool recording_heap_points(const struct recording *recording, size_t index,
 
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture) {
-    const struct recording_section *section = &recording->sections[CAIRN_SECTION_PICTURES];
-    if (index >= section->count) return false;
-    *picture = (struct cairn_picture){0};
-    memcpy(picture, section->bytes + index * section->entry_bytes,
-           section->entry_bytes < sizeof *picture ? section->entry_bytes : sizeof *picture);
-    return picture->at_ns != 0;
+    return copy_entry(recording, CAIRN_SECTION_PICTURES, index, picture) && picture->at_ns != 0;
 }
 
 bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes) {

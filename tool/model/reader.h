@@ -129,6 +129,12 @@ bool recording_lost_cell(const struct recording *recording, size_t index, struct
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_heap_stack(const struct recording *recording, size_t index,
                           struct cairn_heap_stack *stack);
+// What the blocks of heaps by name were like, and what these held at snapshots: earlier recordings
+// do not have it.
+static inline bool recording_knows_heap_blocks(const struct recording *recording) {
+    return recording->sections[CAIRN_SECTION_HEAP_STACKS].entry_bytes >=
+           sizeof(struct cairn_heap_stack);
+}
 bool recording_heap_points(const struct recording *recording, size_t index,
                            struct cairn_heap_points *points);
 bool recording_word(const struct recording *recording, size_t index, uint32_t *word);

@@ -6,22 +6,34 @@
 
 #include "tool/model/decode.h"
 
+// The number, plus 1, of the stack that a cell is of, or an entry of a heap by name.
+static uint32_t stack_of(const struct profile *profile, size_t index) {
+    if (!profile->heap) return profile->stack_of_cell[index];
+    const struct heap_part *part = &profile->heap_parts[index];
+    bool is_of_it = part->is_shown && part->entry.cell < profile->cell_count;
+    return is_of_it ? profile->stack_of_cell[part->entry.cell] : 0;
+}
+
 bool shape_build(struct shape *shape, const struct profile *profile, struct error *error) {
     size_t stacks = profile->built_stack_count;
+    const size_t count = profile->heap ? profile->heap_part_count : profile->cell_count;
     *shape = (struct shape){.profile = profile,
                             .first = calloc(stacks + 2, sizeof *shape->first),
-                            .cells = calloc(profile->cell_count + 1, sizeof *shape->cells)};
+                            .cells = calloc(count + 1, sizeof *shape->cells)};
     if (!shape->first || !shape->cells) {
         shape_free(shape);
         return error_set(error, "no memory for the shapes of this recording");
     }
     // counted one place ahead of the next, so that filling in moves each to its own beginning
-    for (size_t id = 0; id < profile->cell_count; id++)
-        if (profile->stack_of_cell[id]) shape->first[profile->stack_of_cell[id] + 1]++;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = stack_of(profile, i);
+        if (stack) shape->first[stack + 1]++;
+    }
     for (size_t i = 2; i < stacks + 2; i++) shape->first[i] += shape->first[i - 1];
-    for (uint32_t id = 0; id < profile->cell_count; id++)
-        if (profile->stack_of_cell[id])
-            shape->cells[shape->first[profile->stack_of_cell[id]]++] = id;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t stack = stack_of(profile, i);
+        if (stack) shape->cells[shape->first[stack]++] = (uint32_t)i;
+    }
     return true;
 }
 
@@ -65,23 +77,75 @@ static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *s
     return others;
 }
 
-static void add_cell_sizes(const struct profile *profile, uint32_t id, struct shape_sizes *sizes) {
+// What a recording has of the sizes of a cell, or of an entry of a heap by name.
+struct sizes_of {
+    bool is_known;
+    uint64_t calls, usual;
+    bool has_others;
+    struct cairn_sizes others;
+};
+
+static void read_part_sizes(const struct profile *profile, uint32_t index, struct sizes_of *of) {
+    const struct heap_part *part = &profile->heap_parts[index];
+    const struct cairn_heap_stack *entry = &part->entry;
+    of->calls = entry->calls;
+    of->usual = entry->size;
+    of->is_known =
+        recording_knows_heap_blocks(profile->recording) && entry->sizes != CAIRN_HEAP_NO_SIZES;
+    of->has_others = of->is_known && entry->sizes;
+    if (of->has_others)
+        of->is_known = recording_sizes(profile->recording, entry->sizes - 1, &of->others) &&
+                       !of->others.cell && of->others.heap_stack == part->number;
+}
+
+static void read_cell_sizes(const struct profile *profile, uint32_t id, struct sizes_of *of) {
     struct recorded_cell cell;
-    struct cairn_sizes from;
     struct cell_values values;
     if (!profile_cell(profile, id, &values) || !values.calls) return;
     recording_cell(profile->recording, id, &cell);
-    bool is_known = id != CAIRN_CELL_OTHER && cell.has_sizes;
-    bool has_others = is_known && cell.sizes;
-    if (has_others)
-        is_known = recording_sizes(profile->recording, cell.sizes - 1, &from) && from.cell == id;
-    if (!is_known) {
-        sizes->unknown += values.calls;
+    of->calls = values.calls;
+    of->is_known = id != CAIRN_CELL_OTHER && cell.has_sizes;
+    of->usual = cell.usual_size;
+    of->has_others = of->is_known && cell.sizes;
+    if (of->has_others)
+        of->is_known = recording_sizes(profile->recording, cell.sizes - 1, &of->others) &&
+                       of->others.cell == id;
+}
+
+static struct sizes_of read_sizes(const struct shape *shape, uint32_t index) {
+    struct sizes_of of = {.is_known = false};
+    (shape->profile->heap ? read_part_sizes : read_cell_sizes)(shape->profile, index, &of);
+    return of;
+}
+
+// Blocks of the usual size are those that are nowhere else.
+static void add_sizes(const struct sizes_of *of, struct shape_sizes *sizes) {
+    if (!of->is_known) {
+        sizes->unknown += of->calls;
         return;
     }
-    uint64_t others = has_others ? add_others(&from, sizes) : 0;
-    bool is_at_least = has_others && from.unknown_calls;
-    if (others < values.calls) size_add(sizes, cell.usual_size, values.calls - others, is_at_least);
+    uint64_t others = of->has_others ? add_others(&of->others, sizes) : 0;
+    bool is_at_least = of->has_others && of->others.unknown_calls;
+    if (others < of->calls) size_add(sizes, of->usual, of->calls - others, is_at_least);
+}
+
+static bool is_counted_exactly(const struct sizes_of *of, uint64_t size) {
+    if (size == of->usual) return true;
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++)
+        if (of->others.counts[i] && of->others.sizes[i] == size) return !of->others.errors[i];
+    return false;
+}
+
+// A size that one cell has exactly may be in the buckets of another one.
+static void note_in_buckets(const struct sizes_of *of, struct shape_sizes *sizes) {
+    if (!of->is_known || !of->has_others) return;
+    for (size_t i = 0; i < sizes->count; i++) {
+        struct shape_size *size = &sizes->list[i];
+        unsigned bucket = bits_of(size->size);
+        if (bucket >= CAIRN_SIZES_BUCKETS) bucket = CAIRN_SIZES_BUCKETS - 1;
+        if (of->others.buckets[bucket] && !is_counted_exactly(of, size->size))
+            size->is_at_least = true;
+    }
 }
 
 static int compare_sizes(const void *a, const void *b) {
@@ -92,8 +156,23 @@ static int compare_sizes(const void *a, const void *b) {
 
 void shape_sizes(const struct shape *shape, uint32_t stack_number, struct shape_sizes *sizes) {
     memset(sizes, 0, sizeof *sizes);
-    for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
-        add_cell_sizes(shape->profile, shape->cells[i], sizes);
+    uint32_t first = shape->first[stack_number], end = shape->first[stack_number + 1];
+    for (uint32_t i = first; i < end; i++) {
+        const struct sizes_of of = read_sizes(shape, shape->cells[i]);
+        add_sizes(&of, sizes);
+    }
+    for (uint32_t i = first; i < end; i++) {
+        const struct sizes_of of = read_sizes(shape, shape->cells[i]);
+        note_in_buckets(&of, sizes);
+    }
+    qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
+}
+
+void shape_part_sizes(const struct profile *profile, size_t index, struct shape_sizes *sizes) {
+    struct sizes_of of = {.is_known = false};
+    memset(sizes, 0, sizeof *sizes);
+    read_part_sizes(profile, (uint32_t)index, &of);
+    add_sizes(&of, sizes);
     qsort(sizes->list, sizes->count, sizeof *sizes->list, compare_sizes);
 }
 
@@ -144,6 +223,7 @@ void shape_reallocs(const struct shape *shape, uint32_t stack_number,
                     struct shape_reallocs *reallocs) {
     const struct recording *recording = shape->profile->recording;
     *reallocs = (struct shape_reallocs){0};
+    if (shape->profile->heap) return;
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
         struct recorded_cell cell;
         struct cairn_reallocs from;
@@ -182,6 +262,7 @@ void shape_aligned(const struct shape *shape, uint32_t stack_number,
     const struct cairn_header *header = &shape->profile->recording->header;
     uint64_t usual_calls = 0;
     *aligned = (struct shape_aligned){.is_waste_known = header->slot_bytes == narrow_slot_bytes};
+    if (shape->profile->heap) return;
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++)
         add_cell_aligned(shape->profile->recording, shape->cells[i], aligned);
     for (size_t bucket = 0; bucket < CAIRN_ALIGN_BUCKETS; bucket++) {
@@ -210,25 +291,48 @@ static bool ages_by_log(const struct shape *shape, uint32_t stack_number, struct
     return is_any;
 }
 
+static void add_ages(struct shape_ages *ages, const struct cairn_ages *from) {
+    for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
+        ages->calls[bucket] += from->calls[bucket];
+        ages->ms[bucket] += from->ms[bucket];
+    }
+}
+
+static bool ages_of_part(const struct recording *recording, const struct heap_part *part,
+                         struct cairn_ages *ages) {
+    return part->entry.ages && recording_ages(recording, part->entry.ages - 1, ages) &&
+           !ages->cell && ages->heap_stack == part->number;
+}
+
+static bool ages_of_cell(const struct recording *recording, uint32_t id, struct cairn_ages *ages) {
+    struct recorded_cell cell;
+    recording_cell(recording, id, &cell);
+    return cell.ages && recording_ages(recording, cell.ages - 1, ages) && ages->cell == id;
+}
+
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages) {
-    const struct recording *recording = shape->profile->recording;
+    const struct profile *profile = shape->profile;
     bool is_any = false;
     *ages = (struct shape_ages){0};
-    if (shape->profile->log) return ages_by_log(shape, stack_number, ages);
+    if (profile->log) return ages_by_log(shape, stack_number, ages);
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
-        struct recorded_cell cell;
         struct cairn_ages from;
-        uint32_t id = shape->cells[i];
-        recording_cell(recording, id, &cell);
-        if (!cell.ages || !recording_ages(recording, cell.ages - 1, &from) || from.cell != id)
+        uint32_t index = shape->cells[i];
+        if (!(profile->heap ? ages_of_part(profile->recording, &profile->heap_parts[index], &from)
+                            : ages_of_cell(profile->recording, index, &from)))
             continue;
         is_any = true;
-        for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
-            ages->calls[bucket] += from.calls[bucket];
-            ages->ms[bucket] += from.ms[bucket];
-        }
+        add_ages(ages, &from);
     }
     return is_any;
+}
+
+bool shape_part_ages(const struct profile *profile, size_t index, struct shape_ages *ages) {
+    struct cairn_ages from;
+    *ages = (struct shape_ages){0};
+    if (!ages_of_part(profile->recording, &profile->heap_parts[index], &from)) return false;
+    add_ages(ages, &from);
+    return true;
 }
 
 static int compare_pairs(const void *a, const void *b) {
@@ -257,7 +361,7 @@ struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count)
     const struct decoder decoder = {.recording = profile->recording};
     struct shape_freed *pairs = calloc(profile->cell_count + 1, sizeof *pairs);
     *count = 0;
-    for (uint32_t id = 0; pairs && id < profile->cell_count; id++) {
+    for (uint32_t id = 0; pairs && !profile->heap && id < profile->cell_count; id++) {
         struct cell_values values;
         struct record record;
         struct shape_freed pair = {0};

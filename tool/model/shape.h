@@ -24,6 +24,9 @@ struct shape_sizes {
     uint64_t unknown;                      // blocks whose size was not noted one by one
 };
 
+// Of an entry of a heap by name, by its index in profile.heap_parts.
+void shape_part_sizes(const struct profile *profile, size_t index, struct shape_sizes *sizes);
+
 // The same of samples: what they estimate, by the number of a size's bits.
 struct shape_sampled_size {
     uint32_t least, most;  // of the samples
@@ -61,7 +64,8 @@ struct shape_log {
     char note[320];                       // what of the blocks it tells
 };
 
-// The cells of each stack, by its number.
+// The cells of each stack, by its number; of a heap by name its entries, by their index in
+// profile.heap_parts: of these sizes and ages are known alone.
 struct shape {
     const struct profile *profile;
     uint32_t *first;  // by number: where its cells begin in `cells`; one more at the end
@@ -85,6 +89,9 @@ uint64_t shape_alignment(size_t bucket);
 // False: ages were not recorded for it.
 bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_ages *ages);
 
+// Of an entry of a heap by name.
+bool shape_part_ages(const struct profile *profile, size_t index, struct shape_ages *ages);
+
 // Blocks that threads of slot `owner` allocated and threads of slot `freer` freed. Threads that
 // handed a slot on share it (struct profile_thread).
 struct shape_freed {
@@ -92,7 +99,8 @@ struct shape_freed {
     uint64_t frees, bytes;
     struct estimate estimate;  // of samples, how sure both are
 };
-// All pairs with a free, by owner and freer; for free(). NULL without memory.
+// All pairs with a free, by owner and freer; for free(). None of a heap by name: who freed its
+// blocks is not recorded. NULL without memory.
 struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count);
 
 // With --free-stacks: which stacks freed the blocks of which, by numbers of stacks.

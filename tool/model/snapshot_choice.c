@@ -9,6 +9,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/heaps.h"
 #include "tool/model/timeline.h"
 
 enum {
@@ -54,6 +55,8 @@ static void note_neighbour(struct neighbours *near, struct snapshot_choice choic
 static int64_t live_at(const struct snapshots *snapshots, const struct snapshot_choice *choice) {
     const struct profile *profile = snapshots->profile;
     if (choice->kind == CHOICE_SNAPSHOT) return snapshots->list[choice->snapshot].live_bytes;
+    if (profile->heap)
+        return choice->kind == CHOICE_PEAK ? profile->peak.bytes : profile->exit_bytes;
     return choice->kind == CHOICE_PEAK ? (int64_t)profile->figures.peak_bytes
                                        : profile->figures.exit_bytes;
 }
@@ -70,11 +73,21 @@ static bool is_after_nearer(const struct snapshots *snapshots, const struct neig
     return after == before ? after_ns < before_ns : after < before;
 }
 
+static bool find_live_at(const struct profile *profile, uint64_t at_ns, int64_t *bytes) {
+    struct cairn_heap_points points;
+    struct cairn_point point;
+    if (!profile->heap) return timeline_live_at(profile->recording, at_ns, bytes);
+    if (!heap_points_find(profile->recording, profile->heap_scope, &points) ||
+        !heap_points_at(&points, at_ns, &point))
+        return false;
+    *bytes = point.last_bytes;
+    return true;
+}
+
 static struct snapshot_choice nearest(const struct snapshots *snapshots, uint64_t wanted_ns) {
     struct neighbours near = {0};
     struct snapshot_choice wanted = {.is_nearest = true, .wanted_ns = wanted_ns};
-    wanted.has_wanted_live =
-        timeline_live_at(snapshots->profile->recording, wanted_ns, &wanted.wanted_live_bytes);
+    wanted.has_wanted_live = find_live_at(snapshots->profile, wanted_ns, &wanted.wanted_live_bytes);
     struct snapshot_choice peak = {.kind = CHOICE_PEAK, .at_ns = snapshots->profile->peak.at_ns};
     note_neighbour(&near, peak, wanted_ns);
     for (size_t i = 0; i < snapshots->count; i++)

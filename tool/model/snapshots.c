@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/model/decode.h"
+#include "tool/model/heaps.h"
 
 enum { GENERATIONS_MAX = CAIRN_SNAPSHOT_LIMIT };
 
@@ -20,6 +21,7 @@ struct snapshot_cell {
     struct live_at now;
     uint32_t stack;                     // number + 1; 0: not used
     uint32_t epoch;                     // of its last change
+    uint32_t origin;                    // the cell whose stack and generation it has
     uint32_t first_value, value_count;  // in `values`
 };
 
@@ -34,6 +36,7 @@ static bool read_list(struct snapshots *snapshots) {
     if (count > CAIRN_SNAPSHOT_LIMIT) count = CAIRN_SNAPSHOT_LIMIT;
     snapshots->list = calloc(count + 1, sizeof *snapshots->list);
     bool has_values = !recording_is_sampled(recording) || recording_has_sample_values(recording);
+    if (snapshots->is_of_heaps) has_values = recording_knows_heap_blocks(recording);
     if (!snapshots->list) return false;
     for (size_t i = 0; i < count; i++) {
         struct cairn_snapshot from;
@@ -48,6 +51,7 @@ static bool read_list(struct snapshots *snapshots) {
                                       .allocated_bytes = from.allocated_bytes,
                                       .allocations = from.allocations,
                                       .missing_values = from.missing_values,
+                                      .heap = from.heap,
                                       .has_values = !from.is_inherited && has_values,
                                       .epoch = from.epoch};
         // a coarse clock may lag behind the one that the recording's start was read from
@@ -67,8 +71,30 @@ static uint32_t generation_of(const struct profile *profile, uint32_t cell) {
     return recording_cell(profile->recording, cell, &from) ? from.generation : 0;
 }
 
+// Entries of HEAP_STACKS in the place of cells.
+static bool read_heap_stacks(struct snapshots *snapshots) {
+    const struct profile *profile = snapshots->profile;
+    size_t count = recording_count(profile->recording, CAIRN_SECTION_HEAP_STACKS);
+    snapshots->cell_count = count < CAIRN_HEAP_STACK_LIMIT ? count : CAIRN_HEAP_STACK_LIMIT;
+    snapshots->cells = calloc(snapshots->cell_count + 1, sizeof *snapshots->cells);
+    for (size_t i = 0; snapshots->cells && i < profile->heap_part_count; i++) {
+        const struct heap_part *part = &profile->heap_parts[i];
+        struct snapshot_cell *cell = &snapshots->cells[part->number];
+        const struct cell_values values = heap_stack_values(&part->entry);
+        if (part->entry.cell >= profile->cell_count || (profile->heap && !part->is_shown)) continue;
+        // of all heaps nobody asks for stacks
+        cell->stack = profile->heap ? profile->stack_of_cell[part->entry.cell] : 1;
+        cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
+        cell->epoch = part->entry.snapshot_epoch;
+        cell->origin = part->entry.cell;
+    }
+    return snapshots->cells != NULL;
+}
+
 static bool read_cells(struct snapshots *snapshots) {
     const struct profile *profile = snapshots->profile;
+    if (snapshots->is_of_heaps) return read_heap_stacks(snapshots);
+    snapshots->cell_count = profile->cell_count;
     snapshots->cells = calloc(profile->cell_count + 1, sizeof *snapshots->cells);
     if (!snapshots->cells) return false;
     for (size_t id = 0; id < profile->cell_count; id++) {
@@ -80,6 +106,7 @@ static bool read_cells(struct snapshots *snapshots) {
         recording_cell(profile->recording, id, &from);
         cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
         cell->epoch = from.epoch;
+        cell->origin = (uint32_t)id;
     }
     return true;
 }
@@ -89,6 +116,14 @@ static int compare_values(const void *a, const void *b) {
     const struct cairn_value *second = &((const struct snapshot_value *)b)->value;
     if (first->cell != second->cell) return first->cell < second->cell ? -1 : 1;
     return (first->to_epoch > second->to_epoch) - (first->to_epoch < second->to_epoch);
+}
+
+// The number that a value has among the cells here. False: it is of none of them.
+static bool number_of_value(const struct snapshots *snapshots, struct cairn_value *value) {
+    bool is_of_heap = (value->cell & CAIRN_VALUE_OF_HEAP) != 0;
+    value->cell &= ~CAIRN_VALUE_OF_HEAP;
+    return value->cell && value->cell < snapshots->cell_count &&
+           is_of_heap == snapshots->is_of_heaps;
 }
 
 static bool read_values(struct snapshots *snapshots) {
@@ -101,7 +136,7 @@ static bool read_values(struct snapshots *snapshots) {
         struct snapshot_value *kept = &snapshots->values[snapshots->value_count];
         kept->index = i;
         recording_value(profile->recording, i, &kept->value);
-        if (kept->value.cell && kept->value.cell < profile->cell_count) snapshots->value_count++;
+        if (number_of_value(snapshots, &kept->value)) snapshots->value_count++;
     }
     qsort(snapshots->values, snapshots->value_count, sizeof *snapshots->values, compare_values);
     for (size_t i = snapshots->value_count; i-- > 0;) {
@@ -114,7 +149,7 @@ static bool read_values(struct snapshots *snapshots) {
 
 // Of large recordings these are few: most stacks of a compiler's hold something for an instant.
 static bool find_holders(struct snapshots *snapshots) {
-    size_t count = snapshots->profile->cell_count;
+    size_t count = snapshots->cell_count;
     snapshots->holders = calloc(count + 1, sizeof *snapshots->holders);
     for (size_t id = 0; snapshots->holders && id < count; id++) {
         const struct snapshot_cell *cell = &snapshots->cells[id];
@@ -124,12 +159,42 @@ static bool find_holders(struct snapshots *snapshots) {
     return snapshots->holders != NULL;
 }
 
+// What the process' counters had is of malloc's heap: of another one the sum over its stacks, and
+// what was allocated until then as far as its points say.
+static bool sum_up_heap(struct snapshots *snapshots) {
+    const struct profile *profile = snapshots->profile;
+    struct cairn_heap_points points;
+    struct cairn_point point;
+    bool has_points = heap_points_find(profile->recording, profile->heap_scope, &points);
+    for (size_t i = 0; i < snapshots->count; i++) {
+        struct snapshot *snapshot = &snapshots->list[i];
+        struct live_at sum = {0, 0}, *held = snapshots_live(snapshots, i);
+        if (!held) return false;
+        for (size_t at = 0; at < profile->built_stack_count; at++) held_add(&sum, held[at]);
+        free(held);
+        bool is_known = has_points && heap_points_at(&points, snapshot->at_ns, &point);
+        snapshot->live_bytes = sum.bytes;
+        snapshot->live_blocks = sum.blocks;
+        snapshot->allocated_bytes = is_known ? point.allocated_bytes : 0;
+        snapshot->allocations = is_known ? point.allocations : 0;
+    }
+    return true;
+}
+
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error) {
-    *snapshots = (struct snapshots){.profile = profile};
+    *snapshots = (struct snapshots){.profile = profile, .is_of_heaps = profile->heap != NULL};
     if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots) &&
-        find_holders(snapshots))
+        find_holders(snapshots) && (!profile->heap || sum_up_heap(snapshots)))
         return true;
+    snapshots_free(snapshots);
+    return error_set(error, "no memory for the snapshots of this recording");
+}
+
+bool snapshots_build_heaps(struct snapshots *snapshots, const struct profile *profile,
+                           struct error *error) {
+    *snapshots = (struct snapshots){.profile = profile, .is_of_heaps = true};
+    if (read_list(snapshots) && read_cells(snapshots) && read_values(snapshots)) return true;
     snapshots_free(snapshots);
     return error_set(error, "no memory for the snapshots of this recording");
 }
@@ -217,7 +282,7 @@ bool snapshots_cell_origin(const struct snapshots *snapshots, size_t id, uint32_
     const struct snapshot_cell *cell = &snapshots->cells[id];
     if (!cell->stack) return false;
     *stack_number = cell->stack - 1;
-    *generation = generation_of(snapshots->profile, (uint32_t)id);
+    *generation = generation_of(snapshots->profile, cell->origin);
     return true;
 }
 
@@ -234,9 +299,9 @@ struct live_at *snapshots_live(const struct snapshots *snapshots, size_t index) 
 struct live_at *snapshots_since(const struct snapshots *snapshots, uint32_t generation) {
     const struct profile *profile = snapshots->profile;
     struct live_at *held = calloc(profile->built_stack_count + 1, sizeof *held);
-    for (size_t id = 0; held && id < profile->cell_count; id++) {
+    for (size_t id = 0; held && id < snapshots->cell_count; id++) {
         const struct snapshot_cell *cell = &snapshots->cells[id];
-        if (cell->stack && generation_of(profile, (uint32_t)id) >= generation)
+        if (cell->stack && generation_of(profile, cell->origin) >= generation)
             held_add(&held[cell->stack - 1], cell->now);
     }
     return held;
@@ -251,10 +316,10 @@ void snapshots_survivors(const struct snapshots *snapshots, uint32_t stack_numbe
                          struct live_at *survivors) {
     uint32_t last = snapshots_last_generation(snapshots);
     for (uint32_t i = 0; i <= last; i++) survivors[i] = (struct live_at){0, 0};
-    for (size_t id = 0; id < snapshots->profile->cell_count; id++) {
+    for (size_t id = 0; id < snapshots->cell_count; id++) {
         const struct snapshot_cell *cell = &snapshots->cells[id];
         if (cell->stack != stack_number + 1) continue;
-        uint32_t generation = generation_of(snapshots->profile, (uint32_t)id);
+        uint32_t generation = generation_of(snapshots->profile, cell->origin);
         held_add(&survivors[generation < last ? generation : last], cell->now);
     }
 }

@@ -14,12 +14,15 @@ struct snapshot {
     char label[CAIRN_LABEL_BYTES];  // "": none
     uint32_t generation;  // of a mark: blocks of it or later were allocated after the mark
     uint64_t at_ns;
-    int64_t live_bytes, live_blocks;        // as the process' counters had it
-    uint64_t allocated_bytes, allocations;  // since the start
+    int64_t live_bytes, live_blocks;        // as the process' counters had it; of a heap by name
+                                            // as its stacks held it
+    uint64_t allocated_bytes, allocations;  // since the start; of a heap by name up to the end of
+                                            // an interval of its points, 0 if it has none
     uint64_t missing_values;                // cells whose value is not known, so that it is 0 here
     bool has_values;                        // false: a fork's mark from before it was one, or
                                             // samples without sums (reader.h)
     uint32_t epoch;
+    uint32_t heap;  // scope of the heap by name that it was taken for; 0: for malloc's
 };
 
 struct live_at {
@@ -33,7 +36,9 @@ struct snapshots {
     struct snapshot *list;  // in the order they were taken
     size_t count;
     const struct profile *profile;
+    bool is_of_heaps;  // cells are entries of HEAP_STACKS, by their index there
     struct snapshot_cell *cells;
+    size_t cell_count;
     uint32_t *holders;  // ids of the cells that hold anything now, or held at any moment
     size_t holder_count;
     struct snapshot_value *values;  // by cell, then by epoch
@@ -43,6 +48,9 @@ struct snapshots {
 // The profile must outlive it. False without memory.
 bool snapshots_build(struct snapshots *snapshots, const struct profile *profile,
                      struct error *error);
+// The same of all heaps by name, in a profile of malloc's: for snapshots_cell_live alone.
+bool snapshots_build_heaps(struct snapshots *snapshots, const struct profile *profile,
+                           struct error *error);
 void snapshots_free(struct snapshots *snapshots);
 
 // What every stack held at snapshot `index`: `built_stack_count` entries by number, for free().

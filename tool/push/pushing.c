@@ -11,6 +11,7 @@
 #include "tool/base/units.h"
 #include "tool/base/version.h"
 #include "tool/export/metrics.h"
+#include "tool/model/all_heaps.h"
 #include "tool/query/exported.h"
 #include "tool/watch/rss.h"
 
@@ -363,7 +364,8 @@ static bool add_opened(struct pushing *pushing, struct opened *opened, uint64_t 
     bool is_small = false;
     uint64_t end_unix_ns = header->start_unix_ns + recording_last_ns(&opened->recording);
     if (!check_age(pushing, end_unix_ns, unix_ns, error)) return false;
-    bool is_ok = exported_prepare(opened, &exported, error);
+    bool is_ok = profile_show_all_heaps(&opened->profile, error) &&
+                 exported_prepare(opened, &exported, error);
     labels_of_profile(pushing, exported.program, (int)header->pid, &labels);
     exported.export.command = NULL;  // its arguments are nobody else's business
     exported.export.labels = labels.list;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tool/model/all_heaps.h"
+
 static uint64_t rest_of(uint64_t now, uint64_t then) {
     return now > then ? now - then : 0;
 }
@@ -37,7 +39,9 @@ bool target_open(const struct live_process *process, bool is_new, uint64_t clock
     *target = (struct target){.process = *process};
     bool is_ok = live_open(process->path, &target->live, error);
     if (!is_ok) return error_wrap(error, "process %d", process->pid);
+    const struct live_set all_names = {0};
     is_ok = target_look(target, clock_ns, error) &&
+            live_show(&target->live, LIVE_BY_HEAPS, &all_names, error) &&
             names_open(&target->live.profile, &target->names, error);
     target->taken_unix_ns = is_new ? start_of(target, unix_ns) : unix_ns;
     if (is_ok && !is_new && !target_advance(target, unix_ns))
@@ -50,8 +54,24 @@ void target_close(struct target *target) {
     if (target->names) names_close(target->names);
     live_close(&target->live);
     array_free(&target->baselines);
+    array_free(&target->of_heaps);
+    heap_names_free(&target->heap_names);
     array_free(&target->are_named);
     target->names = NULL;
+}
+
+static bool advance_heaps(struct target *target) {
+    struct cairn_heap_stack entry;
+    for (size_t i = 0; i < CAIRN_HEAP_STACK_LIMIT &&
+                       recording_heap_stack(&target->live.follow.recording, i, &entry);
+         i++) {
+        struct baseline *baseline =
+            i < target->of_heaps.count ? &target->of_heaps.items[i] : array_push(&target->of_heaps);
+        if (!baseline) return false;
+        *baseline =
+            (struct baseline){.allocations = entry.calls, .allocated_bytes = entry.allocated_bytes};
+    }
+    return true;
 }
 
 bool target_advance(struct target *target, uint64_t unix_ns) {
@@ -64,7 +84,7 @@ bool target_advance(struct target *target, uint64_t unix_ns) {
                                       stack_more(stack)->estimates[ESTIMATED_ALLOCATED]};
     }
     target->taken_unix_ns = unix_ns;
-    return true;
+    return advance_heaps(target);
 }
 
 // How sure it is what a stack allocated in between: samples are independent. Of a stack without a
@@ -163,6 +183,43 @@ static bool want_names(struct target *target, const struct profile *profile, str
     return !is_missing || names_resolve(target->names, error);
 }
 
+// Where there are heaps by name, malloc's stacks say that they are none of theirs.
+static void mark_malloc(struct profile *profile) {
+    for (size_t i = 0; i < profile->stack_count; i++)
+        profile->stacks[i].heap = all_heaps_of_malloc(profile, profile->stacks[i].node);
+}
+
+// The stacks of heaps by name behind those of malloc's, for which there is room. The live model has
+// found which stack each entry has.
+static void take_heaps(const struct target *target, struct profile *profile) {
+    const struct baseline nothing = {0};
+    struct cairn_heap_stack entry;
+    for (size_t i = 0;
+         i < CAIRN_HEAP_STACK_LIMIT && recording_heap_stack(profile->recording, i, &entry); i++) {
+        uint32_t known = entry.cell < profile->cell_count ? profile->stack_of_cell[entry.cell] : 0;
+        if (!heap_stack_is_used(&entry) || !known || entry.scope >= CAIRN_SCOPE_LIMIT) continue;
+        struct stack *stack = &profile->stacks[profile->stack_count];
+        const struct cell_values values = heap_stack_values(&entry);
+        stack_copy(stack, &target->live.whole.stacks.items[known - 1]);
+        stack_clear(stack);
+        stack->heap = (uint16_t)(HEAP_NAMES + entry.scope);
+        stack_add(stack, &values);
+        if (subtract(stack, i < target->of_heaps.count ? &target->of_heaps.items[i] : &nothing))
+            profile->stack_count++;
+    }
+}
+
+static bool add_heaps(struct target *target, struct profile *profile, struct error *error) {
+    heap_names_free(&target->heap_names);
+    if (!heap_names_read(&target->heap_names, profile->recording))
+        return error_set(error, "no memory for the heaps of this recording");
+    if (!target->heap_names.list.count) return true;
+    profile->heap_names = &target->heap_names;
+    mark_malloc(profile);
+    take_heaps(target, profile);
+    return true;
+}
+
 bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, struct taken *taken,
                  struct error *error) {
     const struct baseline nothing = {0};
@@ -172,7 +229,9 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
     if (taken->start_unix_ns > unix_ns) taken->start_unix_ns = unix_ns;  // the clock was set back
     struct profile *profile = &taken->profile;
     taken->folded.more = &taken->folded_more;
-    profile->stacks = stack_list_make(live->whole.stacks.count);
+    profile->stacks =
+        stack_list_make(live->whole.stacks.count +
+                        recording_count(&live->follow.recording, CAIRN_SECTION_HEAP_STACKS));
     profile->stack_count = 0;
     if (!profile->stacks) return error_set(error, "no memory for a profile");
     for (size_t i = 0; i < live->whole.stacks.count; i++) {
@@ -182,8 +241,9 @@ bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, st
         if (subtract(stack, is_known ? &target->baselines.items[i] : &nothing))
             profile->stack_count++;
     }
-    bool is_ok = profile->stack_count <= stacks_most || fold(taken, stacks_most) ||
-                 error_set(error, "no memory for a profile");
+    bool is_ok = add_heaps(target, profile, error) &&
+                 (profile->stack_count <= stacks_most || fold(taken, stacks_most) ||
+                  error_set(error, "no memory for a profile"));
     is_ok = is_ok && want_names(target, profile, error);
     if (!is_ok) target_taken_free(taken);
     return is_ok;

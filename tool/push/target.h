@@ -5,6 +5,7 @@
 #ifndef TOOL_PUSH_TARGET_H
 #define TOOL_PUSH_TARGET_H
 
+#include "tool/model/heaps.h"
 #include "tool/model/live.h"
 #include "tool/query/live.h"
 #include "tool/query/names.h"
@@ -20,6 +21,8 @@ struct target {
     struct live live;
     struct names *names;
     ARRAY(struct baseline) baselines;  // by stack
+    ARRAY(struct baseline) of_heaps;   // by entry of HEAP_STACKS: of allocators by name
+    struct heap_names heap_names;      // as they were when the last profile was taken
     ARRAY(uint8_t) are_named;          // by stack: its names were looked for
     uint64_t taken_unix_ns;            // where the next interval begins
     bool is_over;                      // the process, or what it ran
@@ -46,7 +49,8 @@ bool target_is_of(const struct target *target, const struct live_process *proces
 // Looks again. False if its recording cannot be read any more.
 bool target_look(struct target *target, uint64_t clock_ns, struct error *error);
 
-// What the last look saw, since the last target_advance: at most `stacks_most` stacks, the largest
+// What the last look saw, since the last target_advance, of allocators by name too, if the process
+// has any (struct stack.heap): at most `stacks_most` stacks, the largest
 // by their share of what is held or was allocated, with names. False without memory.
 bool target_take(struct target *target, size_t stacks_most, uint64_t unix_ns, struct taken *taken,
                  struct error *error);

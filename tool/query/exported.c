@@ -55,6 +55,17 @@ static bool say_heap(const char *heap, char **trust) {
     return length >= 0;
 }
 
+static bool say_all_heaps(char **trust) {
+    char *alone = *trust;
+    int length = asprintf(trust,
+                          "all heaps, each at its own peak, those by name as their rows of --wrap "
+                          "say; backing is what they took from malloc \xc2\xb7 %s",
+                          alone);
+    free(alone);
+    if (length < 0) *trust = NULL;
+    return length >= 0;
+}
+
 bool exported_prepare_with(struct opened *opened, const struct frame_names *names,
                            struct exported *exported, struct error *error) {
     const struct profile *profile = &opened->profile;
@@ -62,7 +73,8 @@ bool exported_prepare_with(struct opened *opened, const struct frame_names *name
     exported->names = *names;
     exported->trust = exported_trust_text(profile, &exported->names);
     bool is_ok = exported->trust && (!opened->merge || say_sum(opened, &exported->trust)) &&
-                 (!profile->heap || say_heap(profile->heap, &exported->trust));
+                 (!profile->heap || say_heap(profile->heap, &exported->trust)) &&
+                 (!profile->heap_names || say_all_heaps(&exported->trust));
     if (!is_ok) return error_set(error, "no memory for the trust line");
     program_name(profile, exported->program, sizeof exported->program);
     report_command_line(&profile->recording->header, exported->command, sizeof exported->command);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/base/units.h"
+#include "tool/model/all_heaps.h"
 #include "tool/model/heaps.h"
 #include "tool/model/mapped.h"
 #include "tool/query/arguments.h"
@@ -128,13 +129,10 @@ static bool check_context(const struct command_args *args, const struct request 
 // What there is of malloc's heap alone is not shown under another one's name.
 static bool check_heap(const struct command_args *args, const struct request *request,
                        struct error *error) {
-    return !request->heap || view_is_of_cells(request->view) ||
-           request->view == view_find("timeline") ||
-           error_set(error,
-                     "%s: --view %s is of malloc's heap alone: of a heap by name a recording has "
-                     "what stacks, threads, regions and contexts held at its peak and in the end, "
-                     "and the heap over time",
-                     args->command->name, request->view->name);
+    const struct view *view = request->view;
+    const char *reason = request->heap && view ? view->reference.not_of_heaps : NULL;
+    return !reason || error_set(error, "%s: --view %s is not of one heap by name: %s",
+                                args->command->name, view->name, reason);
 }
 
 bool request_read(const struct command_args *args, struct request *request, struct error *error) {
@@ -189,15 +187,19 @@ static bool show_mapped(struct profile *profile, struct error *error) {
     return profile_show_mapped(profile) || error_set(error, "no memory for the list of stacks");
 }
 
-// Sizes, ages and what else is known of blocks is of malloc's alone.
+// What malloc takes beyond what was asked for, and who frees, is known of its blocks alone.
 static bool show_heap(const struct request *request, struct profile *profile, struct error *error) {
     enum measure by = request->options.by;
     bool is_known = by == MEASURE_PEAK || by == MEASURE_PEAK_BLOCKS || by == MEASURE_EXIT ||
-                    by == MEASURE_EXIT_BLOCKS || by == MEASURE_ALLOCATED || by == MEASURE_CALLS;
+                    by == MEASURE_EXIT_BLOCKS || by == MEASURE_ALLOCATED || by == MEASURE_CALLS ||
+                    request->snapshot.kind;
     if (!is_known)
         return error_set(error, "--heap %s: it is known by peak, exit, allocated and calls, not %s",
                          request->heap, measure_name(by));
-    return profile_show_heap(profile, request->heap, error);
+    if (!request->is_of_all_heaps) return profile_show_heap(profile, request->heap, error);
+    return profile_show_all_heaps(profile, error) &&
+           (profile->heap_names ||
+            error_set(error, "--heap '': no allocator by name was recorded (--wrap)"));
 }
 
 static bool needs_frees(const struct request *request) {

@@ -26,6 +26,7 @@ struct view_reference {
     const char *question;       // that it answers
     const char *options;        // of report that change it, beside filters and snapshots
     const char *recorded_with;  // what recording has to be asked for; NULL: every recording will do
+    const char *not_of_heaps;   // why it has no allocator by name (--heap); NULL: it has
 };
 
 struct view {
@@ -46,8 +47,6 @@ extern const struct view views[];  // ends with name NULL; the first one has no 
 const struct view *view_find(const char *name);
 // It shows what the program mapped, in the heap's place. `view` may be NULL.
 bool view_is_of_mappings(const struct view *view);
-// It is of stacks and cells alone, which allocators by name have, too. Likewise.
-bool view_is_of_cells(const struct view *view);
 // It is of the order of events, which an event log has (query/log_views.h). Likewise.
 bool view_is_of_log(const struct view *view);
 // It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
@@ -59,8 +58,9 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
-    const char *heap;   // an allocator by name in place of malloc's heap; NULL: malloc's
-    uint64_t short_ns;  // ages: what is short-lived; 0: nothing was said
+    const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
+    bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
+    uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
     const char *source;
     const char *context_key;  // contexts: of labels, this key's
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not

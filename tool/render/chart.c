@@ -422,9 +422,9 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     char bytes[PEAK_BYTES];
     if (profile->heap && !heap_points_find(profile->recording, profile->heap_scope, &heap))
         return error_set(error,
-                         "--heap %s: over time a recording has whole heaps only, and one that an "
-                         "earlier cairn made has none",
-                         profile->heap);
+                         "--heap %s: over time a recording has the first %u heaps and names within "
+                         "them, and one that an earlier cairn made whole heaps or none",
+                         profile->heap, CAIRN_HEAP_POINTS_LIMIT);
     struct chart *chart = chart_start(terminal, axis_columns, error);
     if (!chart) return false;
     chart->end_ns = end_of(profile);
@@ -442,7 +442,7 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     print_marks(chart, terminal, profile->recording, axis_columns);
     struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
     free(chart);
-    return profile->heap || area_print(terminal, profile, names, view, &frame, error);
+    return area_print(terminal, profile, names, view, &frame, error);
 }
 
 // A process that still runs has no end: the last thing that is known is taken for it.

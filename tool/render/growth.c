@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/scopes.h"
 #include "tool/model/snapshots.h"
 #include "tool/render/columns.h"
 #include "tool/render/stacks.h"
@@ -33,10 +34,44 @@ static const struct column snapshot_columns[] = {{"at", TIME_COLUMNS, STYLE_PLAI
                                                  {"blocks", SIZE_COLUMNS, STYLE_PLAIN, false},
                                                  {"allocated", SIZE_COLUMNS, STYLE_PLAIN, false}};
 static const struct columns snapshot_list = {snapshot_columns, 4, 0, 0};
+// What a heap by name had allocated by then is not kept with a snapshot.
+static const struct columns heap_snapshot_list = {snapshot_columns, 3, 0, 0};
+
+struct snapshot_printer {
+    const struct terminal *terminal;
+    const struct view_options *view;
+    const struct columns *columns;
+    struct scopes scopes;
+    bool is_of_heap;
+};
+
+// NULL: it was taken for malloc's heap.
+static const char *heap_path(const struct scopes *scopes, const struct snapshot *snapshot) {
+    bool is_known = snapshot->heap && snapshot->heap < scopes->count;
+    return is_known ? scopes->list[snapshot->heap].path : NULL;
+}
+
+// Whose heap's ups and downs it was taken for, where that is not the one that is shown.
+static void print_heap(const struct snapshot_printer *printer, const struct snapshot *snapshot) {
+    char name[LABEL_TEXT_BYTES];
+    bool is_by_itself = snapshot->reason == CAIRN_SNAPSHOT_CHURN ||
+                        snapshot->reason == CAIRN_SNAPSHOT_HIGH ||
+                        snapshot->reason == CAIRN_SNAPSHOT_LOW;
+    if (!is_by_itself) return;
+    const char *path = heap_path(&printer->scopes, snapshot);
+    if (path) {
+        text_escape(name, sizeof name, path);
+        fprintf(printer->terminal->out, " (%s)", name);
+    } else if (printer->is_of_heap) {
+        fputs(" (malloc)", printer->terminal->out);
+    }
+}
 
 // A mark of a fork is from before it was one: only its name is known.
-static void print_snapshot(const struct terminal *terminal, const struct snapshot *snapshot,
-                           const struct view_options *view) {
+static void print_snapshot(const struct snapshot_printer *printer,
+                           const struct snapshot *snapshot) {
+    const struct terminal *terminal = printer->terminal;
+    const struct view_options *view = printer->view;
     char label[LABEL_TEXT_BYTES];
     text_escape(label, sizeof label, snapshot->label);
     const struct unit_text texts[] = {
@@ -44,12 +79,13 @@ static void print_snapshot(const struct terminal *terminal, const struct snapsho
         units_count(snapshot->live_blocks),
         units_size_as((int64_t)snapshot->allocated_bytes, view->is_plain_number)};
     if (snapshot->has_values)
-        columns_print(terminal, &snapshot_list, texts);
+        columns_print(terminal, printer->columns, texts);
     else
-        terminal_print(terminal, STYLE_DIM, "%*s", (int)columns_width(&snapshot_list),
+        terminal_print(terminal, STYLE_DIM, "%*s", (int)columns_width(printer->columns),
                        "what stacks held is not known");
-    fprintf(terminal->out, "  %s%s%s%s", reason_text(snapshot->reason), *label ? " \"" : "", label,
-            *label ? "\"" : "");
+    fprintf(terminal->out, "  %s", reason_text(snapshot->reason));
+    print_heap(printer, snapshot);
+    if (*label) fprintf(terminal->out, " \"%s\"", label);
     if (snapshot->missing_values)
         terminal_print(
             terminal, STYLE_WARNING, "  %s missing",
@@ -63,7 +99,7 @@ static bool is_plain_high(const struct snapshots *snapshots, size_t i) {
     return snapshot->reason == CAIRN_SNAPSHOT_HIGH && !*snapshot->label;
 }
 
-// Behind a high-water mark and before another: how many there are from `i` on.
+// Behind a high-water mark and before another, of whichever heap: how many there are from `i` on.
 static size_t highs_between(const struct snapshots *snapshots, size_t i) {
     size_t count = 0;
     if (!i || !is_plain_high(snapshots, i - 1)) return 0;
@@ -71,55 +107,78 @@ static size_t highs_between(const struct snapshots *snapshots, size_t i) {
     return count;
 }
 
-bool snapshots_print(const struct terminal *terminal, const struct profile *profile,
-                     const struct view_options *view, struct error *error) {
-    struct snapshots snapshots;
-    if (profile_is_sum(profile))
-        return error_set(error, "snapshots are known of each process alone: -p PID or NAME");
-    if (!snapshots_build(&snapshots, profile, error)) return false;
-    terminal_print(terminal, STYLE_STRONG, "%s",
-                   units_counted((int64_t)snapshots.count, "snapshot", "snapshots").text);
-    terminal_print(terminal, STYLE_DIM, ": what stacks held is known of %s, the peak and the end\n",
-                   snapshots.count ? "these" : "no others than");
-    if (snapshots.count) columns_print_heads(terminal, &snapshot_list);
-    if (snapshots.count) fputc('\n', terminal->out);
-    for (size_t i = 0; i < snapshots.count; i++) {
-        size_t alike = highs_between(&snapshots, i);
+static void print_snapshots(const struct snapshot_printer *printer,
+                            const struct snapshots *snapshots) {
+    const struct terminal *terminal = printer->terminal;
+    if (snapshots->count) columns_print_heads(terminal, printer->columns);
+    if (snapshots->count) fputc('\n', terminal->out);
+    for (size_t i = 0; i < snapshots->count; i++) {
+        size_t alike = highs_between(snapshots, i);
         if (alike > HIGHS_SHOWN) {
             terminal_print(terminal, STYLE_DIM, "%*s  %s new high-water marks in between\n",
-                           (int)columns_width(&snapshot_list), "\xe2\x80\xa6",
+                           (int)columns_width(printer->columns), "\xe2\x80\xa6",
                            units_count((int64_t)alike).text);
             i += alike - 1;
             continue;
         }
-        print_snapshot(terminal, &snapshots.list[i], view);
+        print_snapshot(printer, &snapshots->list[i]);
     }
+}
+
+bool snapshots_print(const struct terminal *terminal, const struct profile *profile,
+                     const struct view_options *view, struct error *error) {
+    struct snapshots snapshots;
+    struct snapshot_printer printer = {.terminal = terminal,
+                                       .view = view,
+                                       .columns =
+                                           profile->heap ? &heap_snapshot_list : &snapshot_list,
+                                       .is_of_heap = profile->heap != NULL};
+    if (profile_is_sum(profile))
+        return error_set(error, "snapshots are known of each process alone: -p PID or NAME");
+    if (!snapshots_build(&snapshots, profile, error)) return false;
+    bool is_ok = scopes_read(&printer.scopes, profile->recording);
+    terminal_print(terminal, STYLE_STRONG, "%s",
+                   units_counted((int64_t)snapshots.count, "snapshot", "snapshots").text);
+    terminal_print(terminal, STYLE_DIM, ": what stacks held is known of %s, the peak and the end\n",
+                   snapshots.count ? "these" : "no others than");
+    if (is_ok) print_snapshots(&printer, &snapshots);
+    scopes_free(&printer.scopes);
     snapshots_free(&snapshots);
-    return true;
+    return is_ok || error_set(error, "no memory for the heaps of this recording");
+}
+
+static void put_snapshot(struct json *json, const struct profile *profile,
+                         const struct scopes *scopes, const struct snapshot *snapshot) {
+    const char *heap = heap_path(scopes, snapshot);
+    json_open_object(json, NULL);
+    json_put_uint(json, "at_ns", snapshot->at_ns);
+    json_put_string(json, "reason", snapshot_reason_name(snapshot->reason));
+    if (heap) json_put_string(json, "heap", heap);
+    json_put_string(json, "label", snapshot->label);
+    json_put_uint(json, "generation", snapshot->generation);
+    json_put_int(json, "live_bytes", snapshot->live_bytes);
+    json_put_int(json, "live_blocks", snapshot->live_blocks);
+    if (!profile->heap) {
+        json_put_uint(json, "allocated_bytes", snapshot->allocated_bytes);
+        json_put_uint(json, "allocations", snapshot->allocations);
+    }
+    json_put_uint(json, "missing_values", snapshot->missing_values);
+    json_put_bool(json, "has_values", snapshot->has_values);
+    json_close(json);
 }
 
 bool snapshots_json_put(struct json *json, const struct profile *profile) {
     struct snapshots snapshots;
+    struct scopes scopes = {0};
     struct error error;
-    bool is_ok = snapshots_build(&snapshots, profile, &error);
+    bool is_built = snapshots_build(&snapshots, profile, &error);
+    bool is_ok = is_built && scopes_read(&scopes, profile->recording);
     json_open_array(json, "snapshots");
-    for (size_t i = 0; is_ok && i < snapshots.count; i++) {
-        const struct snapshot *snapshot = &snapshots.list[i];
-        json_open_object(json, NULL);
-        json_put_uint(json, "at_ns", snapshot->at_ns);
-        json_put_string(json, "reason", snapshot_reason_name(snapshot->reason));
-        json_put_string(json, "label", snapshot->label);
-        json_put_uint(json, "generation", snapshot->generation);
-        json_put_int(json, "live_bytes", snapshot->live_bytes);
-        json_put_int(json, "live_blocks", snapshot->live_blocks);
-        json_put_uint(json, "allocated_bytes", snapshot->allocated_bytes);
-        json_put_uint(json, "allocations", snapshot->allocations);
-        json_put_uint(json, "missing_values", snapshot->missing_values);
-        json_put_bool(json, "has_values", snapshot->has_values);
-        json_close(json);
-    }
+    for (size_t i = 0; is_ok && i < snapshots.count; i++)
+        put_snapshot(json, profile, &scopes, &snapshots.list[i]);
     json_close(json);
-    if (is_ok) snapshots_free(&snapshots);
+    scopes_free(&scopes);
+    if (is_built) snapshots_free(&snapshots);
     return is_ok;
 }
 

@@ -236,7 +236,9 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
     }
     bool is_of_owners = recording_is_of_owners(profile->recording);
     print_ages(terminal, ages.ms, age_text, is_of_owners ? "age" : "lifetime");
-    print_ages(terminal, ages.calls, calls_text, "allocations of the thread meanwhile");
+    print_ages(terminal, ages.calls, calls_text,
+               profile->heap ? "allocations of the heap meanwhile"
+                             : "allocations of the thread meanwhile");
     if (is_of_owners) return;
     if (shapes->short_ns)
         print_short(terminal, &ages, stack, shapes->short_ns);

@@ -12,6 +12,7 @@
 #include "tool/model/snapshots.h"
 #include "tool/model/threads.h"
 #include "tool/model/timeline.h"
+#include "tool/web/heaps.h"
 
 // The last time that a recording tells of: one that goes on has an interval without an end.
 static uint64_t end_of(const struct recording *recording) {
@@ -219,7 +220,9 @@ bool history_put(struct sink *sink, const struct profile *profile, struct error 
     struct history history = {.sink = sink, .profile = profile};
     if (!snapshots_build(&history.snapshots, profile, error)) return false;
     bool is_ok = choose(&history);
-    if (is_ok && history.count) is_ok = put_history(&history);
+    if (is_ok && history.count)
+        is_ok = put_history(&history) &&
+                heaps_put_held(sink, profile, history.chosen, history.count, error);
     free(history.chosen);
     snapshots_free(&history.snapshots);
     return is_ok || error_set(error, "no memory for the snapshots of this recording");

@@ -114,6 +114,11 @@ export interface Shape {
   ages_ms?: number[];
 }
 
+/** The same of a row of the columns "heap.…". */
+export interface HeapShape extends Omit<Shape, "stack" | "reallocs"> {
+  row: number;
+}
+
 /** As the tool has it (tool/render/findings.h). */
 export interface ToldFinding {
   kind: string;
@@ -171,6 +176,8 @@ export interface Profile {
   snapshots: Snapshot[];
   held: Float64Array[]; // by snapshot: bytes by stack, as a change of the snapshot before
   heldBySlot: Float64Array[]; // the same by slot of the thread that allocated
+  heapShapes: HeapShape[] | null; // of allocators by name; null: the recording does not have them
+  heldByHeaps: Float64Array[]; // by snapshot: bytes by row of "heap.…", as a change of the snapshot before
   texts: string[];
   numbers: Map<string, Float64Array>;
   sources: Record<string, SourcePiece[]>;
@@ -234,10 +241,13 @@ function addChunk(page: Page, name: string, kind: string, bytes: Uint8Array): vo
       snapshots: [],
       held: [],
       heldBySlot: [],
+      heapShapes: null,
+      heldByHeaps: [],
     });
-  else if (["snapshots", "shapes", "findings", "heap", "heaps", "contexts"].includes(name))
+  else if (["snapshots", "shapes", "findings", "heap", "heaps", "heapShapes", "contexts"].includes(name))
     Object.assign(profile, { [name]: json() });
   else if (name === "snapshot.bytes") profile.held.push(readNumbers(bytes));
+  else if (name === "heap_snapshot.bytes") profile.heldByHeaps.push(readNumbers(bytes));
   else if (name === "snapshot.slots") profile.heldBySlot.push(readNumbers(bytes));
   else if (name === "sources") profile.sources = json();
   else if (kind === "t") profile.texts = readTexts(bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocators by name (cairn run --wrap): a page in which one of them stands in the place of malloc's heap, so that every
-// screen is of it. What is known of malloc's heap alone is left out: snapshots, sizes, ages, RSS.
+// screen is of it. What is known of malloc's heap alone is left out: findings, rounding, reallocations, RSS.
 
-import type { ContextSet, Facts, Page, Profile, Thread } from "./data";
+import type { ContextSet, Facts, Page, Profile, Shape, Thread } from "./data";
 
 const STACK_VALUES = [
   "peak_bytes",
@@ -29,6 +29,7 @@ const OF_MALLOC = /^(stack|cell|slot|point|heap|heap_point)\.|^matching$/,
 
 /** A stack of a heap, or its part of a thread, a context and a name. */
 interface Row extends Values {
+  index: number; // among the rows of all heaps
   node: number;
   slot: number;
   context: number;
@@ -49,7 +50,7 @@ function rowsOf({ heaps, numbers }: Profile, name: string): Row[] {
   for (let i = 0; i < names.length; i++) {
     node += nodes[i];
     if (names[i] !== own && heaps[names[i]].heap !== own) continue;
-    const row = { node, slot: slots[i], context: contexts[i] } as Row;
+    const row = { index: i, node, slot: slots[i], context: contexts[i] } as Row;
     STACK_VALUES.forEach((id, at) => (row[id] = values[at][i]));
     rows.push(row);
   }
@@ -143,9 +144,46 @@ function factsOf(profile: Profile, name: string, rows: Row[]): Facts {
   };
 }
 
+/** The rows of each stack, in the order in which stacks come. */
+function stacksOf(rows: Row[]): [number, Row[]][] {
+  return [...grouped(rows, (row) => row.node)].sort(([a], [b]) => a - b);
+}
+
+/** Of each snapshot what keys of rows held more than at the one before, in an array of so many. */
+function heldBy({ snapshots, heldByHeaps }: Profile, rows: Row[], count: number, keyOf: (row: Row) => number) {
+  if (heldByHeaps.length !== snapshots.length) return [];
+  return heldByHeaps.map((changes) => {
+    const sums = new Float64Array(count);
+    for (const row of rows) if (keyOf(row) >= 0) sums[keyOf(row)] += changes[row.index];
+    return sums;
+  });
+}
+
+function shapesOf({ heapShapes }: Profile, rows: Row[], stackOf: Map<number, number>): Shape[] {
+  const stackOfRow = new Map(rows.map((row) => [row.index, stackOf.get(row.node)!])),
+    shapes = new Map<number, Shape>();
+  for (const { row, sizes, ages_ms } of heapShapes ?? []) {
+    const stack = stackOfRow.get(row);
+    if (stack === undefined) continue;
+    const shape = shapes.get(stack) ?? { stack, sizes: [] };
+    shapes.set(stack, shape);
+    shape.sizes.push(...sizes);
+    if (!ages_ms) continue;
+    const ages = (shape.ages_ms ??= []);
+    ages_ms.forEach((count, i) => (ages[i] = (ages[i] ?? 0) + count));
+  }
+  return [...shapes.values()];
+}
+
+function bySlot(rows: Row[], id: keyof Values): Float64Array {
+  const sums = new Float64Array(rows.reduce((most, { slot }) => Math.max(most, slot + 1), 0));
+  for (const row of rows) if (row.slot >= 0) sums[row.slot] += row[id];
+  return sums;
+}
+
 function numbersOf(profile: Profile, name: string, rows: Row[]): Map<string, Float64Array> {
   const all = new Map([...profile.numbers].filter(([id]) => !OF_MALLOC.test(id)).concat(pointsOf(profile, name))),
-    stacks = [...grouped(rows, (row) => row.node)].sort(([a], [b]) => a - b),
+    stacks = stacksOf(rows),
     sums = stacks.map(([, own]) => summed(own)),
     stackOf = new Map(stacks.map(([node], i) => [node, i]));
   all.set(
@@ -162,22 +200,27 @@ function numbersOf(profile: Profile, name: string, rows: Row[]): Map<string, Flo
   cell("slot", (row) => row.slot);
   cell("context", (row) => row.context);
   for (const [id, from] of Object.entries(CELL_VALUES)) cell(id, (row) => row[from]);
+  for (const id of ["peak", "exit"] as const) all.set("slot." + id, bySlot(rows, CELL_VALUES[id]));
   return all;
 }
 
 function profileOf(profile: Profile, name: string): Profile {
-  const rows = rowsOf(profile, name);
+  const rows = rowsOf(profile, name),
+    stacks = stacksOf(rows),
+    stackOf = new Map(stacks.map(([node], i) => [node, i])),
+    slots = rows.reduce((most, { slot }) => Math.max(most, slot + 1), 0),
+    held = heldBy(profile, rows, stacks.length, (row) => stackOf.get(row.node)!);
   return {
     ...profile,
     facts: factsOf(profile, name, rows),
     numbers: numbersOf(profile, name, rows),
     contexts: contextsOf(profile, rows),
     heap: undefined,
-    shapes: [],
+    shapes: shapesOf(profile, rows, stackOf),
     findings: [],
-    snapshots: [],
-    held: [],
-    heldBySlot: [],
+    snapshots: held.length ? profile.snapshots : [],
+    held,
+    heldBySlot: heldBy(profile, rows, slots, (row) => row.slot),
   };
 }
 

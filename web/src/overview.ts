@@ -3,7 +3,7 @@
 // worth a look, and what holds the most.
 
 import { focused, type App, type Screen } from "./app";
-import type { Estimate, Facts } from "./data";
+import type { Estimate, Facts, Profile } from "./data";
 import { amount } from "./details";
 import { fill, h, type Child } from "./dom";
 import { findings, stackLine, stackTitle, type Finding } from "./findings";
@@ -67,11 +67,14 @@ function largestStacks(view: View): { order: number[]; others: number } {
   return { order, others: count - order.length };
 }
 
-/** What a recording has of malloc's heap, and of no other. */
-function notKnown({ heap, point_ns }: Facts): string {
+/** What the page has of malloc's heap, and of no other. */
+function notKnown({ facts, heapShapes }: Profile): string {
+  const { heap, point_ns } = facts,
+    lacking = [point_ns ? null : "the heap over time", heapShapes ? null : "snapshots, sizes and ages"].filter(Boolean);
   return (
-    `Of ${heap} it is known what its stacks held at its own peak, what they hold in the end, and what they allocated. ` +
-    `${point_ns ? "Snapshots" : "The heap over time, snapshots"}, sizes and ages of blocks are recorded of malloc's heap alone, RSS of the process.`
+    `Of ${heap} it is known what its stacks held at its own peak, what they hold in the end, and what they allocated` +
+    `${lacking.length ? `; this recording lacks ${lacking.join(", and ")}` : ", what they held at snapshots, and sizes of blocks, with --ages their ages"}. ` +
+    "Findings, rounding, reallocations and who frees are of malloc's heap alone, RSS of the process."
   );
 }
 
@@ -350,8 +353,8 @@ export class Overview implements Screen {
       told.map((one) => this.trustLine(one, view.model.isOneRecording ? facts : [one])),
     );
     if (isUnfolded) this.trust.querySelectorAll("details").forEach((one) => (one.open = true));
-    const ofHeap = facts.find((one) => one.heap),
-      isTimed = !ofHeap || ofHeap.point_ns > 0;
+    const ofHeap = parts.find((part) => part.profile.facts.heap)?.profile,
+      isTimed = !ofHeap || ofHeap.facts.point_ns > 0;
     fill(this.noTimeline, ofHeap ? notKnown(ofHeap) : null);
     this.noTimeline.hidden = !ofHeap;
     this.timeline.element.hidden =

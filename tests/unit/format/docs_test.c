@@ -320,6 +320,10 @@ static void test_heap_stacks(void **state) {
     FIELD(cairn_heap_stack, freed_bytes);
     FIELD(cairn_heap_stack, peak_bytes);
     FIELD(cairn_heap_stack, peak_blocks);
+    FIELD(cairn_heap_stack, size);
+    FIELD(cairn_heap_stack, sizes);
+    FIELD(cairn_heap_stack, ages);
+    FIELD(cairn_heap_stack, snapshot_epoch);
 }
 
 static void test_heap_points(void **state) {
@@ -434,6 +438,7 @@ static void test_cells(void **state) {
 static void test_uses(void **state) {
     (void)state;
     FIELD(cairn_sizes, cell);
+    FIELD(cairn_sizes, heap_stack);
     FIELD(cairn_sizes, unknown_calls);
     FIELD(cairn_sizes, sizes);
     FIELD(cairn_sizes, counts);
@@ -449,6 +454,7 @@ static void test_uses(void **state) {
     FIELD(cairn_aligned, waste_bytes);
     FIELD(cairn_aligned, calls);
     FIELD(cairn_ages, cell);
+    FIELD(cairn_ages, heap_stack);
     FIELD(cairn_ages, calls);
     FIELD(cairn_ages, ms);
 }
@@ -484,6 +490,7 @@ static void test_snapshots(void **state) {
     FIELD(cairn_snapshot, allocated_bytes);
     FIELD(cairn_snapshot, allocations);
     FIELD(cairn_snapshot, is_inherited);
+    FIELD(cairn_snapshot, heap);
     FIELD(cairn_snapshot, label);
     FIELD(cairn_value, cell);
     FIELD(cairn_value, from_epoch);
