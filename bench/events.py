@@ -41,6 +41,7 @@ PAIRS = {
     "a heap that grows, each free leaves a peak": ("grow", 1),
 }
 PAIRS_DEPTH, PAIRS_COUNT = 20, 3000000
+PAIRS_HEADING = "\n## A malloc and free\n"
 CAIRN = ["cairn", "libcairn.so", "libcairn-cxx.so"]
 
 
@@ -172,8 +173,18 @@ def pair_rows(place, rounds):
               f"{statistics.median(added):6.1f}", flush=True)
 
 
+def print_programs(table, rounds, out):
+    print("# What a log of all events costs\nProcessor time, of the program and what runs beside it, and the log's size"
+          f" (`bench/events.py`), medians of {rounds} rounds. An event is an allocation or a free, as cairn's"
+          " log counts them. heaptrack and memray are run; bytehound, which no distribution packages and whose"
+          " documentation has no figures, is not here.\n\n| program | | seconds | ns added an event | MB | bytes an event |\n"
+          "|---|---|--:|--:|--:|--:|", file=out)
+    for row in table:
+        print("|", " | ".join(row), "|", file=out)
+
+
 def print_pairs(table, rounds, out):
-    print("\n## A malloc and free\nProcessor time of the program alone, whose threads write the log, in nanoseconds a malloc"
+    print(PAIRS_HEADING + "Processor time of the program alone, whose threads write the log, in nanoseconds a malloc"
           f" and free (`bench/programs/pairs.c`, depth {PAIRS_DEPTH}), medians of {rounds} rounds; what cairn needs beside it"
           f" is not in these. {load()}\n\n| | alone | cairn run | with --events | the log adds | least to most |\n"
           "|---|--:|--:|--:|--:|--:|", file=out)
@@ -189,7 +200,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chroot", default="")
-    parser.add_argument("--only-pairs", action="store_true")
+    parser.add_argument("--only-pairs", action="store_true", help="FILE keeps what it says of programs")
     parser.add_argument("file", nargs="?", default=str(BUILD / "bench/results/events.md"))
     options = parser.parse_args()
     table, pairs, roots = [], [], [("", "", {} if options.only_pairs else PROGRAMS)]
@@ -202,15 +213,13 @@ def main():
             pairs = pairs or list(pair_rows(place, options.rounds))
         finally:
             place.close()
-    pathlib.Path(options.file).parent.mkdir(parents=True, exist_ok=True)
-    with open(options.file, "w", encoding="utf-8") as out:
-        print("# What a log of all events costs\nProcessor time, of the program and what runs beside it, and the log's size"
-              f" (`bench/events.py`), medians of {options.rounds} rounds. An event is an allocation or a free, as cairn's"
-              " log counts them. heaptrack and memray are run; bytehound, which no distribution packages and whose"
-              " documentation has no figures, is not here.\n\n| program | | seconds | ns added an event | MB | bytes an event |\n"
-              "|---|---|--:|--:|--:|--:|", file=out)
-        for row in table:
-            print("|", " | ".join(row), "|", file=out)
+    file = pathlib.Path(options.file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    kept = file.read_text(encoding="utf-8").split(PAIRS_HEADING)[0] if options.only_pairs and file.exists() else ""
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(kept)
+        if not options.only_pairs:
+            print_programs(table, options.rounds, out)
         print_pairs(pairs, options.rounds, out)
 
 

@@ -162,11 +162,16 @@ static NOINLINE void free_aged(void *block) {
     EVENT_KEEP_FRAME();
 }
 
+static NOINLINE void free_rest_logged(struct thread *thread, void *block, uintptr_t *frame) {
+    if (likely(event_record_free_growing_logged(thread, block))) return real.free(block);
+    free_rest(thread, block, frame);
+}
+
 static NOINLINE void free_logged(void *block) {
     struct thread *thread;
     if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_LOGGED, &thread)))
         return real.free(block);
-    free_rest(thread, block, EVENT_HERE());
+    free_rest_logged(thread, block, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
 

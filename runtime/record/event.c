@@ -441,14 +441,8 @@ static bool free_known(struct thread *thread, const void *block, struct live_blo
     return true;
 }
 
-// In a function of its own, so that other modes do not save its registers.
-static NOINLINE bool free_now_logged(struct thread *thread, void *block) {
-    return event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW_LOGGED);
-}
-
 ALWAYS_INLINE bool free_now(struct thread *thread, void *block, uintptr_t *frame) {
     if (likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW))) return true;
-    if (probes_event.mode == EVENT_LOGGED && likely(free_now_logged(thread, block))) return true;
     if (live.is_wide && likely(event_free_fast(thread, block, EVENT_GROWING, EVENT_WIDE)))
         return true;
     return free_known(thread, block, take_now(block), frame);
@@ -713,6 +707,15 @@ static NOINLINE bool free_wide(struct thread *thread, void *block, uintptr_t *fr
     if (unlikely(!thread) || unlikely(probes_event.word >= EVENT_OFF) ||
         unlikely(!event_free_fast(thread, block, EVENT_USUAL, EVENT_WIDE)))
         return free_rest(thread, block, frame);
+    gate_leave(thread);
+    return true;
+}
+
+// Not of blocks whose free may be timed.
+bool event_record_free_growing_logged(struct thread *thread, void *block) {
+    if (unlikely(!thread) || unlikely(!gate_is_undisturbed())) return false;
+    if (unlikely(event_is_watched(thread, block))) return false;
+    if (unlikely(!event_free_fast(thread, block, EVENT_GROWING, EVENT_NARROW_LOGGED))) return false;
     gate_leave(thread);
     return true;
 }

@@ -526,6 +526,9 @@ ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, enum e
     return true;
 }
 
+// The same of a log from the start where the heap grows, with calls; otherwise nothing was done.
+bool event_record_free_growing_logged(struct thread *thread, void *block);
+
 // What is left to do after that; false: the block is not known.
 bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame);
 

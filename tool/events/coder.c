@@ -73,8 +73,12 @@ static uint64_t guess(const struct coder *coder, const struct event *event) {
     return coder->classes[number].freed[coder->classes[number].top % CODER_CLASS_DEPTH];
 }
 
+static size_t place_number(uint64_t address) {
+    return (address >> STEP_SHIFT) % CODER_BLOCKS;
+}
+
 static const struct coder_place *place_of(const struct coder *coder, uint64_t address) {
-    const struct coder_place *place = &coder->places[(address >> STEP_SHIFT) % CODER_BLOCKS];
+    const struct coder_place *place = &coder->places[place_number(address)];
     return place->address == address ? place : NULL;
 }
 
@@ -159,11 +163,11 @@ uint64_t coder_taken(const struct coder *coder, uint64_t code) {
 
 static void note_alloc(struct coder *coder, const struct event *event) {
     uint32_t number = class_of(event->size);
-    size_t place = (event->address >> STEP_SHIFT) % CODER_BLOCKS;
+    struct coder_place *place = &coder->places[place_number(event->address)];
     coder->last_alloc = event->address;
     coder->sizes[event->cell % CODER_CELLS] = event->size;
-    coder->blocks[place].address = event->address;
-    coder->blocks[place].class_number = number;
+    place->block = event->address;
+    place->class_number = number;
     if (number == CODER_CLASSES) return;
     uint32_t *top = &coder->classes[number].top;
     uint64_t *freed = coder->classes[number].freed;
@@ -173,17 +177,20 @@ static void note_alloc(struct coder *coder, const struct event *event) {
 }
 
 static void note_free(struct coder *coder, const struct event *event) {
-    size_t place = (event->address >> STEP_SHIFT) % CODER_BLOCKS;
-    uint32_t number = coder->blocks[place].class_number;
-    if (coder->blocks[place].address != event->address || number >= CODER_CLASSES) return;
+    const struct coder_place *place = &coder->places[place_number(event->address)];
+    uint32_t number = place->class_number;
+    if (place->block != event->address || number >= CODER_CLASSES) return;
     uint32_t top = ++coder->classes[number].top;
     coder->classes[number].freed[top % CODER_CLASS_DEPTH] = event->address;
 }
 
 static void note_place(struct coder *coder, const struct event *event, bool is_freed) {
     const uint64_t address = event->address;
-    struct coder_place *place = &coder->places[(address >> STEP_SHIFT) % CODER_BLOCKS];
-    if (place->address != address) *place = (struct coder_place){.address = address};
+    struct coder_place *place = &coder->places[place_number(address)];
+    if (place->address != address) {
+        place->address = address;
+        place->turn = place->freed = 0;
+    }
     place->turn = (event->flags & CAIRN_EVENT_TURN ? event->turn : place->turn) + 1;
     if (!is_freed) return;
     place->freed = ++coder->freed_count;

@@ -40,13 +40,11 @@ struct coder {
         uint64_t freed[CODER_CLASS_DEPTH];  // a ring
         uint32_t top;
     } classes[CODER_CLASSES];
-    struct {
-        uint64_t address;
-        uint32_t class_number;
-    } blocks[CODER_BLOCKS];  // their size classes
     struct coder_place {
         uint64_t address, turn;  // of the next event there
-        uint32_t freed;          // number of its last free, from 1
+        uint64_t block;          // that was allocated last at an address with this place
+        uint32_t class_number;   // its size class
+        uint32_t freed;          // number of the address' last free, from 1
     } places[CODER_BLOCKS];
     uint64_t freed[CODER_FREED];  // a ring
     uint32_t freed_count;

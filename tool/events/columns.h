@@ -21,6 +21,7 @@ struct columns {
     struct plane planes[CAIRN_COLUMNS][CAIRN_EVENT_PLANES];
     uint64_t end_ms;
     uint32_t event_count;
+    uint32_t sure_count;  // so many more events have room
 };
 
 void columns_begin(struct columns *columns, uint64_t start_ms);

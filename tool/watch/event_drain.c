@@ -193,9 +193,9 @@ static bool save_chunk(struct event_drain *drain, struct drained *drained) {
 }
 
 static void give_back(struct drained *drained, const struct pool *pool, uint32_t index) {
+    static uint8_t zeros[CAIRN_EVENTS_CHUNK_BYTES];
     uint64_t at = pool->chunks_at + (uint64_t)index * CAIRN_EVENTS_CHUNK_BYTES;
-    memset(drained->words, 0, sizeof drained->words);
-    if (!file_write_at(drained->process->memory.file, drained->words, sizeof drained->words, at))
+    if (!file_write_at(drained->process->memory.file, zeros, sizeof zeros, at))
         return;  // it stays out of use
     const uint64_t bit = 1ull << index % CAIRN_EVENTS_WORD_BITS;
     uint32_t word = index / CAIRN_EVENTS_WORD_BITS;
