@@ -352,11 +352,15 @@ $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 		-o $@.new $< -ldl
 	$(Q)mv -f $@.new $@
 
-$(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(TOOL_OBJECTS) Makefile | $(PLAIN_MICROHTTPD)
+# Of an archive they have only what they call: 0.5 s to link instead of 1.8.
+$(BUILD)/obj/libtool.a: $(filter-out %/main.o,$(TOOL_OBJECTS))
+	@rm -f $@
+	$(call say,AR  )
+	$(Q)$(AR) crsD $@ $^
+$(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(BUILD)/obj/libtool.a Makefile | $(PLAIN_MICROHTTPD)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $< $(HELPER_SOURCES) \
-		$(filter-out %/main.o,$(TOOL_OBJECTS)) $(TOOL_LIBS)
+	$(Q)$(CC) $(TOOL_FLAGS) -o $@ $< $(HELPER_SOURCES) $(BUILD)/obj/libtool.a $(TOOL_LIBS)
 
 $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
