@@ -6,13 +6,16 @@
     dev/run-tests.py --quick       those of tests/quick.txt
     dev/run-tests.py --tool FILE   those of tests/e2e and tests/promises, with FILE as the tool
     dev/run-tests.py --list        writes tests/list.txt anew
+    dev/run-tests.py --costs       writes tests/costs.txt anew, after a run of all tests on a quiet machine
 
 Tests: the build itself, the checks of dev/, unit binaries, tests/e2e/*, tests/promises/*, and a short
 run of each fuzzer. A file is a test by its place and name, whatever its mode. tests/list.txt names all
 tests: one that is missing there, or in the tree, fails every run, and so does a file in a test folder
-that is neither a test nor a helper. Those that took longest the last time begin first, and a test
-begins as soon as what it needs is built: clang-tidy, by room, and the fuzzers take their turns
-beside the others.
+that is neither a test nor a helper. Those that took longest the last time begin first (in a fresh tree
+by tests/costs.txt), and a test begins as soon as what it needs is built: clang-tidy, by room, and the
+fuzzers take their turns beside the others. Tests that mostly waited the last time run beside those
+that compute, and take no turn from them. Each line has the seconds that a test took and those that it
+kept a processor busy.
 
 A test is a program; status 0 is a pass, 77 says that it cannot run here (its last line says why),
 anything else is a failure. A test that cannot do a part of its work prints `skipped: REASON`. What was
@@ -34,11 +37,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LIST = TOP / "tests/list.txt"
 QUICK = TOP / "tests/quick.txt"
+COSTS = TOP / "tests/costs.txt"  # what the longer tests took: the lines of SECONDS
+COSTS_FROM_S = 4
 # What lies in the folders of tests beside them.
 HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "large_blocks.c", "corpus/*"), "promises": (), "e2e": ()}
 NOT_HERE = 77
@@ -49,7 +55,9 @@ TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 6
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
 FUZZ_SECONDS = 3
 SHOWN_LINES = 40
-SECONDS = "seconds"  # beside the logs: how long each test took the last time
+SECONDS = "seconds"  # beside the logs: how long each test took the last time, and how long it computed
+MOSTLY_WAITS = 0.4  # of its time it computes less than this share
+WAITING_JOBS = 2
 UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit": 2, "build": 0}
 
 
@@ -177,59 +185,78 @@ def run_process(test, build, log):
     process = subprocess.Popen(test.command, cwd=TOP if in_tree else scratch, stdout=log,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                env=test_environment(build), start_new_session=True)
-    try:
-        return process.wait(timeout=time_limit_s(test))
-    except subprocess.TimeoutExpired:
+    late = threading.Event()
+    limit = threading.Timer(time_limit_s(test), lambda: (late.set(), end_session(process.pid)))
+    limit.start()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    limit.cancel()
+    end_session(process.pid)
+    shutil.rmtree(scratch, ignore_errors=True)
+    if late.is_set():
         log.write(f"\nended by the runner after {time_limit_s(test)} s\n".encode())
-        return None
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-        shutil.rmtree(scratch, ignore_errors=True)
+    return None if late.is_set() else process.returncode, used.ru_utime + used.ru_stime
+
+
+def end_session(leader):
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def run_test(test, build, logs):
-    """Returns (status, seconds, path of the log)."""
+    """Returns (status, seconds, seconds of a processor, path of the log)."""
     path = logs / (test.name.replace("/", "-") + ".log")
     start = time.monotonic()
     with open(path, "wb", buffering=0) as log:
         try:
-            status = run_process(test, build, log)
+            status, used = run_process(test, build, log)
         except OSError as problem:
             log.write(f"{problem}\n".encode())
-            status = 1
-    return status, time.monotonic() - start, path
+            status, used = 1, 0
+    return status, time.monotonic() - start, used, path
 
 
 def last_lines(path, count):
     return path.read_text(errors="replace").splitlines()[-count:]
 
 
-def seconds_of_last_run(logs):
+def read_costs(path):
+    """Of each test: (seconds, seconds of a processor)."""
     try:
-        return {name: float(seconds) for name, seconds in map(str.split, (logs / SECONDS).read_text().splitlines())}
+        return {name: (float(seconds), float(used)) for name, seconds, used in map(str.split, path.read_text().splitlines())}
     except (OSError, ValueError):
         return {}
 
 
-def longest_first(tests, logs):
+def costs_of_last_run(logs):
+    return {**read_costs(COSTS), **read_costs(logs / SECONDS)}
+
+
+def cost_lines(costs):
+    return "".join(f"{name} {seconds:.1f} {used:.1f}\n" for name, (seconds, used) in sorted(costs.items()))
+
+
+def longest_first(tests, costs):
     """What is not known is taken for long."""
-    seconds = seconds_of_last_run(logs)
-    return sorted(tests, key=lambda test: -seconds.get(test.name, UNKNOWN_S[test.kind]))
+    return sorted(tests, key=lambda test: -costs.get(test.name, (UNKNOWN_S[test.kind],))[0])
+
+
+def mostly_waits(test, costs):
+    seconds, used = costs.get(test.name, (0, 0))
+    return used < MOSTLY_WAITS * seconds
 
 
 class Tally:
     def __init__(self, logs):
-        self.logs, self.seconds = logs, seconds_of_last_run(logs)
+        self.logs, self.costs = logs, costs_of_last_run(logs)
         self.passed, self.failed, self.skipped = 0, 0, []
 
-    def add(self, test, status, seconds, log):
+    def add(self, test, status, seconds, used, log):
         word = {0: "ok", NOT_HERE: "skipped"}.get(status, "FAIL")
-        self.seconds[test.name] = seconds
-        print(f"{word:8}  {test.name:44} {seconds:6.1f} s", flush=True)
+        self.costs[test.name] = seconds, used
+        print(f"{word:8}  {test.name:44} {seconds:6.1f} s {used:6.1f} s of a processor", flush=True)
         if word == "skipped":
             self.skipped.append((test.name, "".join(last_lines(log, 1)) or "no reason given"))
             return
@@ -248,7 +275,7 @@ class Tally:
 
     def finish(self):
         """Prints the last lines; returns the status of the run."""
-        (self.logs / SECONDS).write_text("".join(f"{name} {seconds:.1f}\n" for name, seconds in self.seconds.items()))
+        (self.logs / SECONDS).write_text(cost_lines(self.costs))
         for name, reason in self.skipped:
             print(f"skipped: {name}: {reason}")
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
@@ -259,7 +286,9 @@ class Tally:
 def run_all(tests, options, build, tally):
     fuzzers = Test("build/fuzzers", make_command(build) + ["fuzzers"], "build")
     needs_fuzzers = any(test.kind == "fuzz" for test in tests) and not options.no_build
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    costs = dict(tally.costs)
+    with (concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+          concurrent.futures.ThreadPoolExecutor(WAITING_JOBS) as beside):
         # First in the queue, its tests last in it: nobody waits for it but they.
         making = pool.submit(run_test, fuzzers, build, tally.logs) if needs_fuzzers else None
         running = {making: fuzzers} if making else {}
@@ -269,7 +298,8 @@ def run_all(tests, options, build, tally):
                 making.result()
             return run_test(test, build, tally.logs)
         for test in sorted(tests, key=lambda test: test.kind == "fuzz"):
-            running[pool.submit(run_after, test)] = test
+            place = beside if options.jobs > 1 and mostly_waits(test, costs) else pool
+            running[place.submit(run_after, test)] = test
         for done in concurrent.futures.as_completed(running):
             tally.add(running[done], *done.result())
 
@@ -285,6 +315,7 @@ def main():
                         help="leave out tests whose name contains this")
     parser.add_argument("--logs", type=pathlib.Path, help="where logs go; build/test-logs")
     parser.add_argument("--list", action="store_true", help="write tests/list.txt anew and end")
+    parser.add_argument("--costs", action="store_true", help="write tests/costs.txt anew and end")
     parser.add_argument("names", nargs="*", help="run only tests whose name contains one of these")
     options = parser.parse_args()
     build = (TOP / options.build_dir).resolve()
@@ -294,6 +325,11 @@ def main():
         return 0
     logs = options.logs or build / "test-logs"
     logs.mkdir(parents=True, exist_ok=True)
+    if options.costs:
+        names, costs = {test.name for test in tests}, costs_of_last_run(logs)
+        COSTS.write_text(cost_lines({name: cost for name, cost in costs.items()
+                                     if name in names and cost[0] >= COSTS_FROM_S}))
+        return 0
 
     tally = Tally(logs)
     for problem in list_problems(tests):
@@ -309,7 +345,7 @@ def main():
     if not options.no_build:
         for test in build_tests(build):
             tally.add(test, *run_test(test, build, logs))
-    run_all(longest_first(tests, logs), options, build, tally)
+    run_all(longest_first(tests, tally.costs), options, build, tally)
     return tally.finish()
 
 

@@ -3,7 +3,8 @@
 # The sources of the commit as DIRECTORY/cairn-VERSION.tar.xz, with SHA256SUMS of all that lies there:
 # dev/tarball.sh DIRECTORY
 # In a repository what is committed, else (in an unpacked tarball) all files but build/. Order, owners, modes
-# and times are fixed, so the same commit gives the same file, also out of its own tarball.
+# and times are fixed, so the same commit gives the same file, also out of its own tarball. TARBALL_LEVEL is xz's: a test
+# of the rest takes the fastest.
 set -eu
 version=$("$(dirname "$0")/commit.sh" --version)
 mkdir -p "$1"
@@ -26,7 +27,7 @@ else
 fi
 seconds=$(env -u SOURCE_DATE_EPOCH dev/commit.sh --seconds)
 tar -C "$stage" -c --format=gnu --sort=name --mtime="@${seconds:-0}" --owner=0 --group=0 --numeric-owner \
-    --mode='u+rw,go+r,go-w,a-s,a+X' "$name" | xz -T1 -6 >"$place/$name.tar.xz.new"
+    --mode='u+rw,go+r,go-w,a-s,a+X' "$name" | xz -T1 "-${TARBALL_LEVEL:-6}" >"$place/$name.tar.xz.new"
 mv -f "$place/$name.tar.xz.new" "$place/$name.tar.xz"
 dev/checksums.sh "$place"
 echo "$place/$name.tar.xz"

@@ -329,7 +329,7 @@ static void find_each(void **found) {
     for (const char *name = names; *name; name += strlen(name) + 1) *found++ = real_find(name);
 }
 
-void real_resolve(void) {
+COLD void real_resolve(void) {
     enum { COUNT = sizeof places / sizeof *places };
     struct real found = absent;
     void *next[COUNT] = {NULL};

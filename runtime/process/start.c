@@ -50,7 +50,7 @@ static void open_log(void) {
     event_mode_renew();
 }
 
-static void connect_rooms(void) {
+static COLD void connect_rooms(void) {
     struct cairn_header *header = sink.header;
     modules.header = header;
     modules.entries = sink_region(CAIRN_SECTION_MODULES);
@@ -242,7 +242,7 @@ static bool process_open(void) {
     return true;
 }
 
-bool process_start(void) {
+COLD bool process_start(void) {
     if (!environment_is_ready() || !real_is_resolved()) return false;
     if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
     bool is_open = process_open();

@@ -51,7 +51,7 @@ static bool compact_create(const struct cairn_header *header, const struct cairn
     return false;
 }
 
-bool compact_save(const struct cairn_header *header, const char *path) {
+COLD bool compact_save(const struct cairn_header *header, const char *path) {
     static const char suffix[] = ".part";
     char temporary[CAIRN_TEXT_PATH + sizeof suffix];
     size_t length = strnlen(path, CAIRN_TEXT_PATH - 1);

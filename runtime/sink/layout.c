@@ -84,8 +84,8 @@ static uint64_t layout_events(struct cairn_header *header, uint64_t at, uint64_t
     return layout_put(header, at, CAIRN_SECTION_EVENTS, 1, bytes < most ? bytes : most);
 }
 
-static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
-                             struct sink_rooms rooms) {
+static COLD uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
+                                  struct sink_rooms rooms) {
     uint64_t at = sys_page_up(CAIRN_HEADER_BYTES);
     header->section_count = 0;
     if (rooms.has_samples) at = layout_samples(header, at, cell_limit);

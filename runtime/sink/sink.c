@@ -113,7 +113,7 @@ static void say_too_small(uint32_t forked_from) {
 }
 
 // The recording as a file of this process' own.
-static bool sink_open_file(struct opening *opening, uint32_t forked_from) {
+static COLD bool sink_open_file(struct opening *opening, uint32_t forked_from) {
     char path[CAIRN_TEXT_PATH];
     if (!opening_fits(opening, sys_limit(RLIMIT_FSIZE))) {
         say_too_small(forked_from);
@@ -197,7 +197,7 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
     __atomic_store_n(&header->state, CAIRN_STATE_RUNNING, __ATOMIC_RELEASE);
 }
 
-bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
+COLD bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
     struct cairn_header *layout = sys_map(sizeof *layout);
     struct opening opening = {.layout = layout, .rooms = rooms};
     sink.header = NULL;

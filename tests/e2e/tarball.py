@@ -23,7 +23,7 @@ def git(*words):
 
 def make_tarball(place, *before):
     """The only tarball in build/dist, and what make said."""
-    made = t.run([*before, "make", "-s", "-C", str(place), "tarball"])
+    made = t.run([*before, "make", "-s", "-C", str(place), "tarball"], env={"TARBALL_LEVEL": "1"})
     found = sorted((place / "build/dist").glob("*.tar.xz"))
     return made, found[0] if found else None
 

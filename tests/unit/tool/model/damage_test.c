@@ -116,7 +116,7 @@ static void flip_bytes(const uint8_t *bytes, size_t size, unsigned *seed, size_t
 
 static void test_random_bytes(void **state) {
     (void)state;
-    enum { ROUNDS = 3000, FLIPS_MAX = 40 };
+    enum { ROUNDS = 1000, FLIPS_MAX = 40 };
     making_sample(&making);
     size_t size;
     uint8_t *bytes = making_finish(&making, true, &size);
