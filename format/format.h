@@ -19,7 +19,7 @@
 
 #define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
 #define CAIRN_MAGIC_BYTES 8
-#define CAIRN_VERSION 2u
+#define CAIRN_VERSION 4u           // raw and compact; packed.h has the number of the packed form
 #define CAIRN_HEADER_BYTES 16384u  // of the header; on larger pages sections begin on the next
 #define CAIRN_SECTION_MAX 32u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
@@ -59,11 +59,10 @@ enum cairn_section_kind {
     CAIRN_SECTION_THREADS = 3,        // struct cairn_thread
     CAIRN_SECTION_OWNERS = 4,         // uint16_t: slot that owns cell block i
     CAIRN_SECTION_CELLS = 5,          // struct cairn_cell, index = cell id
-    CAIRN_SECTION_CELLS_COLD = 6,     // struct cairn_cell_cold, same index
+    CAIRN_SECTION_CELLS_RARE = 6,     // struct cairn_cell_rare
     CAIRN_SECTION_RECORDS = 7,        // uint32_t words; see CAIRN_RECORD_*
     CAIRN_SECTION_POINTS = 8,         // struct cairn_point, CAIRN_POINT_LIMIT of them
     CAIRN_SECTION_SYMBOLS = 9,        // bytes: names, added by the tool (symbols.h)
-    CAIRN_SECTION_CELLS_USE = 10,     // struct cairn_cell_use, index = cell id
     CAIRN_SECTION_SIZES = 11,         // struct cairn_sizes
     CAIRN_SECTION_REALLOCS = 12,      // struct cairn_reallocs
     CAIRN_SECTION_AGES = 13,          // struct cairn_ages
@@ -327,48 +326,50 @@ struct cairn_mapping_table {
     uint32_t change;  // (atomic) odd: they are being changed
 };
 
-// Counters of one (thread, stack), hot half. calls and frees continue in cairn_cell_cold.
+// Counters of one (thread, stack), a line of the cache. Numbers of 32 bits that count continue in
+// cairn_cell_rare.
 struct cairn_cell {
     uint64_t allocated_bytes;  // requested
     uint64_t freed_bytes;      // of blocks of this stack, freed by this thread
     uint32_t calls;
     uint32_t frees;
-    uint32_t epoch;  // cairn_totals.epoch at the last change
-    uint32_t check;  // second part of the stack's hash
+    uint32_t epoch;        // cairn_totals.epoch at the last change
+    uint32_t check;        // second part of the stack's hash; 0 in the packed form
+    uint32_t size;         // of its first block, low 32 bits: the usual size; or CAIRN_SIZE_VARIES
+    uint32_t slack_bytes;  // room of all its blocks beyond what was asked for (glibc only)
+    uint32_t temporary;    // blocks freed by the thread that allocated them before its next
+                           // allocation
+    uint32_t rare;         // index + 1 in CELLS_RARE; 0: none
+    int64_t peak_bytes;    // live at the last peak, valid if epoch >= totals.peak_epoch;
+                           // else the cell has not changed since and its live value is it
+    int32_t peak_blocks;
+    uint32_t record;  // word index in RECORDS
 };
 
-struct cairn_cell_cold {
-    uint32_t record;      // word index in RECORDS
-    uint32_t generation;  // marks that had passed when the cell began: its blocks are younger
-    int64_t peak_bytes;   // live at the last peak, valid if cell.epoch >= totals.peak_epoch;
-                          // else the cell has not changed since and its live value is it
-    int32_t peak_blocks;
-    uint16_t calls_high;  // bits 32..47
+// What few cells have. A cell gets an entry with the first of these that is not 0.
+struct cairn_cell_rare {
+    uint16_t calls_high;  // bits 32..47 of the cell's numbers
     uint16_t frees_high;
-    uint32_t sizes;           // index + 1 in SIZES, REALLOCS and AGES; 0: none
-    uint32_t reallocs;        //
-    uint32_t ages;            //
-    uint16_t temporary_high;  // bits 32..47
-    uint16_t aligned;         // index + 1 in ALIGNED; 0: none
+    uint16_t slack_high;  // times CAIRN_SLACK_UNIT, to be added
+    uint16_t temporary_high;
+    uint32_t generation;  // marks that had passed when the cell began: its blocks are younger
+    uint32_t sizes;       // index + 1 in SIZES, REALLOCS, AGES and ALIGNED; 0: none
+    uint32_t reallocs;    //
+    uint32_t ages;        //
+    uint32_t aligned;     //
     // A sample of its blocks, one in some CAIRN_WATCHED_EVERY allocations of the thread: how many
     // were watched, and how many of these the thread freed before CAIRN_SHORT_CALLS further
     // allocations of its own.
     uint32_t watched, short_lived;
+    uint32_t reserved;
 };
+#define CAIRN_SLACK_UNIT (1u << 31)
 #define CAIRN_WATCHED_EVERY 512u
 #define CAIRN_SHORT_CALLS 256u
 
-// What a cell's blocks were like.
-struct cairn_cell_use {
-    uint64_t slack_bytes;  // room of all its blocks beyond what was asked for (glibc only)
-    uint32_t size;         // of its first block, low 32 bits: the usual size
-    uint32_t temporary;    // blocks freed by the thread that allocated them before its next
-                           // allocation; continues in cairn_cell_cold
-};
-
 // Sizes of a cell's blocks that are not its usual one. A cell without an entry, with at least one
-// call: all blocks have the usual size, unless its cold half says NO_SIZES.
-#define CAIRN_NO_SIZES UINT32_MAX  // cairn_cell_cold.sizes: different sizes that were not counted
+// call: all blocks have the usual size.
+#define CAIRN_SIZE_VARIES UINT32_MAX  // cairn_cell.size: different sizes that were not counted
 #define CAIRN_SIZES_EXACT 8u
 #define CAIRN_SIZES_BUCKETS 36u
 struct cairn_sizes {
@@ -665,7 +666,8 @@ struct cairn_header {
     uint16_t has_no_frees;  // imported: nothing says what was freed, so neither what was live nor
                             // the peak is known; their counters mean nothing
     uint16_t has_births;    // beside the live map lie the times of its blocks' births (--ages)
-    uint16_t unused[2];     // 0
+    uint16_t has_no_temporary;  // imported: nothing says which blocks were temporary
+    uint16_t unused;            // 0
     struct cairn_section sections[CAIRN_SECTION_MAX];
 
     _Alignas(4096) struct cairn_control control;
@@ -749,9 +751,8 @@ _Static_assert(sizeof(struct cairn_scope) == 128, "layout");
 _Static_assert(sizeof(struct cairn_mapper) == 112, "layout");
 _Static_assert(sizeof(struct cairn_mapping_range) == 24, "layout");
 _Static_assert(sizeof(struct cairn_mapping_table) == 16, "layout");
-_Static_assert(sizeof(struct cairn_cell) == 32, "layout");
-_Static_assert(sizeof(struct cairn_cell_cold) == 48, "layout");
-_Static_assert(sizeof(struct cairn_cell_use) == 16, "layout");
+_Static_assert(sizeof(struct cairn_cell) == 64, "layout");
+_Static_assert(sizeof(struct cairn_cell_rare) == 40, "layout");
 _Static_assert(sizeof(struct cairn_sizes) == 464, "layout");
 _Static_assert(sizeof(struct cairn_reallocs) == 64, "layout");
 _Static_assert(sizeof(struct cairn_aligned) == 248, "layout");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed form of a recording: a compact file whose sections are compressed. Only the tool
-// writes it, when it has put names in; a reader of version 2 refuses it by its number.
+// writes it, when it has put names in; readers of the other forms refuse it by its number.
 //
 // A section is a sequence of blocks, each a struct cairn_packed_block and its stored bytes. In the
 // section table used_bytes is what all of them take in the file and capacity_bytes what they give.
@@ -9,7 +9,23 @@
 
 #include <stdint.h>
 
-#define CAIRN_VERSION_PACKED 3u
+#define CAIRN_VERSION_PACKED 5u
+
+// Cells of recordings of these versions were in three parts (tool/model/cells.c); all else is as in
+// the present ones.
+#define CAIRN_VERSION_OLDER 2u
+#define CAIRN_VERSION_OLDER_PACKED 3u
+
+static inline _Bool cairn_is_packed(uint32_t version) {
+    return version == CAIRN_VERSION_PACKED || version == CAIRN_VERSION_OLDER_PACKED;
+}
+// The number of the packed form of a recording of this one.
+static inline uint32_t cairn_version_packed(uint32_t version) {
+    return version | 1;
+}
+static inline _Bool cairn_is_older(uint32_t version) {
+    return version == CAIRN_VERSION_OLDER || version == CAIRN_VERSION_OLDER_PACKED;
+}
 #define CAIRN_PACKED_BLOCK_BYTES (512u << 10)  // most that one block gives
 
 // Entries of this size and more are turned before they are compressed, in blocks of whole entries:

@@ -56,7 +56,7 @@ struct cairn_sample_cell {
     uint64_t extra_frees;  // the same of those freed; both wrap
     double allocated_variance, freed_variance;  // of bytes: sum of k^2 (1-p) / p^2
     double calls_variance, frees_variance;      // of counts: sum of (1-p) / p^2
-    uint64_t peak_extra;                        // at the last peak, like cairn_cell_cold.peak_*
+    uint64_t peak_extra;                        // at the last peak, like cairn_cell.peak_*
     float peak_bytes_variance, peak_blocks_variance;
 };
 

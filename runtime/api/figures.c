@@ -48,7 +48,7 @@ static uint32_t code_words(uint32_t code) {
 static uint32_t region_of_cell(uint32_t id) {
     uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
     const uint32_t *words = (const uint32_t *)stacks.records.base;
-    uint32_t record = cells.cold[id].record, last = 0;
+    uint32_t record = cells.items[id].record, last = 0;
     if (!record || record + 1 >= limit) return 0;
     if (words[record + 1] & CAIRN_RECORD_FOREIGN) {
         uint32_t owner = words[record];
@@ -67,7 +67,7 @@ static uint32_t region_of_cell(uint32_t id) {
 static uint32_t owner_of_cell(uint32_t id) {
     uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
     const uint32_t *words = (const uint32_t *)stacks.records.base;
-    uint32_t record = cells.cold[id].record;
+    uint32_t record = cells.items[id].record;
     bool is_foreign = record + 1 < limit && words[record + 1] & CAIRN_RECORD_FOREIGN;
     return is_foreign && words[record] < cells.id_limit ? words[record] : id;
 }
@@ -97,12 +97,12 @@ static bool is_sampling(void) {
 
 static void add_cell(uint32_t id, struct cairn_stats *stats) {
     const unsigned high_shift = 32;
-    const struct cairn_cell *cell = &cells.hot[id];
-    const struct cairn_cell_cold *cold = &cells.cold[id];
+    const struct cairn_cell *cell = &cells.items[id];
+    const struct cairn_cell_rare *rare = cell_rare(id);
     uint64_t freed_bytes = __atomic_load_n(&cell->freed_bytes, __ATOMIC_RELAXED);
     uint64_t allocated_bytes = __atomic_load_n(&cell->allocated_bytes, __ATOMIC_RELAXED);
-    stats->allocations += cell->calls | (uint64_t)cold->calls_high << high_shift;
-    stats->frees += cell->frees | (uint64_t)cold->frees_high << high_shift;
+    stats->allocations += cell->calls | (rare ? (uint64_t)rare->calls_high << high_shift : 0);
+    stats->frees += cell->frees | (rare ? (uint64_t)rare->frees_high << high_shift : 0);
     stats->allocated_bytes += allocated_bytes;
     stats->live_bytes += (int64_t)(allocated_bytes - freed_bytes);
     if (is_sampling()) add_estimates(id, stats);
@@ -117,9 +117,9 @@ bool figures_of_region(const char *name, struct cairn_stats *stats) {
         is_there = true;
         if (rise_bytes > stats->peak_bytes) stats->peak_bytes = rise_bytes;
     }
-    uint64_t count = section_count(cells.cold_region, sizeof *cells.cold);
+    uint64_t count = section_count(cells.region, sizeof *cells.items);
     for (uint32_t id = CAIRN_CELL_OTHER + 1; is_there && id < count && id < cells.id_limit; id++)
-        if (cells.hot[id].calls || cells.hot[id].frees)
+        if (cells.items[id].calls || cells.items[id].frees)
             if (is_within(region_of_cell(id), name)) add_cell(id, stats);
     return is_there;
 }
@@ -144,13 +144,20 @@ static unsigned bits_of(uint64_t size) {
     return size ? word_bits - (unsigned)__builtin_clzll(size) : 0;
 }
 
-// A cell of one size has it beside it. Otherwise sizes are counted but for the usual one, whose
+// The number of a cell's entry in SIZES; 0: it has none.
+static uint32_t sizes_of(uint32_t id) {
+    const struct cairn_cell_rare *rare = cell_rare(id);
+    return rare ? rare->sizes : 0;
+}
+
+// A cell of one size has it itself. Otherwise sizes are counted but for the usual one, whose
 // number is what is left of the calls.
 static void add_sizes(uint32_t id, uint64_t calls, struct cairn_histogram *histogram) {
     const struct region *region = &uses.sizes;
-    uint32_t number = cells.cold[id].sizes;
+    uint32_t number = sizes_of(id);
+    bool is_known = number || cells.items[id].size != CAIRN_SIZE_VARIES;
     uint64_t usual = calls, count = section_count(*region, sizeof(struct cairn_sizes));
-    if (number == CAIRN_NO_SIZES || number > count) {
+    if (!is_known || number > count) {
         histogram->unknown_allocations += calls;
         return;
     }
@@ -167,12 +174,12 @@ static void add_sizes(uint32_t id, uint64_t calls, struct cairn_histogram *histo
         histogram->unknown_allocations += sizes->unknown_calls;
         usual -= sizes->unknown_calls;
     }
-    if ((int64_t)usual > 0) histogram->allocations[bits_of(cells.use[id].size)] += usual;
+    if ((int64_t)usual > 0) histogram->allocations[bits_of(cells.items[id].size)] += usual;
 }
 
 bool figures_of_sizes(struct cairn_histogram *histogram) {
     if (is_sampling()) return false;
-    uint64_t count = section_count(cells.cold_region, sizeof *cells.cold);
+    uint64_t count = section_count(cells.region, sizeof *cells.items);
     for (uint32_t id = CAIRN_CELL_OTHER + 1; id < count && id < cells.id_limit; id++) {
         struct cairn_stats of_cell = {0};
         add_cell(id, &of_cell);
@@ -180,9 +187,10 @@ bool figures_of_sizes(struct cairn_histogram *histogram) {
         if (of_cell.allocations) add_sizes(id, of_cell.allocations, histogram);
         uint32_t owner = owner_of_cell(id);
         uint64_t held = of_cell.allocations - of_cell.frees;
-        bool is_one_size = !cells.cold[owner].sizes && cells.hot[owner].calls;
+        const struct cairn_cell *cell = &cells.items[owner];
+        bool is_one_size = cell->size != CAIRN_SIZE_VARIES && !sizes_of(owner) && cell->calls;
         if (is_one_size)
-            histogram->live[bits_of(cells.use[owner].size)] += held;
+            histogram->live[bits_of(cell->size)] += held;
         else
             histogram->unknown_live += held;
     }

@@ -43,9 +43,8 @@ static bool kind_begin(uint32_t cell, uint32_t group, uint32_t name) {
     uint32_t *record = region_take(&stacks.records, sizeof words);
     if (!record) return false;
     memcpy(record, words, sizeof words);
-    cells.cold[cell].record = (uint32_t)(record - (uint32_t *)stacks.records.base);
-    cells.cold[cell].generation = cells.totals->generation;
-    cells.hot[cell].epoch = cells.totals->epoch;
+    cells.items[cell].record = (uint32_t)(record - (uint32_t *)stacks.records.base);
+    cells.items[cell].epoch = cells.totals->epoch;
     return true;
 }
 
@@ -68,8 +67,8 @@ static void enter_exact(struct taking *taking, uintptr_t address, uint64_t size,
     // older than the recording, nobody knows how much
     struct birth *birth = settings.has_ages ? live_birth(address) : NULL;
     if (birth) *birth = (struct birth){0, ages.start_ms};
-    cell_count_alloc(&cells.hot[cell], cell, size);
-    if (!block_stats_has_usual_size(&cells.use[cell], size))
+    cell_count_alloc(&cells.items[cell], cell, size);
+    if (!block_stats_has_usual_size(&cells.items[cell], size))
         block_stats_count_other_size(cell, size);
     taking->record->allocations++;
     taking->record->net_bytes += (int64_t)size;

@@ -48,8 +48,8 @@ static bool fork_section(const struct cairn_header *parent, enum cairn_section_k
 
 static void fork_count(void *context, uintptr_t address, uint32_t id, uint64_t size) {
     struct cairn_thread *record = context;
-    struct cairn_cell *cell = &cells.hot[id];
-    if ((uint64_t)id * sizeof *cell >= *cells.hot_region.used_bytes) return;
+    struct cairn_cell *cell = &cells.items[id];
+    if ((uint64_t)id * sizeof *cell >= *cells.region.used_bytes) return;
     cell->allocated_bytes += size;
     cell->calls++;
     record->allocations++;
@@ -60,14 +60,17 @@ static void fork_count(void *context, uintptr_t address, uint32_t id, uint64_t s
 
 // Counters of the parent are not ours; what a stack's blocks were like is counted anew.
 static void cells_reset(void) {
-    uint64_t count = *cells.hot_region.used_bytes / sizeof(struct cairn_cell);
+    uint64_t count = *cells.region.used_bytes / sizeof(struct cairn_cell);
+    uint64_t rare_count = *cells.rare_region.used_bytes / sizeof(struct cairn_cell_rare);
     for (uint64_t id = 0; id < count; id++) {
-        uint32_t record = cells.cold[id].record, check = cells.hot[id].check;
-        uint32_t generation = cells.cold[id].generation;
-        cells.hot[id] = (struct cairn_cell){.check = check};
-        cells.cold[id] = (struct cairn_cell_cold){
-            .record = record, .generation = generation, .sizes = CAIRN_NO_SIZES};
+        struct cairn_cell *cell = &cells.items[id];
+        *cell = (struct cairn_cell){.check = cell->check,
+                                    .record = cell->record,
+                                    .size = CAIRN_SIZE_VARIES,
+                                    .rare = cell->rare <= rare_count ? cell->rare : 0};
     }
+    for (uint64_t i = 0; i < rare_count; i++)
+        cells.rare[i] = (struct cairn_cell_rare){.generation = cells.rare[i].generation};
     for (uint64_t block = 0; block < count / CAIRN_CELL_BLOCK; block++)
         cells.owners[block] = CAIRN_SLOT_SHARED;
 }
@@ -93,8 +96,8 @@ bool fork_recording(const struct cairn_header *parent) {
         !fork_section(parent, CAIRN_SECTION_STRINGS, &modules.strings) ||
         !fork_section(parent, CAIRN_SECTION_CODES, &codes.region) ||
         !fork_section(parent, CAIRN_SECTION_SCOPES, &scopes.entries) ||
-        !fork_section(parent, CAIRN_SECTION_CELLS, &cells.hot_region) ||
-        !fork_section(parent, CAIRN_SECTION_CELLS_COLD, &cells.cold_region) ||
+        !fork_section(parent, CAIRN_SECTION_CELLS, &cells.region) ||
+        !fork_section(parent, CAIRN_SECTION_CELLS_RARE, &cells.rare_region) ||
         !fork_section(parent, CAIRN_SECTION_OWNERS, &cells.owner_region) ||
         !fork_section(parent, CAIRN_SECTION_RECORDS, &stacks.records))
         return false;

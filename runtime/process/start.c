@@ -59,17 +59,15 @@ static void connect_rooms(void) {
     stacks.records = sink_region(CAIRN_SECTION_RECORDS);
     codes.region = sink_region(CAIRN_SECTION_CODES);
     scopes.entries = sink_region(CAIRN_SECTION_SCOPES);
-    cells.hot_region = sink_region(CAIRN_SECTION_CELLS);
-    cells.cold_region = sink_region(CAIRN_SECTION_CELLS_COLD);
-    cells.block_stats_region = sink_region(CAIRN_SECTION_CELLS_USE);
+    cells.region = sink_region(CAIRN_SECTION_CELLS);
+    cells.rare_region = sink_region(CAIRN_SECTION_CELLS_RARE);
     cells.owner_region = sink_region(CAIRN_SECTION_OWNERS);
-    cells.hot = (struct cairn_cell *)cells.hot_region.base;
-    cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
-    cells.use = (struct cairn_cell_use *)cells.block_stats_region.base;
+    cells.items = (struct cairn_cell *)cells.region.base;
+    cells.rare = (struct cairn_cell_rare *)cells.rare_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;
     cells.totals = &header->totals;
     totals_begin();
-    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    uint64_t room = cells.region.capacity_bytes / sizeof *cells.items;
     cells.id_limit = room < LIVE_ID_LIMIT ? (uint32_t)room : LIVE_ID_LIMIT;
     if (settings.has_events) open_log();
     cells.fast_limit = settings_has_slow_frees() ? 0 : cells.id_limit;
@@ -127,18 +125,16 @@ static uint32_t threads_under(uint64_t limit_bytes) {
 
 void process_release_space(uint64_t limit_bytes) {
     struct region *const regions[] = {
-        &cells.hot_region,   &cells.cold_region, &cells.block_stats_region,
-        &cells.owner_region, &stacks.records,    &codes.region,
-        &uses.sizes,         &uses.reallocs,     &uses.aligned,
-        &uses.ages,          &values.entries,    &values.samples,
-        &modules.entries,    &modules.strings,   &scopes.entries,
+        &cells.region,   &cells.rare_region, &cells.owner_region, &stacks.records, &codes.region,
+        &uses.sizes,     &uses.reallocs,     &uses.aligned,       &uses.ages,      &values.entries,
+        &values.samples, &modules.entries,   &modules.strings,    &scopes.entries,
     };
     uint64_t headroom = headroom_under(limit_bytes);
     if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
     if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
     for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
         if (regions[i]->base) region_shrink(regions[i], headroom);
-    uint64_t room = cells.cold_region.capacity_bytes / sizeof *cells.cold;
+    uint64_t room = cells.region.capacity_bytes / sizeof *cells.items;
     if (room < cells.id_limit) cells.id_limit = (uint32_t)room;
     if (cells.fast_limit) cells.fast_limit = cells.id_limit;
     event_log_shrink();

@@ -39,7 +39,8 @@ ALWAYS_INLINE void ages_note_birth(struct thread *thread, struct birth *birth) {
     *birth = (struct birth){++thread->call_count, ages_now_by_tool()};
 }
 ALWAYS_INLINE bool ages_count(const struct thread *thread, uint32_t id, const struct birth *birth) {
-    uint32_t number = cells.cold[id].ages;
+    const struct cairn_cell_rare *rare = cell_rare(id);
+    uint32_t number = rare ? rare->ages : 0;
     uint32_t calls = thread->call_count - birth->call, ms = ages_now_by_tool() - birth->ms;
     if (unlikely(!number) || unlikely((calls | ms) > USE_AGE_MOST)) return false;
     struct cairn_ages *entry = block_stats_ages(number);

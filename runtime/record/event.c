@@ -37,8 +37,7 @@ ALWAYS_INLINE void generation_look(struct thread *thread) {
 ALWAYS_INLINE void see(struct thread *thread, struct walk_seen seen) {
     uint32_t id = seen.value;
     thread->seen = seen;
-    thread->at.cell = &cells.hot[id];
-    thread->at.use = &cells.use[id];
+    thread->at.cell = &cells.items[id];
     thread->at.header = 0;
     thread_keep_last(thread, thread->last.block);
 }
@@ -48,19 +47,19 @@ ALWAYS_INLINE void count_other_size(struct thread *thread, uint32_t cell, uint64
 }
 
 COLD void event_turn_slow(struct thread *thread, uint32_t id) {
-    cell_turn(&thread->stack.values, &cells.hot[id], id);
+    cell_turn(&thread->stack.values, &cells.items[id], id);
     generation_look(thread);
 }
 
 ALWAYS_INLINE void count_alloc(struct thread *thread, const void *block, uint32_t cell,
                                uint64_t size) {
     struct cairn_thread *record = thread->record;
-    uint64_t slack = live_slack((uintptr_t)block, size);
+    uint32_t slack = (uint32_t)live_slack((uintptr_t)block, size);
     cell_alloc(&thread->stack.values, cell, size);
     if (cell != CAIRN_CELL_OTHER) {
-        cells.use[cell].slack_bytes += slack;
-        if (!block_stats_has_usual_size(&cells.use[cell], size))
-            count_other_size(thread, cell, size);
+        struct cairn_cell *counted = &cells.items[cell];
+        counted->slack_bytes += slack;
+        if (!block_stats_has_usual_size(counted, size)) count_other_size(thread, cell, size);
     }
     thread_keep_last(thread, block);
     record->allocations++;
@@ -510,6 +509,7 @@ static COLD uint32_t alloc_watched(struct thread *thread, void *block, size_t si
     bool is_taken = watch_renew(&thread->watch);
     uint32_t cell = is_taken && thread->watch.random % 2 ? alloc_timed(thread, block, size, frame)
                                                          : alloc_now(thread, block, size, frame);
+    if (cell) cell_look_ahead(cell);
     if (!is_taken || !cell || cell_owner(cell) != thread->slot) return cell;
     watch_begin(&thread->watch, block, cell, thread->record->allocations);
     thread_keep_last(thread, block);  // its free does more than count

@@ -201,7 +201,7 @@ enum event_layout {
 void event_turn_slow(struct thread *thread, uint32_t id);
 ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (unlikely(!cell_turn_fast(cell, id, epoch))) event_turn_slow(thread, id);
+    if (unlikely(!cell_turn_fast(cell, epoch))) event_turn_slow(thread, id);
 }
 
 // The fast paths: everything that could make an event unusual is looked at first, and only if
@@ -210,10 +210,10 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 
 // Counts a block of the last stack's cell that was entered, for its thread and its cell.
 ALWAYS_INLINE void event_count_alloc(struct thread *thread, uint32_t id, uint64_t size,
-                                     uint64_t slack_bytes) {
+                                     uint32_t slack_bytes) {
     struct cairn_thread *record = thread->record;
     cell_count_alloc(thread->at.cell, id, size);
-    thread->at.use->slack_bytes += slack_bytes;
+    thread->at.cell->slack_bytes += slack_bytes;
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
@@ -231,8 +231,8 @@ ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t addr
                                      const uint32_t *slot, uint32_t word) {
     const struct thread_cell *at = &thread->at;
     uint32_t id = thread->seen.value, slack = (uint32_t)live_slack(address, size);
-    check_that(at->cell == &cells.hot[id] && at->use == &cells.use[id], "cairn check: cell\n");
-    check_that(block_stats_has_usual_size(at->use, size), "cairn check: usual size\n");
+    check_that(at->cell == &cells.items[id], "cairn check: cell\n");
+    check_that(block_stats_has_usual_size(at->cell, size), "cairn check: usual size\n");
     check_that(slack == at->slack_bytes && word == live_narrow_word(address, id, slack),
                "cairn check: word of a block\n");
     check_that(slot == live_narrow_slot(live_origin(address), address), "cairn check: slot\n");
@@ -243,7 +243,7 @@ ALWAYS_INLINE void event_check_last(const struct thread *thread) {
     struct live_block known = {0, 0};
     const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
     check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
-    check_that(&cells.hot[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
+    check_that(&cells.items[known.id] == thread->at.cell && cell_owner(known.id) == thread->slot,
                "cairn check: cell of the last block\n");
 }
 
@@ -302,7 +302,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     uint32_t base = live_narrow_base(id, slack), word = base + live_narrow_half(address);
     *slot = word;
     event_count_alloc(thread, id, size, slack);
-    *has_usual_size = block_stats_has_usual_size(at->use, size);
+    *has_usual_size = block_stats_has_usual_size(at->cell, size);
     if (*has_usual_size) {
         at->header = header;
         at->size = size;
@@ -329,7 +329,7 @@ ALWAYS_INLINE bool event_enter_wide(struct thread *thread, void *block, size_t s
     event_turn(thread, thread->at.cell, id);
     *slot = word;
     event_count_alloc(thread, id, size, 0);
-    *has_usual_size = block_stats_has_usual_size(thread->at.use, size);
+    *has_usual_size = block_stats_has_usual_size(thread->at.cell, size);
     thread->last.block = block;
     bool is_high = thread->record->net_bytes > thread->high_bytes;
     if (unlikely(is_high)) totals_publish(thread, 0, 0);
@@ -363,7 +363,7 @@ ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *b
 }
 ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
     thread->last.block = NULL;
-    block_stats_count_temporary(id);
+    cell_count_temporary(&cells.items[id], id);
 }
 
 // A temporary block, if its place and word are remembered, and everything is usual.
@@ -385,8 +385,7 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread, enum event_layout layo
     const volatile uint32_t *word = &last->word;  // for an id that is hardly ever wanted
     cell->freed_bytes += last->size;
     if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(*word >> LIVE_ID_SHIFT);
-    if (unlikely(++thread->at.use->temporary == 0))
-        block_stats_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
+    if (unlikely(++cell->temporary == 0)) cell_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
     record->frees++;
     record->net_bytes = left_bytes;
     return true;
@@ -422,7 +421,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
                                         : stack_foreign(&thread->stack, known.id);
         if (known.id <= CAIRN_CELL_OTHER) return false;
     }
-    struct cairn_cell *cell = &cells.hot[known.id];
+    struct cairn_cell *cell = &cells.items[known.id];
     if (skill == EVENT_USUAL && unlikely(!cell_is_current(cell))) return false;
     if (skill == EVENT_USUAL && unlikely(event_is_watched(thread, block))) return false;
     if (is_aged) {

@@ -57,8 +57,8 @@ static int64_t blocks_of(const struct weight *weight) {
 // Before a cell changes: if a peak passed since its last change, it keeps what it held then.
 static void cell_prepare(struct thread *thread, uint32_t cell) {
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
-    if ((int32_t)(cells.hot[cell].epoch - peak_epoch) < 0) ledger_save_peak(cell);
-    cell_turn(&thread->stack.values, &cells.hot[cell], cell);
+    if ((int32_t)(cells.items[cell].epoch - peak_epoch) < 0) ledger_save_peak(cell);
+    cell_turn(&thread->stack.values, &cells.items[cell], cell);
 }
 
 static void book_alloc(struct thread *thread, uint32_t cell, uint64_t size,
@@ -110,7 +110,7 @@ static void book_change(struct thread *thread, uint32_t cell, const struct weigh
     cell = cell_for_free(thread, cell);
     if (!cell) return;
     cell_prepare(thread, cell);
-    __atomic_fetch_add(&cells.hot[cell].freed_bytes, (uint64_t)less.bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&cells.items[cell].freed_bytes, (uint64_t)less.bytes, __ATOMIC_RELAXED);
     ledger_free(cell, &less, is_shared(cell));
     thread->record->net_bytes -= less.bytes;
     thread->record->estimated_blocks -= less.extra;
@@ -308,8 +308,8 @@ void sampling_put_back(struct thread *thread, const void *block, uintptr_t *fram
 // A sample that others allocated, in a cell that no thread owns.
 static bool count_found(struct cairn_thread *record, const struct sampled *sampled) {
     struct weight weight = weight_of(sampled->size_bytes, sampled->rate_bytes);
-    struct cairn_cell *cell = &cells.hot[sampled->cell];
-    if (((uint64_t)sampled->cell + 1) * sizeof *cell > *cells.hot_region.used_bytes ||
+    struct cairn_cell *cell = &cells.items[sampled->cell];
+    if (((uint64_t)sampled->cell + 1) * sizeof *cell > *cells.region.used_bytes ||
         !ledger_claim(sampled->cell))
         return false;
     cell->allocated_bytes += (uint64_t)weight.bytes;

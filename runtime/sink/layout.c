@@ -10,9 +10,9 @@
 // Sections whose size does not depend on the space there is.
 enum { MODULE_LIMIT = 4096, STRING_BYTES = 4 << 20, THREAD_LIMIT = 16384 };
 
-// For every cell: its halves, its share of an owner entry, and records of 14 new frames (those of
-// real programs have three to five).
-enum { RECORD_BYTES_PER_CELL = 64 };
+// For every cell: its counters, its share of an owner entry, records of 14 new frames (those of
+// real programs have three to five), and what only few cells have, or after a mark all new ones.
+enum { RECORD_BYTES_PER_CELL = 64, RARE_BYTES_PER_CELL = 32 };
 
 // Of so many cells one has an entry in SIZES, REALLOCS, ALIGNED or AGES.
 enum { CELLS_PER_ENTRY = 32 };
@@ -108,12 +108,10 @@ static uint64_t layout_place(struct cairn_header *header, uint64_t cell_limit,
                     cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
     at = layout_put(header, at, CAIRN_SECTION_CELLS, sizeof(struct cairn_cell),
                     cell_limit * sizeof(struct cairn_cell));
-    at = layout_put(header, at, CAIRN_SECTION_CELLS_COLD, sizeof(struct cairn_cell_cold),
-                    cell_limit * sizeof(struct cairn_cell_cold));
+    at = layout_put(header, at, CAIRN_SECTION_CELLS_RARE, sizeof(struct cairn_cell_rare),
+                    cell_limit * RARE_BYTES_PER_CELL);
     if (rooms.has_codes)
         at = layout_put(header, at, CAIRN_SECTION_CODES, 1, code_bytes(cell_limit));
-    at = layout_put(header, at, CAIRN_SECTION_CELLS_USE, sizeof(struct cairn_cell_use),
-                    cell_limit * sizeof(struct cairn_cell_use));
     at = layout_put(header, at, CAIRN_SECTION_SIZES, sizeof(struct cairn_sizes),
                     cell_limit / CELLS_PER_ENTRY * sizeof(struct cairn_sizes));
     at = layout_put(header, at, CAIRN_SECTION_REALLOCS, sizeof(struct cairn_reallocs),

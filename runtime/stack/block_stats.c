@@ -14,12 +14,9 @@ enum { SIZES_EXCHANGE_BITS = 5 };
 // A size with a place may become the usual one when its count passes a multiple of this.
 enum { SIZES_TURN_EVERY = 256 };
 
-COLD void block_stats_carry_temporary_slow(uint32_t id) {
-    cells.cold[id].temporary_high++;
-}
-
 static uint64_t calls_of(uint32_t id) {
-    return (uint64_t)cells.cold[id].calls_high << HIGH_SHIFT | cells.hot[id].calls;
+    const struct cairn_cell_rare *rare = cell_rare(id);
+    return (rare ? (uint64_t)rare->calls_high << HIGH_SHIFT : 0) | cells.items[id].calls;
 }
 
 // An entry of a section of such entries, and its number + 1; 0: no room.
@@ -36,21 +33,21 @@ static struct cairn_sizes *sizes_at(uint32_t number) {
 // The first size that is not the usual one, or one of a cell that was not busy yet; its present
 // call is counted already. NULL: not counted.
 static COLD struct cairn_sizes *sizes_begin(uint32_t id) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_cell *cell = &cells.items[id];
     uint64_t calls = calls_of(id);
     void *entry = NULL;
     uint32_t number = 0;
-    if (calls >= SIZES_BUSY_CALLS)
-        number = entry_take(&uses.sizes, sizeof(struct cairn_sizes), &entry);
+    struct cairn_cell_rare *rare = calls >= SIZES_BUSY_CALLS ? cell_rare_make(id) : NULL;
+    if (rare) number = entry_take(&uses.sizes, sizeof(struct cairn_sizes), &entry);
     if (!number) {
-        cold->sizes = CAIRN_NO_SIZES;
+        cell->size = CAIRN_SIZE_VARIES;
         return NULL;
     }
     struct cairn_sizes *sizes = entry;
     sizes->cell = id;
-    sizes->unknown_calls = cold->sizes == CAIRN_NO_SIZES ? calls - 1 : 0;
+    sizes->unknown_calls = cell->size == CAIRN_SIZE_VARIES ? calls - 1 : 0;
     publish_barrier();
-    cold->sizes = number;
+    rare->sizes = number;
     return sizes;
 }
 
@@ -101,25 +98,25 @@ static COLD bool turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
     for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) others += sizes->counts[i];
     for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) others += sizes->buckets[i];
     if (others > calls || calls - others >= sizes->counts[place]) return false;
-    uint32_t usual = cells.use[id].size;
-    cells.use[id].size = sizes->sizes[place];
+    uint32_t usual = cells.items[id].size;
+    cells.items[id].size = sizes->sizes[place];
     sizes->sizes[place] = usual;
     sizes->counts[place] = calls - others;
     return true;
 }
 
 bool block_stats_count_other_size(uint32_t id, uint64_t size) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
+    const struct cairn_cell_rare *rare = cell_rare(id);
     if (unlikely(calls_of(id) == 1) && size <= UINT32_MAX) {
-        cells.use[id].size = (uint32_t)size;
+        cells.items[id].size = (uint32_t)size;
         return true;
     }
-    bool has_sizes = cold->sizes && cold->sizes != CAIRN_NO_SIZES;
-    struct cairn_sizes *sizes = has_sizes ? sizes_at(cold->sizes) : sizes_begin(id);
+    bool has_sizes = rare && rare->sizes;
+    struct cairn_sizes *sizes = has_sizes ? sizes_at(rare->sizes) : sizes_begin(id);
     if (!sizes) return false;
     unsigned place = place_of(sizes, size);
     if (unlikely(place == CAIRN_SIZES_EXACT)) {
-        if (is_exchange_due(cells.hot[id].calls) && size <= UINT32_MAX)
+        if (is_exchange_due(cells.items[id].calls) && size <= UINT32_MAX)
             exchange(sizes, size);
         else
             sizes->buckets[bucket_of(size)]++;
@@ -145,35 +142,37 @@ static uint32_t ms_bounded(uint32_t ms) {
 }
 
 void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
-    struct cairn_ages *entry = block_stats_ages(cold->ages);
-    if (unlikely(!cold->ages)) {
+    struct cairn_cell_rare *rare = cell_rare_make(id);
+    if (!rare) return;
+    struct cairn_ages *entry = block_stats_ages(rare->ages);
+    if (unlikely(!rare->ages)) {
         void *taken;
         uint32_t number = entry_take(&uses.ages, sizeof *entry, &taken);
         if (!number) return;
         entry = taken;
         entry->cell = id;
         publish_barrier();
-        cold->ages = number;
+        rare->ages = number;
     }
     if (calls != USE_NO_CALLS) block_stats_age_count(entry->calls, calls_bounded(calls));
     block_stats_age_count(entry->ms, ms_bounded(ms));
 }
 
-// Entries are found by a number of 16 bits; the section's padding to whole pages may hold more.
+// The section's padding to whole pages may hold more.
 void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
-    struct cairn_aligned *entry = (struct cairn_aligned *)uses.aligned.base + cold->aligned - 1;
+    struct cairn_cell_rare *rare = cell_rare_make(id);
+    if (!rare) return;
+    struct cairn_aligned *entry = (struct cairn_aligned *)uses.aligned.base + rare->aligned - 1;
     const unsigned first_bits = 5;  // of the first alignment beyond CAIRN_ALIGN_PLAIN
     unsigned bits = 64 - (unsigned)__builtin_clzll(alignment - 1), bucket = bits - first_bits;
-    if (unlikely(!cold->aligned)) {
+    if (unlikely(!rare->aligned)) {
         void *taken;
         uint32_t number = entry_take(&uses.aligned, sizeof *entry, &taken);
         if (!number || number > CAIRN_ALIGNED_LIMIT) return;
         entry = taken;
         entry->cell = id;
         publish_barrier();
-        cold->aligned = (uint16_t)number;
+        rare->aligned = number;
     }
     entry->calls[bucket < CAIRN_ALIGN_BUCKETS ? bucket : CAIRN_ALIGN_BUCKETS - 1]++;
     entry->slack_bytes += slack;
@@ -181,16 +180,17 @@ void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, 
 }
 
 void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
-    struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + cold->reallocs - 1;
-    if (unlikely(!cold->reallocs)) {
+    struct cairn_cell_rare *rare = cell_rare_make(id);
+    if (!rare) return;
+    struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + rare->reallocs - 1;
+    if (unlikely(!rare->reallocs)) {
         void *taken;
         uint32_t number = entry_take(&uses.reallocs, sizeof *entry, &taken);
         if (!number) return;
         entry = taken;
         entry->cell = id;
         publish_barrier();
-        cold->reallocs = number;
+        rare->reallocs = number;
     }
     entry->calls++;
     entry->grown += size > old_size;

@@ -2,7 +2,7 @@
 // What the blocks of a cell are like: room beyond what was asked for, sizes, reallocations, and how
 // many were freed before the next allocation. Nothing here is known of CAIRN_CELL_OTHER.
 //
-// Most stacks allocate one size. That is kept beside the cell, and its number is not counted: it is
+// Most stacks allocate one size. That is kept in the cell, and its number is not counted: it is
 // what is left of the cell's calls. Only where another size comes is something looked up, in an
 // entry that a cell gets when it has proved busy (SIZES_BUSY_CALLS).
 //
@@ -32,7 +32,7 @@ void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, 
 #define USE_NO_CALLS UINT32_MAX
 void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms);
 
-// The parts of that: an entry, by cairn_cell_cold.ages, and the count of an age in bounds.
+// The parts of that: an entry, by cairn_cell_rare.ages, and the count of an age in bounds.
 enum { USE_AGE_MOST = INT32_MAX };
 ALWAYS_INLINE struct cairn_ages *block_stats_ages(uint32_t number) {
     return (struct cairn_ages *)uses.ages.base + (number - 1);
@@ -43,15 +43,9 @@ ALWAYS_INLINE void block_stats_age_count(uint32_t *buckets, uint32_t age) {
     if (unlikely(++*bucket == 0)) *bucket = UINT32_MAX;
 }
 
-void block_stats_carry_temporary_slow(uint32_t id);
-
 // By the low 32 bits: sizes that differ by 4 GiB are the same stack's in no program.
-ALWAYS_INLINE bool block_stats_has_usual_size(const struct cairn_cell_use *use, uint64_t size) {
-    return use->size == (uint32_t)size;
-}
-
-ALWAYS_INLINE void block_stats_count_temporary(uint32_t id) {
-    if (unlikely(++cells.use[id].temporary == 0)) block_stats_carry_temporary_slow(id);
+ALWAYS_INLINE bool block_stats_has_usual_size(const struct cairn_cell *cell, uint64_t size) {
+    return cell->size == (uint32_t)size;
 }
 
 #endif

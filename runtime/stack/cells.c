@@ -3,19 +3,17 @@
 
 struct cells cells;
 
-// The columns that go along with the hot cells up to `end_id`.
+// The column that goes along with the cells up to `end_id`.
 static bool cells_claim(uint64_t end_id) {
     uint64_t blocks = end_id / CAIRN_CELL_BLOCK;
-    return region_reach(&cells.cold_region, end_id * sizeof *cells.cold) &&
-           region_reach(&cells.block_stats_region, end_id * sizeof *cells.use) &&
-           region_reach(&cells.owner_region, blocks * sizeof *cells.owners);
+    return region_reach(&cells.owner_region, blocks * sizeof *cells.owners);
 }
 
 uint32_t cells_take_block(uint16_t slot) {
     struct cairn_cell *block =
-        region_take(&cells.hot_region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
+        region_take(&cells.region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
     if (!block) return 0;
-    uint64_t id = (uint64_t)(block - cells.hot);
+    uint64_t id = (uint64_t)(block - cells.items);
     if (id + CAIRN_CELL_BLOCK > cells.id_limit || !cells_claim(id + CAIRN_CELL_BLOCK)) return 0;
     cells.owners[id / CAIRN_CELL_BLOCK] = slot;
     return (uint32_t)id;
@@ -23,30 +21,40 @@ uint32_t cells_take_block(uint16_t slot) {
 
 bool cells_init(void) {
     struct cairn_cell *block =
-        region_take(&cells.hot_region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
+        region_take(&cells.region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
     if (!block || !cells_claim(CAIRN_CELL_BLOCK)) return false;
     cells.owners[0] = CAIRN_SLOT_SHARED;
-    return true;
+    return cell_rare_make(CAIRN_CELL_OTHER) != NULL;  // by no two threads at once later
+}
+
+COLD struct cairn_cell_rare *cell_rare_make(uint32_t id) {
+    struct cairn_cell_rare *rare = cell_rare(id);
+    if (rare) return rare;
+    rare = region_take(&cells.rare_region, sizeof *rare);
+    if (!rare) return NULL;
+    publish_barrier();
+    cells.items[id].rare = (uint32_t)(rare - cells.rare) + 1;
+    return rare;
 }
 
 // Saves what the cell held at the last peak and at snapshots, if they came after its last change.
 // The value is written before the epoch, so that a process killed between the two loses nothing.
 COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
-    struct cairn_cell *cell = &cells.hot[id];
-    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_cell *cell = &cells.items[id];
+    const struct cairn_cell_rare *rare = cell_rare(id);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
     uint32_t snapshot_epoch = __atomic_load_n(&cells.totals->snapshot_epoch, __ATOMIC_RELAXED);
-    uint64_t calls = (uint64_t)cold->calls_high << 32 | cell->calls;
-    uint64_t frees = (uint64_t)cold->frees_high << 32 | cell->frees;
+    uint64_t calls = (rare ? (uint64_t)rare->calls_high << 32 : 0) | cell->calls;
+    uint64_t frees = (rare ? (uint64_t)rare->frees_high << 32 : 0) | cell->frees;
     struct cairn_value value = {.cell = id,
                                 .from_epoch = cell->epoch,
                                 .to_epoch = epoch,
                                 .blocks = (int32_t)(calls - frees),
                                 .bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes)};
     if ((int32_t)(cell->epoch - peak_epoch) < 0) {
-        cold->peak_bytes = value.bytes;
-        cold->peak_blocks = value.blocks;
+        cell->peak_bytes = value.bytes;
+        cell->peak_blocks = value.blocks;
     }
     // nothing is what a reader takes a value for that is not there
     bool is_anything = value.bytes || value.blocks || (calls && values_have_samples());
@@ -56,25 +64,52 @@ COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
 }
 
 COLD void cell_carry_calls_slow(uint32_t id) {
-    cells.cold[id].calls_high++;
+    uint32_t number = cells.items[id].rare;
+    if (number)
+        cells.rare[number - 1].calls_high++;
+    else
+        cells.items[id].calls = UINT32_MAX;
 }
 
 COLD void cell_carry_frees_slow(uint32_t id) {
-    cells.cold[id].frees_high++;
+    uint32_t number = cells.items[id].rare;
+    if (number)
+        cells.rare[number - 1].frees_high++;
+    else
+        cells.items[id].frees = UINT32_MAX;
+}
+
+COLD void cell_carry_temporary_slow(uint32_t id) {
+    uint32_t number = cells.items[id].rare;
+    if (number)
+        cells.rare[number - 1].temporary_high++;
+    else
+        cells.items[id].temporary = UINT32_MAX;
+}
+
+// Frees and temporary blocks are not more than calls.
+void cell_look_ahead(uint32_t id) {
+    struct cairn_cell *cell = &cells.items[id];
+    const uint32_t middle = CAIRN_SLACK_UNIT;
+    if (likely((cell->calls | cell->slack_bytes) < middle) || id == CAIRN_CELL_OTHER) return;
+    struct cairn_cell_rare *rare = cell_rare_make(id);
+    if (cell->slack_bytes < middle) return;
+    cell->slack_bytes -= CAIRN_SLACK_UNIT;
+    if (rare) rare->slack_high++;
 }
 
 COLD void cell_other_alloc(struct value_log *log, uint64_t size) {
-    struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
+    struct cairn_cell *cell = &cells.items[CAIRN_CELL_OTHER];
     cell_turn(log, cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->allocated_bytes, size, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&cell->calls, 1, __ATOMIC_RELAXED) == 0)
-        __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].calls_high, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&cell_rare(CAIRN_CELL_OTHER)->calls_high, 1, __ATOMIC_RELAXED);
 }
 
 COLD void cell_other_free(struct value_log *log, uint64_t size) {
-    struct cairn_cell *cell = &cells.hot[CAIRN_CELL_OTHER];
+    struct cairn_cell *cell = &cells.items[CAIRN_CELL_OTHER];
     cell_turn(log, cell, CAIRN_CELL_OTHER);
     __atomic_fetch_add(&cell->freed_bytes, size, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&cell->frees, 1, __ATOMIC_RELAXED) == 0)
-        __atomic_fetch_add(&cells.cold[CAIRN_CELL_OTHER].frees_high, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&cell_rare(CAIRN_CELL_OTHER)->frees_high, 1, __ATOMIC_RELAXED);
 }

@@ -20,12 +20,11 @@
 #include "runtime/sys/sys.h"
 
 struct cells {
-    struct cairn_cell *hot;
-    struct cairn_cell_cold *cold;
-    struct cairn_cell_use *use;
+    struct cairn_cell *items;
+    struct cairn_cell_rare *rare;
     uint16_t *owners;
     struct cairn_totals *totals;
-    struct region hot_region, cold_region, block_stats_region, owner_region;
+    struct region region, rare_region, owner_region;
     uint32_t id_limit;
     uint32_t fast_limit;  // the same, or 0: frees that do more than count leave the fast path
 };
@@ -38,10 +37,26 @@ bool cells_init(void);
 // A block of CAIRN_CELL_BLOCK cells for a slot; its first id, or 0.
 uint32_t cells_take_block(uint16_t slot);
 
+// What few cells have of this one: NULL if there is nothing yet, or if there is no room for it.
+ALWAYS_INLINE struct cairn_cell_rare *cell_rare(uint32_t id) {
+    uint32_t number = cells.items[id].rare;
+    return number ? &cells.rare[number - 1] : NULL;
+}
+struct cairn_cell_rare *cell_rare_make(uint32_t id);
+
 // `log` is where the calling thread saves values at snapshots.
 void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch);
+// One of the cell's numbers of 32 bits has just passed its end. Without the part above, for which
+// there was no room, it stays there. These make no further call, so that the compiler need not save
+// registers around them in the hooks.
 void cell_carry_calls_slow(uint32_t id);
 void cell_carry_frees_slow(uint32_t id);
+void cell_carry_temporary_slow(uint32_t id);
+// Whoever counts allocations calls this for one in some CAIRN_WATCHED_EVERY of them, of any stack,
+// so that the rare part is there before it is needed, and slack_bytes, whose end no event looks
+// for, never passes it. From the middle of these numbers to their end are 500,000 allocations and
+// more: that none of them is met has a chance of e^-1000.
+void cell_look_ahead(uint32_t id);
 void cell_other_alloc(struct value_log *log, uint64_t size);
 void cell_other_free(struct value_log *log, uint64_t size);
 
@@ -59,8 +74,7 @@ ALWAYS_INLINE bool cell_is_current(const struct cairn_cell *cell) {
 // where a peak came after the cell's last change, and no snapshot. False: it is another turn, and
 // nothing was done. The blocks are a difference of low halves, which is that of the whole numbers
 // in as many bits.
-ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t id, uint32_t epoch) {
-    struct cairn_cell_cold *cold = &cells.cold[id];
+ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t epoch) {
     if (cell->epoch == epoch) return true;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint32_t peak_epoch = __atomic_load_n(&cells.totals->peak_epoch, __ATOMIC_RELAXED);
@@ -68,8 +82,8 @@ ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t id, uint32_t
     bool has_peak = (int32_t)(cell->epoch - peak_epoch) < 0;
     bool has_snapshot = (int32_t)(cell->epoch - snapshot_epoch) < 0;
     if (unlikely(!has_peak) || unlikely(has_snapshot)) return false;
-    cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
-    cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
+    cell->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+    cell->peak_blocks = (int32_t)(cell->calls - cell->frees);
     publish_barrier();
     cell->epoch = epoch;
     return true;
@@ -78,7 +92,7 @@ ALWAYS_INLINE bool cell_turn_fast(struct cairn_cell *cell, uint32_t id, uint32_t
 // Brings the cell to the present epoch before it changes.
 ALWAYS_INLINE void cell_turn(struct value_log *log, struct cairn_cell *cell, uint32_t id) {
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_RELAXED);
-    if (unlikely(!cell_turn_fast(cell, id, epoch))) cell_turn_slow(log, id, epoch);
+    if (unlikely(!cell_turn_fast(cell, epoch))) cell_turn_slow(log, id, epoch);
 }
 
 // Counts in a cell of this thread that is of the present epoch.
@@ -90,16 +104,19 @@ ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint32_t id, uint64_
     cell->freed_bytes += size;
     if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
 }
+ALWAYS_INLINE void cell_count_temporary(struct cairn_cell *cell, uint32_t id) {
+    if (unlikely(++cell->temporary == 0)) cell_carry_temporary_slow(id);
+}
 
 ALWAYS_INLINE void cell_alloc(struct value_log *log, uint32_t id, uint64_t size) {
-    struct cairn_cell *cell = &cells.hot[id];
+    struct cairn_cell *cell = &cells.items[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(log, size);
     cell_turn(log, cell, id);
     cell_count_alloc(cell, id, size);
 }
 
 ALWAYS_INLINE void cell_free(struct value_log *log, uint32_t id, uint64_t size) {
-    struct cairn_cell *cell = &cells.hot[id];
+    struct cairn_cell *cell = &cells.items[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(log, size);
     cell_turn(log, cell, id);
     cell_count_free(cell, id, size);

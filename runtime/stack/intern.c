@@ -6,6 +6,7 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/hash.h"
 #include "runtime/stack/module.h"
+#include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 
 struct stacks stacks;
@@ -39,7 +40,7 @@ static struct stack_hash hash_in_generation(const struct stack_thread *thread,
 }
 
 static bool is_cell(uint32_t id, uint32_t check) {
-    return cells.hot[id].check == check;
+    return cells.items[id].check == check;
 }
 
 // Takes in the frames from `from` on, and notes each outer part's hash. Whether an address is its
@@ -94,15 +95,22 @@ static uint32_t record_write(struct stack_thread *thread, const struct frame *fr
     return (uint32_t)(record - (uint32_t *)stacks.records.base);
 }
 
+// The cells of a block from COLOUR_CELLS on, then those before (colour.h). False without memory.
+static COLD bool cells_renew(struct stack_thread *thread) {
+    const uint32_t half = COLOUR_CELLS / sizeof(struct cairn_cell);
+    uint32_t first = thread->first_cell ? thread->first_cell : cells_take_block(thread->slot);
+    bool is_begun = thread->first_cell != 0;
+    if (!first) return false;
+    thread->next_cell = is_begun ? first : first + half;
+    thread->end_cell = is_begun ? first + half : first + CAIRN_CELL_BLOCK;
+    thread->first_cell = is_begun ? 0 : first;
+    return true;
+}
+
 // The cell that a new stack would get; 0 when there is no room or no budget for one.
 static uint32_t cell_next(struct stack_thread *thread) {
     if (sys_is_over_budget()) return 0;
-    if (thread->next_cell == thread->end_cell) {
-        uint32_t first = cells_take_block(thread->slot);
-        if (!first) return 0;
-        thread->next_cell = first;
-        thread->end_cell = first + CAIRN_CELL_BLOCK;
-    }
+    if (thread->next_cell == thread->end_cell && !cells_renew(thread)) return 0;
     return thread->next_cell;
 }
 
@@ -113,25 +121,29 @@ ALWAYS_INLINE void cell_prefetch_next(const struct stack_thread *thread) {
     uint32_t id = thread->next_cell + ahead_cells;
     __builtin_prefetch(thread->next_word + ahead_words, 1);
     if (id >= thread->end_cell) return;
-    __builtin_prefetch(&cells.hot[id], 1);
-    __builtin_prefetch(&cells.cold[id], 1);
-    __builtin_prefetch(&cells.use[id], 1);
+    __builtin_prefetch(&cells.items[id], 1);
+}
+
+static COLD bool generation_note(const struct stack_thread *thread, uint32_t id) {
+    struct cairn_cell_rare *rare = cell_rare_make(id);
+    if (rare) rare->generation = thread->generation;
+    return rare != NULL;
 }
 
 // Gives a cell its record and enters it under the hash. The record is written once there is a cell
 // for it, so that lost events cost nothing. 0 without a record.
 static uint32_t cell_begin(struct stack_thread *thread, uint32_t id, uint32_t record,
                            struct stack_hash hash) {
-    if (!record) return 0;
+    struct cairn_cell *cell = &cells.items[id];
+    if (!record || unlikely(thread->generation && !generation_note(thread, id))) return 0;
     thread->next_cell = id + 1;
-    cells.cold[id].record = record;
-    cells.hot[id].check = hash_check(hash);
+    cell->record = record;
+    cell->check = hash_check(hash);
     uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_ACQUIRE);
     // A mark that came since the thread looked: its next use has to find it older than that.
     if (unlikely(stack_has_new_generation(thread)))
         epoch = __atomic_load_n(&cells.totals->snapshot_epoch, __ATOMIC_ACQUIRE) - 1;
-    cells.hot[id].epoch = epoch;
-    cells.cold[id].generation = thread->generation;
+    cell->epoch = epoch;
     publish_barrier();  // before it counts, and so for readers a cell at all
     table_insert(&thread->table, &thread->arena, hash.table, id);
     cell_prefetch_next(thread);
@@ -180,6 +192,8 @@ static struct stack_hash hash_foreign(uint32_t id) {
 static uint32_t foreign_make(struct stack_thread *thread, uint32_t id, uint32_t freeing,
                              struct stack_hash hash) {
     uint32_t own = cell_next(thread), words = RECORD_HEAD_WORDS;
+    // its frees may pass 32 bits, and nothing looks ahead where nothing is allocated
+    if (own && !cell_rare_make(own)) return 0;
     uint32_t *record = own ? record_reserve(thread, RECORD_HEAD_WORDS + 1) : NULL;
     if (!record) return 0;
     record[0] = id;

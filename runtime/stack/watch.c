@@ -26,7 +26,9 @@ bool watch_renew(struct watch *watch) {
 void watch_begin(struct watch *watch, const void *block, uint32_t cell, uint64_t calls) {
     watch->block = NULL;
     if (cell <= CAIRN_CELL_OTHER) return;
-    cells.cold[cell].watched++;
+    struct cairn_cell_rare *rare = cell_rare_make(cell);
+    if (!rare) return;
+    rare->watched++;
     watch->cell = cell;
     watch->until = calls + CAIRN_SHORT_CALLS;
     watch->block = block;
@@ -34,11 +36,11 @@ void watch_begin(struct watch *watch, const void *block, uint32_t cell, uint64_t
 
 void watch_end(struct watch *watch, uint32_t cell, uint64_t calls) {
     // another cell's: the watched block was freed by another thread, and its address came again
-    if (cell == watch->cell && calls < watch->until) cells.cold[cell].short_lived++;
+    if (cell == watch->cell && calls < watch->until) cell_rare(cell)->short_lived++;
     watch->block = NULL;
 }
 
 void watch_drop(struct watch *watch) {
-    cells.cold[watch->cell].watched--;
+    cell_rare(watch->cell)->watched--;
     watch->block = NULL;
 }

@@ -9,8 +9,7 @@
 //   0x000  the thread's entry in THREADS, and the control line    (format.h)
 //   0x080  totals                                                 (format.h)
 //   0x100  struct thread
-//   0x400  cairn_cell_use of the first stacks                     (64, the first cell, by its size)
-//   0x800  cairn_cell of the first stacks
+//   0x800  cairn_cell of the first stacks                         (intern.c)
 //   0xa00  the words that decide the last stack, outermost first
 //   0xfc0  the gate's stamp
 //
@@ -18,6 +17,6 @@
 #ifndef RUNTIME_SYS_COLOUR_H
 #define RUNTIME_SYS_COLOUR_H
 
-enum { COLOUR_THREADS = 0x100, COLOUR_CHECKS = 0xa00, COLOUR_STAMP = 0xfc0 };
+enum { COLOUR_THREADS = 0x100, COLOUR_CELLS = 0x800, COLOUR_CHECKS = 0xa00, COLOUR_STAMP = 0xfc0 };
 
 #endif

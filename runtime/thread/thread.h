@@ -81,11 +81,10 @@ struct thread_last {
 // What is known of the cell of the last stack, if that has one (seen.value).
 struct thread_cell {
     struct cairn_cell *cell;
-    struct cairn_cell_use *use;
     // A block of the cell's usual size, and the header that one of them had: then this one has the
     // same slack, and `word` is its word in the live map but for the half. 0: none was met.
-    uint64_t header, size, slack_bytes;
-    uint32_t word;
+    uint64_t header, size;
+    uint32_t slack_bytes, word;
 };
 
 // What every event reads lies in the first four cache lines, and no line belongs to two threads.

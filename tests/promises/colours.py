@@ -14,8 +14,7 @@ HOT = {"the thread": ("gate_self", "(long)&gate_self->trace.frames - (long)gate_
        "words of the last stack": ("gate_self->seen.end - gate_self->seen.check_count - 1", f"{DEPTH} * sizeof(struct walk_check)"),
        "totals.epoch": ("&sink.header->totals.epoch", "sizeof(int)"),
        "the stamp": ("&gate_page.stamp", "sizeof(int)"),
-       "counters of the first stack": ("&cells.hot[64]", "sizeof *cells.hot"),
-       "sizes of the first stack": ("&cells.use[64]", "sizeof *cells.use")}
+       "counters of the first stack": ("gate_self->at.cell", "sizeof *cells.items")}
 PAGE = 4096
 
 t.need("gdb")

@@ -90,7 +90,7 @@ static uint32_t new_cell(struct making *making, uint32_t thread) {
         making->owners[*next / CAIRN_CELL_BLOCK] = (uint16_t)thread;
         making->cell_count += CAIRN_CELL_BLOCK;
     }
-    making->cold[*next].generation = making->header.totals.generation;
+    making->rare[*next].generation = making->header.totals.generation;
     return (*next)++;
 }
 
@@ -98,7 +98,7 @@ uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uin
                      const uint32_t *codes, uint32_t code_words, uint32_t frame_count) {
     require(making->word_count + 2 + code_words <= MAKING_WORDS, "records are full");
     uint32_t id = new_cell(making, thread);
-    making->cold[id].record = making->word_count;
+    making->cells[id].record = making->word_count;
     uint32_t *words = making->words + making->word_count;
     words[0] = older;
     words[1] = keep << 16 | frame_count;
@@ -132,13 +132,13 @@ uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *ad
 
 uint32_t making_foreign(struct making *making, uint32_t thread, uint32_t older) {
     uint32_t id = making_cell(making, thread, older, 0, NULL, 0, 0);
-    making->words[making->cold[id].record + 1] |= CAIRN_RECORD_FOREIGN;
+    making->words[making->cells[id].record + 1] |= CAIRN_RECORD_FOREIGN;
     return id;
 }
 
 uint32_t making_freed_at(struct making *making, uint32_t thread, uint32_t older, uint32_t freer) {
     uint32_t id = making_cell(making, thread, older, 0, &freer, 1, 1);
-    making->words[making->cold[id].record + 1] |= CAIRN_RECORD_FOREIGN;
+    making->words[making->cells[id].record + 1] |= CAIRN_RECORD_FOREIGN;
     return id;
 }
 
@@ -184,7 +184,7 @@ void making_snapshot(struct making *making, enum cairn_snapshot_reason reason, c
 struct cairn_sizes *making_sizes(struct making *making, uint32_t cell) {
     require(making->sizes_count < MAKING_EXTRAS, "sizes are full");
     struct cairn_sizes *sizes = &making->sizes[making->sizes_count++];
-    making->cold[cell].sizes = making->sizes_count;
+    making->rare[cell].sizes = making->sizes_count;
     sizes->cell = cell;
     return sizes;
 }
@@ -192,7 +192,7 @@ struct cairn_sizes *making_sizes(struct making *making, uint32_t cell) {
 struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell) {
     require(making->reallocs_count < MAKING_EXTRAS, "reallocs are full");
     struct cairn_reallocs *reallocs = &making->reallocs[making->reallocs_count++];
-    making->cold[cell].reallocs = making->reallocs_count;
+    making->rare[cell].reallocs = making->reallocs_count;
     reallocs->cell = cell;
     return reallocs;
 }
@@ -200,7 +200,7 @@ struct cairn_reallocs *making_reallocs(struct making *making, uint32_t cell) {
 struct cairn_ages *making_ages(struct making *making, uint32_t cell) {
     require(making->ages_count < MAKING_EXTRAS, "ages are full");
     struct cairn_ages *ages = &making->ages[making->ages_count++];
-    making->cold[cell].ages = making->ages_count;
+    making->rare[cell].ages = making->ages_count;
     ages->cell = cell;
     return ages;
 }
@@ -208,7 +208,7 @@ struct cairn_ages *making_ages(struct making *making, uint32_t cell) {
 struct cairn_aligned *making_aligned(struct making *making, uint32_t cell) {
     require(making->aligned_count < MAKING_EXTRAS, "aligned is full");
     struct cairn_aligned *aligned = &making->aligned[making->aligned_count++];
-    making->cold[cell].aligned = (uint16_t)making->aligned_count;
+    making->rare[cell].aligned = making->aligned_count;
     aligned->cell = cell;
     return aligned;
 }
@@ -228,17 +228,17 @@ void making_book_samples(struct making *making, uint32_t id, uint32_t calls, uin
 void making_book(struct making *making, uint32_t id, uint32_t calls, uint64_t allocated_bytes,
                  uint32_t frees, uint64_t freed_bytes) {
     struct cairn_cell *cell = &making->cells[id];
-    struct cairn_cell_cold *cold = &making->cold[id];
     struct cairn_totals *totals = &making->header.totals;
     if (cell->epoch != totals->epoch) {
         save_value(making, id);
         if (cell->epoch < totals->peak_epoch) {
-            cold->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
-            cold->peak_blocks = (int32_t)(cell->calls - cell->frees);
+            cell->peak_bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+            cell->peak_blocks = (int32_t)(cell->calls - cell->frees);
         }
         cell->epoch = totals->epoch;
     }
-    if (!cell->calls && calls) making->use[id].size = (uint32_t)(allocated_bytes / calls);
+    if (!cell->calls && calls)
+        cell->size = making->has_use ? (uint32_t)(allocated_bytes / calls) : CAIRN_SIZE_VARIES;
     cell->calls += calls;
     cell->frees += frees;
     cell->allocated_bytes += allocated_bytes;
@@ -306,12 +306,10 @@ static uint32_t list_parts(const struct making *making, struct part parts[SECTIO
         {CAIRN_SECTION_OWNERS, sizeof *making->owners, making->owners,
          making->cell_count / CAIRN_CELL_BLOCK},
         {CAIRN_SECTION_CELLS, sizeof *making->cells, making->cells, making->cell_count},
-        {CAIRN_SECTION_CELLS_COLD, sizeof *making->cold, making->cold, making->cell_count},
+        {CAIRN_SECTION_CELLS_RARE, sizeof *making->rare, making->rare, making->cell_count},
         {CAIRN_SECTION_RECORDS, sizeof *making->words, making->words, making->word_count},
         {CAIRN_SECTION_POINTS, sizeof *making->points, making->points, making->point_count},
         {CAIRN_SECTION_SCOPES, sizeof *making->scopes, making->scopes, making->scope_count},
-        {CAIRN_SECTION_CELLS_USE, sizeof *making->use, making->use,
-         making->has_use ? making->cell_count : 0},
         {CAIRN_SECTION_SIZES, sizeof *making->sizes, making->sizes, making->sizes_count},
         {CAIRN_SECTION_REALLOCS, sizeof *making->reallocs, making->reallocs,
          making->reallocs_count},
@@ -336,6 +334,15 @@ static uint32_t list_parts(const struct making *making, struct part parts[SECTIO
     return count;
 }
 
+// The rare part of cell `id` is entry `id`, if it says anything.
+static void refer_to_rare(struct making *making) {
+    static const struct cairn_cell_rare nothing;
+    for (uint32_t id = 0; id < making->cell_count; id++)
+        if (memcmp(&making->rare[id], &nothing, sizeof nothing) != 0)
+            making->cells[id].rare = id + 1;
+    making->header.has_no_temporary = !making->has_use;
+}
+
 // Writes the section table for parts that each have `slack_bytes` of room behind them.
 static uint64_t lay_out(struct making *making, const struct part *parts, uint32_t count,
                         uint64_t slack_bytes) {
@@ -358,6 +365,7 @@ static uint64_t lay_out(struct making *making, const struct part *parts, uint32_
 
 uint8_t *making_finish(struct making *making, bool is_compact, size_t *size) {
     struct part parts[SECTION_COUNT];
+    refer_to_rare(making);
     uint32_t count = list_parts(making, parts);
     *size = (size_t)lay_out(making, parts, count, is_compact ? 0 : RAW_SLACK_BYTES);
     uint8_t *bytes = calloc(1, *size);
@@ -370,6 +378,7 @@ uint8_t *making_finish(struct making *making, bool is_compact, size_t *size) {
 
 void making_write_sparse(struct making *making, const char *path, uint64_t capacity_bytes) {
     struct part parts[SECTION_COUNT];
+    refer_to_rare(making);
     uint32_t count = list_parts(making, parts);
     uint64_t size = lay_out(making, parts, count, capacity_bytes);
     int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);

@@ -29,10 +29,9 @@ struct making {
     struct cairn_thread threads[MAKING_THREADS];
     uint16_t owners[MAKING_CELLS / CAIRN_CELL_BLOCK];
     struct cairn_cell cells[MAKING_CELLS];
-    struct cairn_cell_cold cold[MAKING_CELLS];
+    struct cairn_cell_rare rare[MAKING_CELLS];  // every cell has one
     uint32_t words[MAKING_WORDS];
     char strings[MAKING_STRINGS];
-    struct cairn_cell_use use[MAKING_CELLS];
     struct cairn_point points[MAKING_POINTS];
     struct cairn_snapshot snapshots[MAKING_SNAPSHOTS];
     struct cairn_value values[MAKING_VALUES];
@@ -40,7 +39,7 @@ struct making {
     struct cairn_reallocs reallocs[MAKING_EXTRAS];
     struct cairn_ages ages[MAKING_EXTRAS];
     struct cairn_aligned aligned[MAKING_EXTRAS];
-    bool has_use;  // CELLS_USE is written
+    bool has_use;  // sizes and temporary blocks are known
     uint32_t snapshot_count, value_count, sizes_count, reallocs_count, ages_count, aligned_count;
     struct cairn_sampling sampling;  // is_on: with SAMPLE_CELLS and SAMPLE_VALUES
     struct cairn_sample_cell sample_cells[MAKING_CELLS];

@@ -63,8 +63,8 @@ static bool take_recording(const struct evaluation *evaluation, struct taken *ta
     if (is_ok) {
         taken->values[MEASURE_PEAK] = opened.profile.peak.bytes;
         taken->peak_error = clamp(opened.profile.peak.error_bytes);
-        taken->has_temporary = recording_count(&opened.recording, CAIRN_SECTION_CELLS_USE) != 0 &&
-                               !opened.profile.sampling.is_on;
+        taken->has_temporary =
+            recording_has_temporary(&opened.recording) && !opened.profile.sampling.is_on;
         taken->has_no_frees = !profile_has_frees(&opened.profile);
         taken->has_bands = opened.profile.overruns.guard.band_bytes != 0;
         taken->values[MEASURE_OVERRUNS] = clamp(opened.profile.overruns.guard.overrun_blocks);

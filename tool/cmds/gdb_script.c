@@ -37,7 +37,7 @@ static const struct {
                                                 FIELD(cairn_thread, estimated_blocks, true)
                                                     FIELD(cairn_cell, allocated_bytes, false)
                                                         FIELD(cairn_cell, freed_bytes, false)
-                                                            FIELD(cairn_cell_cold, record, false)
+                                                            FIELD(cairn_cell, record, false)
 #undef FIELD
 };
 
@@ -50,11 +50,9 @@ static const struct {
     {"cairn_module", sizeof(struct cairn_module)},
     {"cairn_thread", sizeof(struct cairn_thread)},
     {"cairn_cell", sizeof(struct cairn_cell)},
-    {"cairn_cell_cold", sizeof(struct cairn_cell_cold)},
     {"MODULES", CAIRN_SECTION_MODULES},
     {"THREADS", CAIRN_SECTION_THREADS},
     {"CELLS", CAIRN_SECTION_CELLS},
-    {"CELLS_COLD", CAIRN_SECTION_CELLS_COLD},
     {"RECORDS", CAIRN_SECTION_RECORDS},
 };
 

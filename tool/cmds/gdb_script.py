@@ -61,8 +61,8 @@ class Recording:
     def word(self, index):
         return number(self.sections[FORMAT["RECORDS"]][0] + 4 * index, 4)
 
-    def cell(self, name, cell, structure="cairn_cell", kind="CELLS"):
-        return self.field(structure, name, self.sections[FORMAT[kind]][0] + cell * FORMAT[structure])
+    def cell(self, name, cell):
+        return self.field("cairn_cell", name, self.sections[FORMAT["CELLS"]][0] + cell * FORMAT["cairn_cell"])
 
     def frame(self, at):
         """One frame code: (address or text, words)."""
@@ -85,7 +85,7 @@ class Recording:
         """Frames of a cell, outermost first."""
         if cell <= CELL_OTHER:
             return ["stack not recorded"]
-        record = self.cell("record", cell, "cairn_cell_cold", "CELLS_COLD")
+        record = self.cell("record", cell)
         older, head = self.word(record), self.word(record + 1)
         if head & FOREIGN:
             return self.stack(older)
@@ -203,7 +203,7 @@ class CairnTop(gdb.Command):
             freed = recording.cell("freed_bytes", cell)
             held = recording.cell("allocated_bytes", cell) - freed
             if held and cell > CELL_OTHER:
-                record = recording.cell("record", cell, "cairn_cell_cold", "CELLS_COLD")
+                record = recording.cell("record", cell)
                 is_foreign = recording.word(record + 1) & FOREIGN
                 owner = recording.word(record) if is_foreign else cell
                 live[owner] = live.get(owner, 0) + held

@@ -313,7 +313,7 @@ static void print_threads(const struct command_args *args, const struct profile 
 }
 
 static const char *form_of(const struct cairn_header *header) {
-    if (header->version == CAIRN_VERSION_PACKED) return "packed";
+    if (cairn_is_packed(header->version)) return "packed";
     return header->is_compact ? "compact" : "raw";
 }
 

@@ -97,8 +97,7 @@ static void add_figures(struct taken_row *row, const struct opened *opened, bool
     const struct profile *profile = &opened->profile;
     struct history_figure *figures = row->figures;
     const struct estimate *estimates = profile->estimates;
-    bool has_temporary = recording_count(&opened->recording, CAIRN_SECTION_CELLS_USE) != 0 &&
-                         !profile->sampling.is_on;
+    bool has_temporary = recording_has_temporary(&opened->recording) && !profile->sampling.is_on;
     int64_t peak_bound = profile->sampling.is_on
                              ? estimate_bytes_interval(&estimates[ESTIMATED_PEAK])
                              : clamp(profile->peak.error_bytes);

@@ -126,25 +126,28 @@ static bool put_record(struct writer *writer, uint32_t older, uint32_t older_nod
     return put_frames(writer, node, added);
 }
 
+static uint16_t high_half(uint64_t number) {
+    return (uint16_t)(number >> HALF_BITS & HIGH_BITS);
+}
+
 static void fill_cell(struct writer *writer, const struct import_values *values,
-                      struct cairn_cell *cell, struct cairn_cell_cold *cold,
-                      struct cairn_cell_use *use) {
+                      struct cairn_cell *cell, struct cairn_cell_rare *rare) {
     uint64_t calls = (uint64_t)values->calls, frees = calls - (uint64_t)values->exit_blocks;
-    *cell =
-        (struct cairn_cell){.allocated_bytes = (uint64_t)values->allocated_bytes,
-                            .freed_bytes = (uint64_t)(values->allocated_bytes - values->exit_bytes),
-                            .calls = (uint32_t)calls,
-                            .frees = (uint32_t)frees,
-                            .epoch = 1};
-    cold->peak_bytes = values->peak_bytes;
-    cold->peak_blocks = (int32_t)values->peak_blocks;
-    cold->calls_high = (uint16_t)(calls >> HALF_BITS & HIGH_BITS);
-    cold->frees_high = (uint16_t)(frees >> HALF_BITS & HIGH_BITS);
-    cold->sizes = CAIRN_NO_SIZES;
-    if (use)
-        *use = (struct cairn_cell_use){.slack_bytes = (uint64_t)values->slack_bytes,
-                                       .temporary = (uint32_t)values->temporary};
-    cold->temporary_high = (uint16_t)((uint64_t)values->temporary >> HALF_BITS & HIGH_BITS);
+    uint64_t temporary = (uint64_t)values->temporary, slack = (uint64_t)values->slack_bytes;
+    cell->allocated_bytes = (uint64_t)values->allocated_bytes;
+    cell->freed_bytes = (uint64_t)(values->allocated_bytes - values->exit_bytes);
+    cell->calls = (uint32_t)calls;
+    cell->frees = (uint32_t)frees;
+    cell->epoch = 1;
+    cell->size = CAIRN_SIZE_VARIES;
+    cell->slack_bytes = (uint32_t)(slack % CAIRN_SLACK_UNIT);
+    cell->temporary = (uint32_t)temporary;
+    cell->peak_bytes = values->peak_bytes;
+    cell->peak_blocks = (int32_t)values->peak_blocks;
+    *rare = (struct cairn_cell_rare){.calls_high = high_half(calls),
+                                     .frees_high = high_half(frees),
+                                     .slack_high = (uint16_t)(slack / CAIRN_SLACK_UNIT),
+                                     .temporary_high = high_half(temporary)};
     writer->allocations += calls;
     writer->frees += frees;
     writer->allocated_bytes += (uint64_t)values->allocated_bytes;
@@ -154,7 +157,7 @@ static void fill_cell(struct writer *writer, const struct import_values *values,
 }
 
 // By stack; the cell of each says which entry is its own.
-static bool make_ages(struct writer *writer, struct cairn_cell_cold *cold) {
+static bool make_ages(struct writer *writer, struct cairn_cell_rare *rare) {
     const struct imported *imported = writer->imported;
     if (!imported->ages.count) return true;
     struct cairn_ages *entries =
@@ -163,7 +166,7 @@ static bool make_ages(struct writer *writer, struct cairn_cell_cold *cold) {
     for (size_t i = 0; i < imported->ages.count; i++) {
         entries[i].cell = (uint32_t)(CAIRN_CELL_BLOCK + i);
         memcpy(entries[i].ms, imported->ages.items[i].ms, sizeof entries[i].ms);
-        cold[CAIRN_CELL_BLOCK + i].ages = (uint32_t)i + 1;
+        rare[i].ages = (uint32_t)i + 1;
     }
     return true;
 }
@@ -175,25 +178,23 @@ static bool make_cells(struct writer *writer) {
     size_t blocks = count / CAIRN_CELL_BLOCK + 1;
     uint16_t *owners = add_section(writer, CAIRN_SECTION_OWNERS, sizeof *owners, blocks);
     struct cairn_cell *cells = add_section(writer, CAIRN_SECTION_CELLS, sizeof *cells, count);
-    struct cairn_cell_cold *cold =
-        add_section(writer, CAIRN_SECTION_CELLS_COLD, sizeof *cold, count);
-    struct cairn_cell_use *use = NULL;
-    if (imported->has_temporary)
-        use = add_section(writer, CAIRN_SECTION_CELLS_USE, sizeof *use, count);
-    if (!owners || !cells || !cold || count > UINT32_MAX || (imported->has_temporary && !use))
-        return false;
+    struct cairn_cell_rare *rare =
+        add_section(writer, CAIRN_SECTION_CELLS_RARE, sizeof *rare, imported->stacks.count);
+    if (!owners || !cells || !rare || count > UINT32_MAX) return false;
+    writer->header.has_no_temporary = !imported->has_temporary;
     owners[0] = CAIRN_SLOT_SHARED;
     uint32_t older = 0, older_node = TREE_ROOT;
     for (size_t i = 0; i < imported->stacks.count; i++) {
         const struct import_stack *stack = &imported->stacks.items[i];
         uint32_t id = (uint32_t)(CAIRN_CELL_BLOCK + i);
-        cold[id].record = (uint32_t)writer->words.count;
-        fill_cell(writer, &stack->values, &cells[id], &cold[id], use ? &use[id] : NULL);
+        cells[id].record = (uint32_t)writer->words.count;
+        cells[id].rare = (uint32_t)i + 1;
+        fill_cell(writer, &stack->values, &cells[id], &rare[i]);
         if (!put_record(writer, older, older_node, stack->node)) return false;
         older = id;
         older_node = stack->node;
     }
-    return make_ages(writer, cold);
+    return make_ages(writer, rare);
 }
 
 static bool make_thread(struct writer *writer) {

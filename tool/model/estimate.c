@@ -199,18 +199,8 @@ double estimate_unsure_blocks(const struct estimate *estimate) {
     return positive(estimate->extra_blocks);
 }
 
-enum { HIGH_HALF_SHIFT = 32 };
-
 // Programs have blocks so small, whether a sample met one or not.
 enum { SMALLEST_BYTES = 32 };
-
-static uint64_t samples_of(const struct cairn_cell *hot, const struct cairn_cell_cold *cold) {
-    return hot->calls | (uint64_t)cold->calls_high << HIGH_HALF_SHIFT;
-}
-
-static uint64_t frees_of(const struct cairn_cell *hot, const struct cairn_cell_cold *cold) {
-    return hot->frees | (uint64_t)cold->frees_high << HIGH_HALF_SHIFT;
-}
 
 static void find_rates(struct sampled_scale *scale, const struct cairn_sampling *sampling) {
     uint64_t least = sampling->rate_bytes, most = sampling->rate_most_bytes;
@@ -264,25 +254,23 @@ struct sampled_scale sampled_scale_of(const struct recording *recording,
                                       struct sampled_totals totals) {
     struct sampled_scale scale = {0};
     struct cairn_sampling sampling;
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
+    struct recorded_cell counted;
     uint32_t smallest = SMALLEST_BYTES;
     uint64_t bytes = 0;
     struct estimate sum = {0}, before = {0};
     if (!recording_sampling(recording, &sampling) || !sampling.is_on) return scale;
     find_rates(&scale, &sampling);
-    for (size_t id = CAIRN_CELL_OTHER; recording_cell(recording, id, &hot, &cold); id++) {
+    for (size_t id = CAIRN_CELL_OTHER; recording_cell(recording, id, &counted); id++) {
         struct cairn_sample_cell cell;
         recording_sample_cell(recording, id, &cell);
-        const struct estimate added =
-            sampled_estimate(&scale, (int64_t)samples_of(&hot, &cold), 0, cell.allocated_variance,
-                             cell.calls_variance);
+        const struct estimate added = sampled_estimate(
+            &scale, (int64_t)counted.calls, 0, cell.allocated_variance, cell.calls_variance);
         estimate_add(&sum, &added);
         if (recording_is_inherited(recording, id)) {
             estimate_add(&before, &added);
             before.extra_blocks += extra_of(cell.extra_calls);
         }
-        bytes += hot.allocated_bytes;
+        bytes += counted.allocated_bytes;
         smallest = smallest_of(recording, id, smallest);
     }
     scale.blocks_weight = fmax(scale.rate_most / smallest, 1);
@@ -319,7 +307,7 @@ void sampled_exclude_below(const struct sampled_scale *scale, uint64_t size,
     if (weight < estimate->blocks_weight) estimate->blocks_weight = weight;
 }
 
-bool sampled_has_saved_peak(const struct recording *recording, const struct cairn_cell *cell,
+bool sampled_has_saved_peak(const struct recording *recording, const struct recorded_cell *cell,
                             bool is_peak_at_end) {
     return cell->epoch >= recording->header.totals.peak_epoch && !is_peak_at_end;
 }
@@ -351,16 +339,15 @@ void sampled_cell(const struct recording *recording, const struct sampled_scale 
 void sampled_sum(const struct recording *recording, const struct sampled_scale *scale,
                  bool is_peak_at_end, struct estimate estimates[ESTIMATED_COUNT]) {
     struct estimate of_cell[ESTIMATED_COUNT] = {0};
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
+    struct recorded_cell cell;
     memset(estimates, 0, ESTIMATED_COUNT * sizeof *estimates);
     if (!recording_is_sampled(recording)) return;
-    for (size_t id = CAIRN_CELL_OTHER; recording_cell(recording, id, &hot, &cold); id++) {
-        uint64_t calls = samples_of(&hot, &cold), frees = frees_of(&hot, &cold);
-        if (!calls && !frees && !hot.freed_bytes) continue;  // not used yet
-        const struct sampled_counts counts = {
-            .calls = (int64_t)calls, .peak = cold.peak_blocks, .exit = (int64_t)(calls - frees)};
-        bool has_saved_peak = sampled_has_saved_peak(recording, &hot, is_peak_at_end);
+    for (size_t id = CAIRN_CELL_OTHER; recording_cell(recording, id, &cell); id++) {
+        if (!cell.calls && !cell.frees && !cell.freed_bytes) continue;  // not used yet
+        const struct sampled_counts counts = {.calls = (int64_t)cell.calls,
+                                              .peak = cell.peak_blocks,
+                                              .exit = (int64_t)(cell.calls - cell.frees)};
+        bool has_saved_peak = sampled_has_saved_peak(recording, &cell, is_peak_at_end);
         sampled_cell(recording, scale, id, has_saved_peak, &counts, of_cell);
         for (int i = 0; i < ESTIMATED_COUNT; i++) estimate_add(&estimates[i], &of_cell[i]);
     }

@@ -93,7 +93,7 @@ struct estimate estimate_of_interval(int64_t interval_bytes, int64_t samples);
 
 // What a cell holds keeps changing after the peak; then it has its value at the peak apart.
 // `is_peak_at_end`: the heap never was larger than at the end of the recording.
-bool sampled_has_saved_peak(const struct recording *recording, const struct cairn_cell *cell,
+bool sampled_has_saved_peak(const struct recording *recording, const struct recorded_cell *cell,
                             bool is_peak_at_end);
 
 // What can have been missed: the same for all cells of a recording.

@@ -7,6 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "format/packed.h"
+#include "tool/model/cells_older.h"
+
 // The runtime's table of strings is smaller (runtime/sink/layout.c).
 static const size_t strings_most_bytes = 64u << 20;
 // What is used has pages; a header that claims more than that is damaged.
@@ -14,9 +17,9 @@ static const uint64_t pages_spare_bytes = 1u << 20;
 enum { BLOCK_BYTES = 512 };
 
 #define BIT(kind) (UINT64_C(1) << (kind))
-static const uint64_t hot = BIT(CAIRN_SECTION_CELLS) | BIT(CAIRN_SECTION_CELLS_USE) |
+static const uint64_t hot = BIT(CAIRN_SECTION_CELLS) | BIT(OLDER_SECTION_CELLS_USE) |
                             BIT(CAIRN_SECTION_SAMPLE_CELLS) | BIT(CAIRN_SECTION_HEAP_STACKS);
-static const uint64_t cold = BIT(CAIRN_SECTION_CELLS_COLD) | BIT(CAIRN_SECTION_THREADS) |
+static const uint64_t cold = BIT(CAIRN_SECTION_CELLS_RARE) | BIT(CAIRN_SECTION_THREADS) |
                              BIT(CAIRN_SECTION_POINTS) | BIT(CAIRN_SECTION_SNAPSHOTS) |
                              BIT(CAIRN_SECTION_SAMPLING);
 static const uint64_t stacks =
@@ -29,7 +32,7 @@ bool follow_open(const char *path, struct follow *follow, struct error *error) {
     bool is_ok = source_open(path, &follow->source, error) &&
                  recording_load_header(&follow->recording, &follow->source, error);
     const struct cairn_header *header = &follow->recording.header;
-    bool is_raw = !header->is_compact && header->version == CAIRN_VERSION;
+    bool is_raw = !header->is_compact && !cairn_is_packed(header->version);
     if (is_ok && !is_raw) is_ok = error_set(error, "has ended");
     if (!is_ok) follow_close(follow);
     return is_ok;

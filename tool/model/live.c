@@ -138,11 +138,10 @@ static bool stack_of_node(struct live *live, uint32_t node, uint32_t *index) {
 
 // When the cell's blocks were allocated: of one that frees another's, those of the other.
 static uint32_t generation_of(const struct live *live, uint32_t cell) {
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold = {0};
+    struct recorded_cell from;
     struct record record;
     if (decoder_record(&live->decoder, cell, &record) && record.is_foreign) cell = record.older;
-    return recording_cell(&live->follow.recording, cell, &hot, &cold) ? cold.generation : 0;
+    return recording_cell(&live->follow.recording, cell, &from) ? from.generation : 0;
 }
 
 // Which stack a cell is of that was never seen in use before.

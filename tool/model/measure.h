@@ -17,7 +17,7 @@ enum measure {
     MEASURE_PEAK_BLOCKS,  // the same times, counted in blocks
     MEASURE_EXIT_BLOCKS,
     MEASURE_TEMPORARY,  // blocks that their thread freed before its next allocation
-    MEASURE_SHORT,      // short-lived blocks, of a sample (cairn_cell_cold.watched)
+    MEASURE_SHORT,      // short-lived blocks, of a sample (cairn_cell_rare.watched)
     MEASURE_SLACK,      // room beyond what was asked for, of all blocks
     MEASURE_ALIGNMENT,  // what aligned blocks took beyond plain ones of the same sizes
     MEASURE_AT,         // at a moment that was asked for: --at, --between, --since

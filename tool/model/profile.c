@@ -23,13 +23,10 @@ bool inherited_is_about(const struct recording *recording, size_t cell,
 
 // Blocks that a cell holds; of samples, those they stand for.
 static int64_t held_blocks(const struct recording *recording, size_t cell,
-                           const struct cairn_cell *hot, const struct cairn_cell_cold *cold) {
-    enum { HIGH_HALF_SHIFT = 32 };
-    uint64_t calls = hot->calls | (uint64_t)cold->calls_high << HIGH_HALF_SHIFT;
-    uint64_t frees = hot->frees | (uint64_t)cold->frees_high << HIGH_HALF_SHIFT;
+                           const struct recorded_cell *from) {
     struct cairn_sample_cell sums;
     recording_sample_cell(recording, cell, &sums);
-    return figures_add((int64_t)(calls - frees),
+    return figures_add((int64_t)(from->calls - from->frees),
                        estimate_whole_blocks(sums.extra_calls - sums.extra_frees));
 }
 
@@ -37,16 +34,15 @@ struct inherited inherited_of(const struct recording *recording) {
     const struct figures figures = figures_of(recording);
     const struct decoder decoder = {.recording = (struct recording *)recording};
     struct inherited sum = {.blocks = figures.inherited_blocks, .bytes = figures.inherited_bytes};
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
+    struct recorded_cell cell;
     if (!sum.blocks) return sum;
-    for (uint32_t id = CAIRN_CELL_OTHER + 1; recording_cell(recording, id, &hot, &cold); id++) {
+    for (uint32_t id = CAIRN_CELL_OTHER + 1; recording_cell(recording, id, &cell); id++) {
         struct record record;
         if (!decoder_record(&decoder, id, &record) || !inherited_is_about(recording, id, &record))
             continue;
-        sum.exit_blocks = figures_add(sum.exit_blocks, held_blocks(recording, id, &hot, &cold));
+        sum.exit_blocks = figures_add(sum.exit_blocks, held_blocks(recording, id, &cell));
         sum.exit_bytes =
-            figures_add(sum.exit_bytes, (int64_t)(hot.allocated_bytes - hot.freed_bytes));
+            figures_add(sum.exit_bytes, (int64_t)(cell.allocated_bytes - cell.freed_bytes));
     }
     return sum;
 }

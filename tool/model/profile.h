@@ -60,7 +60,7 @@ void overruns_free(struct overruns *overruns);
 int64_t overrun_before(const struct overrun *overrun);
 int64_t overrun_behind(const struct overrun *overrun);
 
-// A sample of blocks (cairn_cell_cold.watched), and how many of them were short-lived.
+// A sample of blocks (cairn_cell_rare.watched), and how many of them were short-lived.
 struct watched_blocks {
     uint64_t blocks, short_lived;
 };

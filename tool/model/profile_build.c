@@ -62,41 +62,36 @@ static void take_inherited(const struct profile *profile, size_t id, struct cell
 }
 
 static uint64_t waste_of(const struct recording *recording, size_t id,
-                         const struct cairn_cell_cold *cold) {
+                         const struct recorded_cell *cell) {
     struct cairn_aligned aligned;
-    bool is_own = cold->aligned && recording_aligned(recording, cold->aligned - 1u, &aligned) &&
+    bool is_own = cell->aligned && recording_aligned(recording, cell->aligned - 1u, &aligned) &&
                   aligned.cell == id;
     return is_own ? aligned.waste_bytes : 0;
 }
 
-static bool read_used_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
-                           struct cairn_cell_cold *cold) {
-    return recording_cell(recording, id, cell, cold) &&
-           (cell->calls || cell->frees || cell->freed_bytes || cold->calls_high ||
-            cold->frees_high);
+static bool read_used_cell(const struct recording *recording, size_t id,
+                           struct recorded_cell *cell) {
+    return recording_cell(recording, id, cell) && (cell->calls || cell->frees || cell->freed_bytes);
 }
 
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
-    struct cairn_cell cell;
-    struct cairn_cell_cold cold;
-    struct cairn_cell_use use;
+    struct recorded_cell cell;
     if (profile->heap_cell_of) return heaps_cell(profile, id, values);
-    if (!read_used_cell(profile->recording, id, &cell, &cold)) return false;
+    if (!read_used_cell(profile->recording, id, &cell)) return false;
     *values =
-        (struct cell_values){.calls = cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
-                             .frees = cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT,
+        (struct cell_values){.calls = cell.calls,
+                             .frees = cell.frees,
                              .allocated_bytes = cell.allocated_bytes,
                              .freed_bytes = cell.freed_bytes,
-                             .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes)};
-    values->exit_blocks = (int64_t)(values->calls - values->frees);
-    recording_cell_use(profile->recording, id, &use);
-    values->temporary = use.temporary | (uint64_t)cold.temporary_high << HIGH_HALF_SHIFT;
-    values->watched = (struct watched_blocks){cold.watched, cold.short_lived};
-    values->slack_bytes = use.slack_bytes;
-    values->waste_bytes = waste_of(profile->recording, id, &cold);
+                             .exit_bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes),
+                             .exit_blocks = (int64_t)(cell.calls - cell.frees),
+                             .temporary = cell.temporary,
+                             .watched = (struct watched_blocks){cell.watched, cell.short_lived},
+                             .slack_bytes = cell.slack_bytes,
+                             .waste_bytes = waste_of(profile->recording, id, &cell)};
     bool is_saved = sampled_has_saved_peak(profile->recording, &cell, profile->peak.is_at_end);
-    values->peak_bytes = is_saved ? cold.peak_bytes : values->exit_bytes;
-    values->peak_blocks = is_saved ? cold.peak_blocks : values->exit_blocks;
+    values->peak_bytes = is_saved ? cell.peak_bytes : values->exit_bytes;
+    values->peak_blocks = is_saved ? cell.peak_blocks : values->exit_blocks;
     if (profile->sampling.is_on) add_samples(profile, id, is_saved, values);
     take_inherited(profile, id, values);
     return true;
@@ -112,9 +107,9 @@ static void find_peak(struct builder *builder) {
     struct profile *profile = builder->profile;
     const struct cairn_header *header = &profile->recording->header;
     size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
-    struct cairn_cell cell;
+    struct recorded_cell cell;
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
-        if (recording_hot_cell(profile->recording, id, &cell))
+        if (recording_cell(profile->recording, id, &cell))
             builder->exit_bytes = figures_add(builder->exit_bytes,
                                               (int64_t)(cell.allocated_bytes - cell.freed_bytes));
     profile->peak.is_at_end =
@@ -231,10 +226,9 @@ static bool find_cells(struct builder *builder, struct behind *merging) {
     struct profile *profile = builder->profile;
     for (uint32_t id = CAIRN_CELL_OTHER; id < profile->cell_count; id++) {
         struct found_cell found = {id, TREE_ROOT};
-        struct cairn_cell cell;
-        struct cairn_cell_cold cold;
+        struct recorded_cell cell;
         struct record record = {0};
-        if (!read_used_cell(profile->recording, id, &cell, &cold)) continue;
+        if (!read_used_cell(profile->recording, id, &cell)) continue;
         if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &found.node))
             return false;
         behind_put(merging, &found, sizeof found);

@@ -6,6 +6,7 @@
 
 #include "format/packed.h"
 #include "tool/base/process_name.h"
+#include "tool/model/cells_older.h"
 #include "tool/model/source.h"
 
 enum { STRING_MAX_BYTES = 65536 };
@@ -23,7 +24,7 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_THREADS] = sizeof(struct cairn_thread),
     [CAIRN_SECTION_OWNERS] = sizeof(uint16_t),
     [CAIRN_SECTION_CELLS] = sizeof(struct cairn_cell),
-    [CAIRN_SECTION_CELLS_COLD] = sizeof(struct cairn_cell_cold),
+    [CAIRN_SECTION_CELLS_RARE] = sizeof(struct cairn_cell_rare),
     [CAIRN_SECTION_RECORDS] = sizeof(uint32_t),
     [CAIRN_SECTION_POINTS] = sizeof(struct cairn_point),
     [CAIRN_SECTION_SYMBOLS] = 1,
@@ -31,7 +32,6 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_SAMPLE_CELLS] = sizeof(struct cairn_sample_cell),
     [CAIRN_SECTION_RESIDENT] = sizeof(struct cairn_resident),
     [CAIRN_SECTION_PICTURES] = sizeof(struct cairn_picture),
-    [CAIRN_SECTION_CELLS_USE] = sizeof(struct cairn_cell_use),
     [CAIRN_SECTION_SIZES] = sizeof(struct cairn_sizes),
     [CAIRN_SECTION_REALLOCS] = sizeof(struct cairn_reallocs),
     [CAIRN_SECTION_AGES] = sizeof(struct cairn_ages),
@@ -51,6 +51,15 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_HEAP_POINTS] = sizeof(struct cairn_heap_points),
 };
 
+static size_t known_bytes(const struct recording *recording, uint32_t kind) {
+    if (cairn_is_older(recording->header.version)) {
+        if (kind == OLDER_SECTION_CELLS) return sizeof(struct older_cell);
+        if (kind == OLDER_SECTION_CELLS_COLD) return sizeof(struct older_cell_cold);
+        if (kind == OLDER_SECTION_CELLS_USE) return sizeof(struct older_cell_use);
+    }
+    return known_entry_bytes[kind];
+}
+
 static bool check_magic(const struct cairn_header *header, size_t there, struct error *error) {
     enum { NAME_BYTES = 5 };
     if (!there) return error_set(error, "is empty, not a recording");
@@ -64,9 +73,10 @@ static bool check_magic(const struct cairn_header *header, size_t there, struct 
 static bool check_header(const struct cairn_header *header, size_t there, struct error *error) {
     if (!check_magic(header, there, error)) return false;
     bool has_version = there >= offsetof(struct cairn_header, version) + sizeof header->version;
-    if (has_version && header->version != CAIRN_VERSION && header->version != CAIRN_VERSION_PACKED)
-        return error_set(error, "has format version %u, and this cairn reads versions %u and %u",
-                         header->version, CAIRN_VERSION, CAIRN_VERSION_PACKED);
+    if (has_version &&
+        (header->version < CAIRN_VERSION_OLDER || header->version > CAIRN_VERSION_PACKED))
+        return error_set(error, "has format version %u, and this cairn reads versions %u to %u",
+                         header->version, CAIRN_VERSION_OLDER, CAIRN_VERSION_PACKED);
     if (there < CAIRN_HEADER_BYTES)
         return error_set(error, "is cut off: %zu bytes are left, its header alone has %u", there,
                          CAIRN_HEADER_BYTES);
@@ -146,7 +156,7 @@ static bool load_packed(struct recording *recording, const struct source *source
 // False for a kind of later versions, and for what has no meaning, which is damage.
 static bool is_usable(struct recording *recording, const struct cairn_section *claim) {
     if (claim->kind == CAIRN_SECTION_NONE || claim->kind >= RECORDING_SECTION_KINDS) return false;
-    size_t known = known_entry_bytes[claim->kind];
+    size_t known = known_bytes(recording, claim->kind);
     if (!known) return false;
     bool has_words = claim->kind == CAIRN_SECTION_RECORDS || known == 1;
     size_t least = claim->kind == CAIRN_SECTION_PICTURES ? CAIRN_PICTURE_LEAST_BYTES : known;
@@ -173,7 +183,7 @@ static bool load_section(struct recording *recording, const struct source *sourc
         return true;
     }
     section->entry_bytes = claim->entry_bytes;
-    return recording->header.version == CAIRN_VERSION_PACKED
+    return cairn_is_packed(recording->header.version)
                ? load_packed(recording, source, claim, budget, error)
                : load_plain(recording, source, claim, error);
 }
@@ -234,8 +244,8 @@ void recording_close(struct recording *recording) {
 }
 
 void recording_drop_cells(struct recording *recording) {
-    static const int kinds[] = {CAIRN_SECTION_CELLS, CAIRN_SECTION_CELLS_COLD,
-                                CAIRN_SECTION_CELLS_USE, CAIRN_SECTION_RECORDS};
+    static const int kinds[] = {CAIRN_SECTION_CELLS, CAIRN_SECTION_CELLS_RARE,
+                                OLDER_SECTION_CELLS_USE, CAIRN_SECTION_RECORDS};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         drop_section(&recording->sections[kinds[i]]);
 }
@@ -263,23 +273,17 @@ size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }
 
-// Copies the part of entry `index` that this version knows.
-static bool copy_entry(const struct recording *recording, uint32_t kind, size_t index, void *out) {
+bool recording_copy(const struct recording *recording, uint32_t kind, size_t index, void *out,
+                    size_t bytes) {
     const struct recording_section *section = &recording->sections[kind];
     if (index >= section->count) return false;
-    memcpy(out, section->bytes + index * section->entry_bytes, known_entry_bytes[kind]);
+    memcpy(out, section->bytes + index * section->entry_bytes, bytes);
     return true;
 }
 
-bool recording_hot_cell(const struct recording *recording, size_t id, struct cairn_cell *cell) {
-    return copy_entry(recording, CAIRN_SECTION_CELLS, id, cell);
-}
-
-bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
-                    struct cairn_cell_cold *cold) {
-    if (!copy_entry(recording, CAIRN_SECTION_CELLS, id, cell)) return false;
-    if (!copy_entry(recording, CAIRN_SECTION_CELLS_COLD, id, cold)) memset(cold, 0, sizeof *cold);
-    return true;
+// Copies the part of entry `index` that this version knows.
+static bool copy_entry(const struct recording *recording, uint32_t kind, size_t index, void *out) {
+    return recording_copy(recording, kind, index, out, known_entry_bytes[kind]);
 }
 
 bool recording_module(const struct recording *recording, size_t index,
@@ -326,12 +330,6 @@ bool recording_picture(const struct recording *recording, size_t index,
     memcpy(picture, section->bytes + index * section->entry_bytes,
            section->entry_bytes < sizeof *picture ? section->entry_bytes : sizeof *picture);
     return picture->at_ns != 0;
-}
-
-bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use) {
-    if (copy_entry(recording, CAIRN_SECTION_CELLS_USE, id, use)) return true;
-    memset(use, 0, sizeof *use);
-    return false;
 }
 
 bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes) {

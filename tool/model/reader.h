@@ -81,9 +81,23 @@ uint64_t recording_peak_ns(const struct recording *recording);
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 
-bool recording_hot_cell(const struct recording *recording, size_t id, struct cairn_cell *cell);
-bool recording_cell(const struct recording *recording, size_t id, struct cairn_cell *cell,
-                    struct cairn_cell_cold *cold);
+// The first `bytes` of an entry, which no entry of the section is shorter than.
+bool recording_copy(const struct recording *recording, uint32_t kind, size_t index, void *out,
+                    size_t bytes);
+
+// A cell, whichever version of the format it is from: cairn_cell with its rare part, numbers whole.
+struct recorded_cell {
+    uint64_t calls, frees, allocated_bytes, freed_bytes, slack_bytes, temporary;
+    int64_t peak_bytes, peak_blocks;  // if saved: `epoch` tells
+    uint32_t epoch, record, generation;
+    uint32_t usual_size;
+    bool has_sizes;                           // they are known: the usual one, and those of SIZES
+    uint32_t sizes, reallocs, ages, aligned;  // index + 1; 0: none
+    uint32_t watched, short_lived;
+};
+bool recording_cell(const struct recording *recording, size_t id, struct recorded_cell *cell);
+// Temporary blocks were counted, and what blocks take beyond what was asked for.
+bool recording_has_temporary(const struct recording *recording);
 bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);
 bool recording_thread(const struct recording *recording, size_t index, struct cairn_thread *thread);
 bool recording_point(const struct recording *recording, size_t index, struct cairn_point *point);
@@ -92,8 +106,6 @@ bool recording_resident(const struct recording *recording, size_t index,
 // False also for an entry that is not in use.
 bool recording_picture(const struct recording *recording, size_t index,
                        struct cairn_picture *picture);
-// What a cell's blocks were like; false, and zeros, if that was not recorded.
-bool recording_cell_use(const struct recording *recording, size_t id, struct cairn_cell_use *use);
 bool recording_sizes(const struct recording *recording, size_t index, struct cairn_sizes *sizes);
 bool recording_reallocs(const struct recording *recording, size_t index,
                         struct cairn_reallocs *reallocs);

@@ -40,7 +40,7 @@ static bool exchange(struct rewriting *work, enum cairn_section_kind kind, uint3
     struct cairn_header *header = &work->header;
     uint32_t kept = 0, count = header->section_count;
     if (count > CAIRN_SECTION_MAX) count = CAIRN_SECTION_MAX;
-    work->was_packed = header->version == CAIRN_VERSION_PACKED;
+    work->was_packed = cairn_is_packed(header->version);
     for (uint32_t i = 0; i < count; i++) {
         if (header->sections[i].kind == kind) continue;
         header->sections[kept] = header->sections[i];
@@ -52,7 +52,7 @@ static bool exchange(struct rewriting *work, enum cairn_section_kind kind, uint3
     header->section_count = kept + 1;
     memset(&header->sections[kept + 1], 0,
            (CAIRN_SECTION_MAX - kept - 1) * sizeof header->sections[0]);
-    header->version = CAIRN_VERSION_PACKED;
+    header->version = cairn_version_packed(header->version);
     header->is_compact = 1;
     return true;
 }

@@ -66,25 +66,22 @@ static uint64_t add_others(const struct cairn_sizes *from, struct shape_sizes *s
 }
 
 static void add_cell_sizes(const struct profile *profile, uint32_t id, struct shape_sizes *sizes) {
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
-    struct cairn_cell_use use;
+    struct recorded_cell cell;
     struct cairn_sizes from;
     struct cell_values values;
     if (!profile_cell(profile, id, &values) || !values.calls) return;
-    recording_cell(profile->recording, id, &hot, &cold);
-    bool is_known = id != CAIRN_CELL_OTHER && recording_cell_use(profile->recording, id, &use) &&
-                    cold.sizes != CAIRN_NO_SIZES;
-    bool has_others = is_known && cold.sizes;
+    recording_cell(profile->recording, id, &cell);
+    bool is_known = id != CAIRN_CELL_OTHER && cell.has_sizes;
+    bool has_others = is_known && cell.sizes;
     if (has_others)
-        is_known = recording_sizes(profile->recording, cold.sizes - 1, &from) && from.cell == id;
+        is_known = recording_sizes(profile->recording, cell.sizes - 1, &from) && from.cell == id;
     if (!is_known) {
         sizes->unknown += values.calls;
         return;
     }
     uint64_t others = has_others ? add_others(&from, sizes) : 0;
     bool is_at_least = has_others && from.unknown_calls;
-    if (others < values.calls) size_add(sizes, use.size, values.calls - others, is_at_least);
+    if (others < values.calls) size_add(sizes, cell.usual_size, values.calls - others, is_at_least);
 }
 
 static int compare_sizes(const void *a, const void *b) {
@@ -148,12 +145,11 @@ void shape_reallocs(const struct shape *shape, uint32_t stack_number,
     const struct recording *recording = shape->profile->recording;
     *reallocs = (struct shape_reallocs){0};
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
-        struct cairn_cell hot;
-        struct cairn_cell_cold cold;
+        struct recorded_cell cell;
         struct cairn_reallocs from;
         uint32_t id = shape->cells[i];
-        recording_cell(recording, id, &hot, &cold);
-        if (!cold.reallocs || !recording_reallocs(recording, cold.reallocs - 1, &from) ||
+        recording_cell(recording, id, &cell);
+        if (!cell.reallocs || !recording_reallocs(recording, cell.reallocs - 1, &from) ||
             from.cell != id)
             continue;
         reallocs->calls += from.calls;
@@ -169,11 +165,10 @@ uint64_t shape_alignment(size_t bucket) {
 
 static void add_cell_aligned(const struct recording *recording, uint32_t id,
                              struct shape_aligned *aligned) {
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
+    struct recorded_cell cell;
     struct cairn_aligned from;
-    recording_cell(recording, id, &hot, &cold);
-    if (!cold.aligned || !recording_aligned(recording, cold.aligned - 1u, &from) || from.cell != id)
+    recording_cell(recording, id, &cell);
+    if (!cell.aligned || !recording_aligned(recording, cell.aligned - 1u, &from) || from.cell != id)
         return;
     aligned->slack_bytes += from.slack_bytes;
     aligned->waste_bytes += from.waste_bytes;
@@ -221,12 +216,11 @@ bool shape_ages(const struct shape *shape, uint32_t stack_number, struct shape_a
     *ages = (struct shape_ages){0};
     if (shape->profile->log) return ages_by_log(shape, stack_number, ages);
     for (uint32_t i = shape->first[stack_number]; i < shape->first[stack_number + 1]; i++) {
-        struct cairn_cell hot;
-        struct cairn_cell_cold cold;
+        struct recorded_cell cell;
         struct cairn_ages from;
         uint32_t id = shape->cells[i];
-        recording_cell(recording, id, &hot, &cold);
-        if (!cold.ages || !recording_ages(recording, cold.ages - 1, &from) || from.cell != id)
+        recording_cell(recording, id, &cell);
+        if (!cell.ages || !recording_ages(recording, cell.ages - 1, &from) || from.cell != id)
             continue;
         is_any = true;
         for (unsigned bucket = 0; bucket < CAIRN_AGE_BUCKETS; bucket++) {
@@ -349,28 +343,13 @@ const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stac
     return list + low;
 }
 
-enum { HIGH_HALF_SHIFT = 32, HEADER_BYTES = 8 };
-
-struct counts {
-    uint64_t calls, frees;
-};
-
-static bool counts_of(const struct recording *recording, size_t id, struct counts *counts) {
-    struct cairn_cell cell;
-    struct cairn_cell_cold cold;
-    if (!recording_cell(recording, id, &cell, &cold)) return false;
-    *counts = (struct counts){cell.calls | (uint64_t)cold.calls_high << HIGH_HALF_SHIFT,
-                              cell.frees | (uint64_t)cold.frees_high << HIGH_HALF_SHIFT};
-    return true;
-}
+enum { HEADER_BYTES = 8 };
 
 // Rounding of a cell's blocks on average.
 static double average(const struct recording *recording, size_t id) {
-    struct counts counts;
-    struct cairn_cell_use use;
-    if (!counts_of(recording, id, &counts) || !counts.calls) return 0;
-    recording_cell_use(recording, id, &use);
-    return (double)use.slack_bytes / (double)counts.calls;
+    struct recorded_cell cell;
+    if (!recording_cell(recording, id, &cell) || !cell.calls) return 0;
+    return (double)cell.slack_bytes / (double)cell.calls;
 }
 
 uint64_t slack_of_live(const struct recording *recording) {
@@ -379,13 +358,13 @@ uint64_t slack_of_live(const struct recording *recording) {
     double slack = 0;
     if (count > UINT32_MAX) count = UINT32_MAX;
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++) {
-        struct counts counts;
+        struct recorded_cell cell;
         struct record record;
-        if (!counts_of(recording, id, &counts) || counts.calls == counts.frees) continue;
+        if (!recording_cell(recording, id, &cell) || cell.calls == cell.frees) continue;
         // frees of blocks that another cell counts
         bool is_foreign =
-            !counts.calls && decoder_record(&decoder, (uint32_t)id, &record) && record.is_foreign;
-        double live = (double)counts.calls - (double)counts.frees;
+            !cell.calls && decoder_record(&decoder, (uint32_t)id, &record) && record.is_foreign;
+        double live = (double)cell.calls - (double)cell.frees;
         slack += live * (average(recording, is_foreign ? record.older : id) + HEADER_BYTES);
     }
     return slack > 0 ? (uint64_t)slack : 0;

@@ -61,11 +61,10 @@ static bool read_list(struct snapshots *snapshots) {
 // views ask.
 static uint32_t generation_of(const struct profile *profile, uint32_t cell) {
     const struct decoder decoder = {.recording = profile->recording};
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold = {0};
+    struct recorded_cell from;
     struct record record;
     if (decoder_record(&decoder, cell, &record) && record.is_foreign) cell = record.older;
-    return recording_cell(profile->recording, cell, &hot, &cold) ? cold.generation : 0;
+    return recording_cell(profile->recording, cell, &from) ? from.generation : 0;
 }
 
 static bool read_cells(struct snapshots *snapshots) {
@@ -74,13 +73,13 @@ static bool read_cells(struct snapshots *snapshots) {
     if (!snapshots->cells) return false;
     for (size_t id = 0; id < profile->cell_count; id++) {
         struct snapshot_cell *cell = &snapshots->cells[id];
-        struct cairn_cell hot;
+        struct recorded_cell from;
         struct cell_values values;
         cell->stack = profile->stack_of_cell[id];
         if (!cell->stack || !profile_cell(profile, id, &values)) continue;
-        recording_hot_cell(profile->recording, id, &hot);
+        recording_cell(profile->recording, id, &from);
         cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
-        cell->epoch = hot.epoch;
+        cell->epoch = from.epoch;
     }
     return true;
 }
@@ -182,16 +181,14 @@ struct live_at snapshots_cell_live(const struct snapshots *snapshots, size_t ind
 
 bool snapshots_cell_samples_now(const struct snapshots *snapshots, size_t id,
                                 struct cairn_sample_value *sums) {
-    const unsigned high_half = 32;
     const struct recording *recording = snapshots->profile->recording;
-    struct cairn_cell hot;
-    struct cairn_cell_cold cold;
+    struct recorded_cell cell;
     struct cairn_sample_cell beside;
     *sums = (struct cairn_sample_value){0};
-    if (!snapshots->cells[id].stack || !recording_cell(recording, id, &hot, &cold)) return false;
+    if (!snapshots->cells[id].stack || !recording_cell(recording, id, &cell)) return false;
     recording_sample_cell(recording, id, &beside);
-    sums->calls = hot.calls | (uint64_t)cold.calls_high << high_half;
-    sums->frees = hot.frees | (uint64_t)cold.frees_high << high_half;
+    sums->calls = cell.calls;
+    sums->frees = cell.frees;
     sums->extra = beside.extra_calls - beside.extra_frees;
     sums->allocated_variance = beside.allocated_variance;
     sums->freed_variance = beside.freed_variance;

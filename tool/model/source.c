@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "format/compact.h"
+#include "format/format.h"
 #include "format/packed.h"
 #include "tool/base/confine.h"
 #include "tool/base/file_bytes.h"
@@ -137,6 +138,7 @@ struct packing {
     ZSTD_CCtx *context;
     const uint8_t *bytes;
     size_t size, entry_bytes;
+    bool is_of_cells;
     struct cairn_packed_block head;
     uint8_t *turned;  // room for a block
     uint8_t *block;   // room for one with its head
@@ -201,6 +203,15 @@ static bool is_turned(size_t size, size_t entry_bytes) {
     return entry_bytes >= CAIRN_PACKED_TURNED && size % entry_bytes == 0;
 }
 
+// Part of a hash, which only the process needed that made it, and which does not compress: a third
+// of what a large recording took.
+static void leave_check_out(const struct packing *packing, size_t count) {
+    const size_t column = offsetof(struct cairn_cell, check);
+    const size_t columns = sizeof((struct cairn_cell *)0)->check;
+    if (packing->is_of_cells && packing->entry_bytes >= column + columns)
+        memset(packing->turned + column * count, 0, columns * count);
+}
+
 // Returns the bytes it takes behind the block's head.
 static size_t compress(const struct packing *packing) {
     const uint8_t *from = packing->bytes;
@@ -208,7 +219,9 @@ static size_t compress(const struct packing *packing) {
     size_t size = packing->size;
     if (is_zero(from, size)) return 0;
     if (is_turned(size, packing->entry_bytes)) {
-        turn_to_columns(from, size / packing->entry_bytes, packing->entry_bytes, packing->turned);
+        size_t count = size / packing->entry_bytes;
+        turn_to_columns(from, count, packing->entry_bytes, packing->turned);
+        leave_check_out(packing, count);
         from = packing->turned;
     }
     size_t stored = ZSTD_compressCCtx(packing->context, out, size - 1, from, size, LEVEL);
@@ -225,9 +238,9 @@ static void *pack_block(void *lane) {
     return NULL;
 }
 
-static bool add_blocks(struct packer *packer, const uint8_t *bytes, size_t size,
-                       size_t entry_bytes) {
-    size_t step = CAIRN_PACKED_BLOCK_BYTES;
+static bool add_blocks(struct packer *packer, const struct cairn_section *section,
+                       const uint8_t *bytes, size_t size) {
+    size_t step = CAIRN_PACKED_BLOCK_BYTES, entry_bytes = section->entry_bytes;
     if (entry_bytes && entry_bytes < step) step = step / entry_bytes * entry_bytes;
     unsigned lanes = 1, wanted = count_lanes(size);
     while (lanes < wanted && packing_make(&packer->lanes[lanes])) lanes++;
@@ -239,6 +252,7 @@ static bool add_blocks(struct packer *packer, const uint8_t *bytes, size_t size,
             packing->bytes = bytes + at;
             packing->size = left < step ? left : step;
             packing->entry_bytes = entry_bytes;
+            packing->is_of_cells = section->kind == CAIRN_SECTION_CELLS;
             at += packing->size;
         }
         run_lanes(pack_block, packer->lanes, sizeof packer->lanes[0], used);
@@ -263,7 +277,7 @@ bool packer_add(struct packer *packer, struct cairn_section *section, const uint
                 size_t size, struct error *error) {
     section->offset = packer->at;
     section->capacity_bytes = size;
-    bool is_written = add_blocks(packer, bytes, size, section->entry_bytes);
+    bool is_written = add_blocks(packer, section, bytes, size);
     return finish(packer, section, is_written, error);
 }
 

@@ -164,7 +164,7 @@ static bool save_packed(int file, const struct memory *memory, const struct cair
     struct packer *packer = packer_new(file, sizeof *copy);
     if (!packer) return error_set(error, "out of memory");
     bool is_saved = pack_sections(packer, memory, raw, copy, error);
-    copy->version = CAIRN_VERSION_PACKED;
+    copy->version = cairn_version_packed(raw->version);
     copy->mapped_bytes = packer_end(packer);
     packer_free(packer);
     return is_saved;

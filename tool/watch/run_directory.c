@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/packed.h"
 #include "tool/model/reader.h"
 #include "tool/model/run_row.h"
 #include "tool/watch/memory.h"
@@ -225,7 +226,7 @@ static bool is_leftover(int file, const struct stat *status, const struct cairn_
     bool has_end = header->state == CAIRN_STATE_ENDED || header->state == CAIRN_STATE_STOPPED;
     bool has_holes = status->st_blocks * DISK_BLOCK_BYTES < status->st_size / 2;
     return memcmp(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES) == 0 &&
-           header->version == CAIRN_VERSION && (has_end || has_holes) && !is_written_to(file);
+           !cairn_is_packed(header->version) && (has_end || has_holes) && !is_written_to(file);
 }
 
 static bool add_row(struct run_directory *directory, const char *name, const char *path,

@@ -411,26 +411,28 @@ static void test_cells(void **state) {
     FIELD(cairn_cell, frees);
     FIELD(cairn_cell, epoch);
     FIELD(cairn_cell, check);
-    FIELD(cairn_cell_cold, record);
-    FIELD(cairn_cell_cold, generation);
-    FIELD(cairn_cell_cold, peak_bytes);
-    FIELD(cairn_cell_cold, peak_blocks);
-    FIELD(cairn_cell_cold, calls_high);
-    FIELD(cairn_cell_cold, frees_high);
-    FIELD(cairn_cell_cold, sizes);
-    FIELD(cairn_cell_cold, reallocs);
-    FIELD(cairn_cell_cold, ages);
-    FIELD(cairn_cell_cold, temporary_high);
-    FIELD(cairn_cell_cold, aligned);
-    FIELD(cairn_cell_cold, watched);
-    FIELD(cairn_cell_cold, short_lived);
+    FIELD(cairn_cell, size);
+    FIELD(cairn_cell, slack_bytes);
+    FIELD(cairn_cell, temporary);
+    FIELD(cairn_cell, rare);
+    FIELD(cairn_cell, peak_bytes);
+    FIELD(cairn_cell, peak_blocks);
+    FIELD(cairn_cell, record);
+    FIELD(cairn_cell_rare, calls_high);
+    FIELD(cairn_cell_rare, frees_high);
+    FIELD(cairn_cell_rare, slack_high);
+    FIELD(cairn_cell_rare, temporary_high);
+    FIELD(cairn_cell_rare, generation);
+    FIELD(cairn_cell_rare, sizes);
+    FIELD(cairn_cell_rare, reallocs);
+    FIELD(cairn_cell_rare, ages);
+    FIELD(cairn_cell_rare, aligned);
+    FIELD(cairn_cell_rare, watched);
+    FIELD(cairn_cell_rare, short_lived);
 }
 
 static void test_uses(void **state) {
     (void)state;
-    FIELD(cairn_cell_use, slack_bytes);
-    FIELD(cairn_cell_use, size);
-    FIELD(cairn_cell_use, temporary);
     FIELD(cairn_sizes, cell);
     FIELD(cairn_sizes, unknown_calls);
     FIELD(cairn_sizes, sizes);
@@ -551,6 +553,7 @@ static const uint64_t library = 0x7f1200000000u;
 static void make_example(void) {
     const uint64_t first[] = {PROGRAM + 0x1100, PROGRAM + 0x1234, library + 0x5678};
     making_start(&making);
+    making.has_use = true;
     making_module(&making, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
     making_module(&making, "/usr/lib/liba.so", library, 0x20000, library, 0x22);
     making_module(&making, "/usr/lib/libb.so", library, 0x20000, library, 0x33);
@@ -618,7 +621,6 @@ static void test_worked_example(void **state) {
     make_example();
     check_words("records", making.words, making.word_count);
     check_words("cell 64", &making.cells[64], sizeof making.cells[64] / sizeof(uint32_t));
-    check_words("cell 64 cold", &making.cold[64], sizeof making.cold[64] / sizeof(uint32_t));
     check_words("cell 129", &making.cells[129], sizeof making.cells[129] / sizeof(uint32_t));
     uint32_t owners[] = {making.owners[0], making.owners[1], making.owners[2]};
     check_words("owners", owners, sizeof owners / sizeof *owners);

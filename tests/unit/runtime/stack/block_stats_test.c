@@ -23,16 +23,16 @@ static void start(void) {
 }
 
 static void allocate(uint64_t size) {
-    cells.hot[CELL].calls++;
-    if (!block_stats_has_usual_size(&cells.use[CELL], size))
+    cells.items[CELL].calls++;
+    if (!block_stats_has_usual_size(&cells.items[CELL], size))
         block_stats_count_other_size(CELL, size);
     counts[size < SIZES ? size : SIZES - 1]++;
 }
 
 static const struct cairn_sizes *others(void) {
-    uint32_t number = cells.cold[CELL].sizes;
-    if (!number || number == CAIRN_NO_SIZES) return NULL;
-    return (const struct cairn_sizes *)uses.sizes.base + number - 1;
+    const struct cairn_cell_rare *rare = cell_rare(CELL);
+    if (!rare || !rare->sizes) return NULL;
+    return (const struct cairn_sizes *)uses.sizes.base + rare->sizes - 1;
 }
 
 // What the entry says of a size; the usual one is what is left.
@@ -44,7 +44,7 @@ static uint64_t count_of(uint64_t size) {
         sum += sizes->counts[i];
     }
     for (unsigned i = 0; sizes && i < CAIRN_SIZES_BUCKETS; i++) sum += sizes->buckets[i];
-    return cells.use[CELL].size == size ? cells.hot[CELL].calls - sum : 0;
+    return cells.items[CELL].size == size ? cells.items[CELL].calls - sum : 0;
 }
 
 static void test_one_size_needs_no_entry(void **state) {
@@ -52,15 +52,15 @@ static void test_one_size_needs_no_entry(void **state) {
     start();
     for (int i = 0; i < 1000; i++) allocate(24);
     assert_null(others());
-    assert_int_equal(cells.cold[CELL].sizes, 0);
-    assert_int_equal(cells.use[CELL].size, 24);
+    assert_null(cell_rare(CELL));
+    assert_int_equal(cells.items[CELL].size, 24);
 }
 
 static void test_few_calls_are_not_counted(void **state) {
     (void)state;
     start();
     for (uint64_t i = 0; i < SIZES_BUSY_CALLS - 1; i++) allocate(i);
-    assert_int_equal(cells.cold[CELL].sizes, CAIRN_NO_SIZES);
+    assert_int_equal(cells.items[CELL].size, CAIRN_SIZE_VARIES);
     allocate(7);
     assert_non_null(others());
     assert_int_equal(others()->unknown_calls, SIZES_BUSY_CALLS - 1);
@@ -84,7 +84,7 @@ static void test_another_size_becomes_usual(void **state) {
     start();
     for (int i = 0; i < SIZES_BUSY_CALLS; i++) allocate(0);
     for (int i = 0; i < 1000; i++) allocate(64);
-    assert_int_equal(cells.use[CELL].size, 64);
+    assert_int_equal(cells.items[CELL].size, 64);
     assert_int_equal(count_of(64), 1000);
     assert_int_equal(count_of(0), SIZES_BUSY_CALLS);
 }
@@ -99,8 +99,8 @@ static void test_many_sizes(void **state) {
     const struct cairn_sizes *sizes = others();
     for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) sum += sizes->counts[i];
     for (unsigned i = 0; i < CAIRN_SIZES_BUCKETS; i++) sum += sizes->buckets[i];
-    sum += sizes->unknown_calls + count_of(cells.use[CELL].size);
-    assert_int_equal(sum, cells.hot[CELL].calls);
+    sum += sizes->unknown_calls + count_of(cells.items[CELL].size);
+    assert_int_equal(sum, cells.items[CELL].calls);
     uint64_t found = count_of(3333);
     assert_true(found > counts[3333] / 2 && found <= counts[3333]);
 }
@@ -129,7 +129,7 @@ static void test_large_sizes(void **state) {
     const struct cairn_sizes *sizes = others();
     assert_non_null(sizes);
     assert_int_equal(sizes->buckets[33] + sizes->unknown_calls + count_of(24) +
-                         count_of(cells.use[CELL].size) * (cells.use[CELL].size != 24),
+                         count_of(cells.items[CELL].size) * (cells.items[CELL].size != 24),
                      100);
     assert_true(sizes->buckets[33] >= 50 - SIZES_BUSY_CALLS);
 }
@@ -137,11 +137,15 @@ static void test_large_sizes(void **state) {
 static void test_no_room(void **state) {
     (void)state;
     start();
-    uses.sizes.is_full = uses.reallocs.is_full = 1;
-    for (uint64_t i = 0; i < 1000; i++) allocate(i);
-    block_stats_count_realloc(CELL, 1, 2, false);
-    assert_int_equal(cells.cold[CELL].sizes, CAIRN_NO_SIZES);
-    assert_int_equal(cells.cold[CELL].reallocs, 0);
+    for (int is_rare_full = 0; is_rare_full <= 1; is_rare_full++) {
+        start();
+        uses.sizes.is_full = uses.reallocs.is_full = 1;
+        cells.rare_region.is_full = (uint32_t)is_rare_full;
+        for (uint64_t i = 0; i < 1000; i++) allocate(i);
+        block_stats_count_realloc(CELL, 1, 2, false);
+        assert_int_equal(cells.items[CELL].size, CAIRN_SIZE_VARIES);
+        assert_true(is_rare_full ? !cell_rare(CELL) : !cell_rare(CELL)->reallocs);
+    }
 }
 
 static void test_reallocs(void **state) {
@@ -151,7 +155,7 @@ static void test_reallocs(void **state) {
     block_stats_count_realloc(CELL, 20, 40, true);
     block_stats_count_realloc(CELL, 40, 5, false);
     const struct cairn_reallocs *found = (const struct cairn_reallocs *)uses.reallocs.base;
-    assert_int_equal(cells.cold[CELL].reallocs, 1);
+    assert_int_equal(cell_rare(CELL)->reallocs, 1);
     assert_int_equal(found->cell, CELL);
     assert_int_equal(found->calls, 3);
     assert_int_equal(found->in_place, 1);
@@ -171,7 +175,7 @@ static void test_ages(void **state) {
     block_stats_count_age(CELL, USE_NO_CALLS, UINT32_MAX);
     block_stats_count_age(CELL, USE_NO_CALLS, (uint32_t)INT32_MAX + 1);
     struct cairn_ages *ages = (struct cairn_ages *)uses.ages.base;
-    assert_int_equal(cells.cold[CELL].ages, 1);
+    assert_int_equal(cell_rare(CELL)->ages, 1);
     assert_int_equal(ages->cell, CELL);
     assert_int_equal(ages->calls[0], 1);
     assert_int_equal(ages->calls[1], 1);
@@ -184,17 +188,9 @@ static void test_ages(void **state) {
     assert_int_equal(ages->ms[3], UINT32_MAX);
 }
 
-static void test_temporary_beyond_32_bits(void **state) {
-    (void)state;
-    start();
-    cells.use[CELL].temporary = UINT32_MAX;
-    block_stats_count_temporary(CELL);
-    assert_int_equal(cells.use[CELL].temporary, 0);
-    assert_int_equal(cells.cold[CELL].temporary_high, 1);
-}
-
 static const struct cairn_aligned *aligned_of(uint32_t id) {
-    uint32_t number = cells.cold[id].aligned;
+    const struct cairn_cell_rare *rare = cell_rare(id);
+    uint32_t number = rare ? rare->aligned : 0;
     return number ? (const struct cairn_aligned *)uses.aligned.base + number - 1 : NULL;
 }
 
@@ -242,7 +238,6 @@ int main(void) {
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_reallocs),
         cmocka_unit_test(test_ages),
-        cmocka_unit_test(test_temporary_beyond_32_bits),
         cmocka_unit_test(test_alignments),
         cmocka_unit_test(test_no_room_for_alignments),
     };

@@ -82,15 +82,14 @@ static void check_values(void) {
     const struct cairn_totals *totals = &recording_header.totals;
     int64_t sum = 0;
     for (uint32_t i = 0; i < CELLS; i++) {
-        const struct cairn_cell *cell = &cells.hot[FIRST + i];
-        const struct cairn_cell_cold *cold = &cells.cold[FIRST + i];
+        const struct cairn_cell *cell = &cells.items[FIRST + i];
         bool is_saved = (int32_t)(cell->epoch - totals->peak_epoch) >= 0;
         int64_t bytes = (int64_t)(cell->allocated_bytes - cell->freed_bytes);
         int64_t blocks = (int64_t)cell->calls - cell->frees;
         assert_int_equal(bytes, model.live.bytes[i]);
         assert_int_equal(blocks, model.live.blocks[i]);
-        assert_int_equal(is_saved ? cold->peak_bytes : bytes, model.peak.bytes[i]);
-        assert_int_equal(is_saved ? cold->peak_blocks : blocks, model.peak.blocks[i]);
+        assert_int_equal(is_saved ? cell->peak_bytes : bytes, model.peak.bytes[i]);
+        assert_int_equal(is_saved ? cell->peak_blocks : blocks, model.peak.blocks[i]);
         sum += model.peak.bytes[i];
     }
     assert_int_equal(totals->peak_bytes, model.highest);
@@ -122,7 +121,7 @@ static void test_epoch_wraps(void **state) {
     (void)state;
     start(2);
     recording_header.totals.epoch = recording_header.totals.peak_epoch = UINT32_MAX - 20;
-    for (uint32_t i = 0; i < CELLS; i++) cells.hot[FIRST + i].epoch = UINT32_MAX - 20;
+    for (uint32_t i = 0; i < CELLS; i++) cells.items[FIRST + i].epoch = UINT32_MAX - 20;
     for (int i = 0; i < 1000; i++) {
         do_alloc((uint32_t)random_below(&model.seed, CELLS), 100 + (uint64_t)i);
         do_alloc((uint32_t)random_below(&model.seed, CELLS), 10);
@@ -141,19 +140,58 @@ static void test_counts_beyond_32_bits(void **state) {
     (void)state;
     start(3);
     const uint32_t id = FIRST, near = UINT32_MAX - 5;
-    struct cairn_cell *cell = &cells.hot[id];
-    struct cairn_cell_cold *cold = &cells.cold[id];
+    struct cairn_cell *cell = &cells.items[id];
     cell->calls = near;
     cell->frees = near;
+    cell_look_ahead(id);
     for (int i = 0; i < 20; i++) cell_alloc(&value_log, id, 1);
-    assert_int_equal(long_count(cell->calls, cold->calls_high), (uint64_t)near + 20);
+    assert_int_equal(long_count(cell->calls, cell_rare(id)->calls_high), (uint64_t)near + 20);
     recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
     cell_free(&value_log, id, 1);
-    assert_int_equal(cold->peak_blocks, 20);
-    assert_int_equal(cold->peak_bytes, 20);
+    assert_int_equal(cell->peak_blocks, 20);
+    assert_int_equal(cell->peak_bytes, 20);
     for (int i = 0; i < 19; i++) cell_free(&value_log, id, 1);
-    assert_int_equal(long_count(cell->frees, cold->frees_high), (uint64_t)near + 20);
-    assert_int_equal(cold->peak_blocks, 20);
+    assert_int_equal(long_count(cell->frees, cell_rare(id)->frees_high), (uint64_t)near + 20);
+    assert_int_equal(cell->peak_blocks, 20);
+}
+
+// Where nothing is left for the part above, a number stays at its end and does not begin anew.
+static void test_no_room_beyond_32_bits(void **state) {
+    (void)state;
+    start(3);
+    struct cairn_cell *cell = &cells.items[FIRST];
+    cells.rare_region.is_full = 1;
+    cell->calls = cell->frees = cell->temporary = UINT32_MAX - 1;
+    for (int i = 0; i < 5; i++) {
+        cell_count_alloc(cell, FIRST, 1);
+        cell_count_free(cell, FIRST, 1);
+        cell_count_temporary(cell, FIRST);
+    }
+    assert_int_equal(cell->calls, UINT32_MAX);
+    assert_int_equal(cell->frees, UINT32_MAX);
+    assert_int_equal(cell->temporary, UINT32_MAX);
+    assert_null(cell_rare(FIRST));
+}
+
+static void test_slack_and_temporary_beyond_32_bits(void **state) {
+    (void)state;
+    start(3);
+    struct cairn_cell *cell = &cells.items[FIRST];
+    cell->temporary = UINT32_MAX;
+    uint64_t slack = 0;
+    cell_rare_make(FIRST);
+    cell_count_temporary(cell, FIRST);
+    for (int i = 0; i < 1000000; i++) {
+        const uint32_t page = 4096;
+        cell->slack_bytes += page;
+        slack += page;
+        if (i % 500 == 0) cell_look_ahead(FIRST);
+    }
+    assert_int_equal(long_count(cell->temporary, cell_rare(FIRST)->temporary_high), 1ull << 32);
+    assert_int_equal(cell->slack_bytes + (uint64_t)cell_rare(FIRST)->slack_high * CAIRN_SLACK_UNIT,
+                     slack);
+    assert_ptr_equal(cell_rare_make(FIRST), cell_rare(FIRST));
+    assert_ptr_not_equal(cell_rare_make(FIRST + 1), cell_rare(FIRST));
 }
 
 static void test_bytes_beyond_32_bits(void **state) {
@@ -162,8 +200,8 @@ static void test_bytes_beyond_32_bits(void **state) {
     const uint64_t huge = 1ull << 45;
     for (int i = 0; i < 100; i++) cell_alloc(&value_log, FIRST, huge);
     for (int i = 0; i < 99; i++) cell_free(&value_log, FIRST, huge);
-    assert_int_equal(cells.hot[FIRST].allocated_bytes, 100 * huge);
-    assert_int_equal(cells.hot[FIRST].allocated_bytes - cells.hot[FIRST].freed_bytes, huge);
+    assert_int_equal(cells.items[FIRST].allocated_bytes, 100 * huge);
+    assert_int_equal(cells.items[FIRST].allocated_bytes - cells.items[FIRST].freed_bytes, huge);
 }
 
 static void test_the_cell_of_lost_stacks(void **state) {
@@ -173,10 +211,10 @@ static void test_the_cell_of_lost_stacks(void **state) {
     for (int i = 0; i < 10; i++) cell_alloc(&value_log, CAIRN_CELL_OTHER, 5);
     recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
     cell_free(&value_log, CAIRN_CELL_OTHER, 5);
-    assert_int_equal(cells.hot[CAIRN_CELL_OTHER].allocated_bytes, 50);
-    assert_int_equal(cells.hot[CAIRN_CELL_OTHER].frees, 1);
-    assert_int_equal(cells.cold[CAIRN_CELL_OTHER].peak_bytes, 50);
-    assert_int_equal(cells.cold[CAIRN_CELL_OTHER].peak_blocks, 10);
+    assert_int_equal(cells.items[CAIRN_CELL_OTHER].allocated_bytes, 50);
+    assert_int_equal(cells.items[CAIRN_CELL_OTHER].frees, 1);
+    assert_int_equal(cells.items[CAIRN_CELL_OTHER].peak_bytes, 50);
+    assert_int_equal(cells.items[CAIRN_CELL_OTHER].peak_blocks, 10);
 }
 
 static void test_blocks_of_cells_end(void **state) {
@@ -198,9 +236,14 @@ static void test_blocks_of_cells_end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak_of_every_cell),      cmocka_unit_test(test_epoch_wraps),
-        cmocka_unit_test(test_counts_beyond_32_bits),   cmocka_unit_test(test_bytes_beyond_32_bits),
-        cmocka_unit_test(test_the_cell_of_lost_stacks), cmocka_unit_test(test_blocks_of_cells_end),
+        cmocka_unit_test(test_peak_of_every_cell),
+        cmocka_unit_test(test_epoch_wraps),
+        cmocka_unit_test(test_counts_beyond_32_bits),
+        cmocka_unit_test(test_slack_and_temporary_beyond_32_bits),
+        cmocka_unit_test(test_no_room_beyond_32_bits),
+        cmocka_unit_test(test_bytes_beyond_32_bits),
+        cmocka_unit_test(test_the_cell_of_lost_stacks),
+        cmocka_unit_test(test_blocks_of_cells_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,7 +241,7 @@ static void test_foreign_cells(void **state) {
     }
     for (int i = 0; i < COUNT; i++) {
         const uint32_t *record =
-            (const uint32_t *)stacks.records.base + cells.cold[foreign[i]].record;
+            (const uint32_t *)stacks.records.base + cells.items[foreign[i]].record;
         assert_int_equal(cell_owner(foreign[i]), 1);
         assert_int_equal(record[0], own[i]);
         assert_int_equal(record[1], CAIRN_RECORD_FOREIGN);
@@ -270,7 +270,7 @@ static void test_freed_cells(void **state) {
     for (int i = 0; i < COUNT; i++)
         for (int k = 0; k < COUNT; k++) {
             uint32_t id = pairs[1][i][k];
-            const uint32_t *record = (const uint32_t *)stacks.records.base + cells.cold[id].record;
+            const uint32_t *record = (const uint32_t *)stacks.records.base + cells.items[id].record;
             assert_int_equal(cell_owner(id), 1);
             assert_int_equal(record[0], made[i]);
             assert_int_equal(record[1], CAIRN_RECORD_FOREIGN | 1);
@@ -364,7 +364,7 @@ static void test_a_new_module_generation(void **state) {
     modules.generation++;
     walked[0].frames[count].pc = 0x400100;
     uint32_t after = stack_intern(&threads[0], walked[0].frames, count + 1, count, &outcome);
-    const uint32_t *record = (const uint32_t *)stacks.records.base + cells.cold[after].record;
+    const uint32_t *record = (const uint32_t *)stacks.records.base + cells.items[after].record;
     assert_true(before != after);
     assert_int_equal(record[0], CAIRN_CELL_NONE);
     assert_int_equal(CAIRN_RECORD_NEW(record[1]), count + 1);

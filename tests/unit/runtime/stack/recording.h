@@ -43,10 +43,9 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
     modules.strings = recording_region(1, 64 << 10);
     stacks.records = recording_region(2, word_limit * sizeof(uint32_t));
     cells = (struct cells){.totals = &recording_header.totals, .id_limit = UINT32_MAX};
-    cells.hot_region = recording_region(3, cell_limit * sizeof(struct cairn_cell));
-    cells.cold_region = recording_region(4, cell_limit * sizeof(struct cairn_cell_cold));
+    cells.region = recording_region(3, cell_limit * sizeof(struct cairn_cell));
+    cells.rare_region = recording_region(4, cell_limit * sizeof(struct cairn_cell_rare));
     cells.owner_region = recording_region(5, cell_limit / CAIRN_CELL_BLOCK * sizeof(uint16_t));
-    cells.block_stats_region = recording_region(6, cell_limit * sizeof(struct cairn_cell_use));
     uses.sizes = recording_region(7, 64 * sizeof(struct cairn_sizes));
     uses.reallocs = recording_region(8, 64 * sizeof(struct cairn_reallocs));
     uses.aligned = recording_region(11, 64 * sizeof(struct cairn_aligned));
@@ -58,9 +57,8 @@ static inline void recording_start(uint64_t cell_limit, uint64_t word_limit) {
                            10, CAIRN_SNAPSHOT_LIMIT * sizeof(struct cairn_snapshot))
                            .base;
     values.snapshot_bytes = &recording_used[10];
-    cells.use = (struct cairn_cell_use *)cells.block_stats_region.base;
-    cells.hot = (struct cairn_cell *)cells.hot_region.base;
-    cells.cold = (struct cairn_cell_cold *)cells.cold_region.base;
+    cells.items = (struct cairn_cell *)cells.region.base;
+    cells.rare = (struct cairn_cell_rare *)cells.rare_region.base;
     cells.owners = (uint16_t *)cells.owner_region.base;
     if (!cells_init()) abort();
     if (!region_take(&stacks.records, RECORDING_RESERVED_WORDS * sizeof(uint32_t))) abort();
@@ -103,13 +101,13 @@ static inline uint32_t read_code(const uint32_t *word, struct read_frame *frame)
 static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_t capacity) {
     const uint32_t *words = (const uint32_t *)stacks.records.base;
     uint64_t word_count = recording_used[2] / sizeof *words;
-    const uint32_t *record = words + cells.cold[id].record;
-    if (cells.cold[id].record == 0 || cells.cold[id].record + 2 > word_count) return -1;
+    const uint32_t *record = words + cells.items[id].record;
+    if (cells.items[id].record == 0 || cells.items[id].record + 2 > word_count) return -1;
     uint32_t older = record[0], keep = CAIRN_RECORD_KEEP(record[1]);
     uint32_t fresh = CAIRN_RECORD_NEW(record[1]);
     int64_t depth = 0;
     if (older) {
-        if (cells.cold[older].record >= cells.cold[id].record) return -1;
+        if (cells.items[older].record >= cells.items[id].record) return -1;
         depth = read_stack(older, frames, capacity);
         if (depth < 0 || keep > depth) return -1;
     } else if (keep) {

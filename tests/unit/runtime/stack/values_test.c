@@ -41,7 +41,7 @@ static bool take(enum cairn_snapshot_reason reason) {
 
 static void change(uint64_t *seed) {
     uint32_t id = FIRST + (uint32_t)random_below(seed, CELLS);
-    if (cells.hot[id].calls > cells.hot[id].frees && random_chance(seed, 2))
+    if (cells.items[id].calls > cells.items[id].frees && random_chance(seed, 2))
         cell_free(&value_log, id, 10);
     else
         cell_alloc(&value_log, id, 10);
@@ -53,7 +53,7 @@ static int64_t value_at(uint32_t id, uint32_t epoch) {
     for (uint64_t i = 0; i < recording_used[9] / sizeof *list; i++)
         if (list[i].cell == id && list[i].from_epoch < epoch && epoch <= list[i].to_epoch)
             return list[i].bytes;
-    const struct cairn_cell *cell = &cells.hot[id];
+    const struct cairn_cell *cell = &cells.items[id];
     return cell->epoch < epoch ? (int64_t)(cell->allocated_bytes - cell->freed_bytes) : 0;
 }
 
@@ -75,8 +75,8 @@ static void run(int snapshot_limit) {
         if (random_chance(&seed, 3))
             recording_header.totals.peak_epoch = ++recording_header.totals.epoch;
         for (uint32_t cell = 0; cell < CELLS; cell++)
-            held[number][cell] = (int64_t)(cells.hot[FIRST + cell].allocated_bytes -
-                                           cells.hot[FIRST + cell].freed_bytes);
+            held[number][cell] = (int64_t)(cells.items[FIRST + cell].allocated_bytes -
+                                           cells.items[FIRST + cell].freed_bytes);
         assert_true(take(number % 100 ? CAIRN_SNAPSHOT_CHURN : CAIRN_SNAPSHOT_ASKED));
         epochs[number] = recording_header.totals.epoch;
     }

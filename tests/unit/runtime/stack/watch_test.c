@@ -41,13 +41,13 @@ static void test_schedule(void **state) {
             allocate(&watch, block, CELL + (uint32_t)kind, &calls);
         }
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        const struct cairn_cell_cold *cold = &cells.cold[CELL + kind];
-        watched += cold->watched;
+        const struct cairn_cell_rare *rare = cell_rare(CELL + kind);
+        watched += rare->watched;
         // loops of four do not always meet the same kind
-        assert_in_range(cold->watched, ROUNDS / CAIRN_WATCHED_EVERY * 8 / 10,
+        assert_in_range(rare->watched, ROUNDS / CAIRN_WATCHED_EVERY * 8 / 10,
                         ROUNDS / CAIRN_WATCHED_EVERY * 12 / 10);
-        if (kind < 2) assert_in_range(cold->short_lived, cold->watched - 1, cold->watched);
-        if (kind >= 2) assert_int_equal(cold->short_lived, 0);
+        if (kind < 2) assert_in_range(rare->short_lived, rare->watched - 1, rare->watched);
+        if (kind >= 2) assert_int_equal(rare->short_lived, 0);
     }
     assert_in_range(watched, calls / CAIRN_WATCHED_EVERY * 95 / 100,
                     calls / CAIRN_WATCHED_EVERY * 105 / 100);
@@ -61,18 +61,18 @@ static void take(struct watch *watch, const void *block, uint32_t cell, uint64_t
 static void test_odd_ends(void **state) {
     (void)state;
     struct watch watch;
-    struct cairn_cell_cold *cold = &cells.cold[CELL];
     recording_start(1024, 4096);
     assert_int_equal(cells_take_block(0), CELL);
+    const struct cairn_cell_rare *rare = cell_rare_make(CELL);
     take(&watch, blocks, CELL, 10);
     watch_end(&watch, CELL + 1, 11);  // of another cell: the address came again
     assert_null(watch.block);
-    assert_int_equal(cold->watched, 1);
-    assert_int_equal(cold->short_lived, 0);
+    assert_int_equal(rare->watched, 1);
+    assert_int_equal(rare->short_lived, 0);
     take(&watch, blocks, CELL, 10);
     watch_drop(&watch);
     assert_null(watch.block);
-    assert_int_equal(cold->watched, 1);
+    assert_int_equal(rare->watched, 1);
     take(&watch, blocks, CAIRN_CELL_OTHER, 10);
     assert_null(watch.block);
     // the first time is not taken, but waits no longer than others

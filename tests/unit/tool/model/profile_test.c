@@ -269,8 +269,8 @@ static void test_other_cell_and_high_halves(void **state) {
     (void)state;
     making.cells[CAIRN_CELL_OTHER].calls = 5;
     making.cells[CAIRN_CELL_OTHER].allocated_bytes = 50;
-    making.cold[CAIRN_CELL_OTHER].calls_high = 2;
-    making.cold[CAIRN_CELL_OTHER].frees_high = 1;
+    making.rare[CAIRN_CELL_OTHER].calls_high = 2;
+    making.rare[CAIRN_CELL_OTHER].frees_high = 1;
     build();
     assert_int_equal(profile.stack_count, 1);
     assert_int_equal(profile.stacks[0].node, TREE_ROOT);
@@ -282,7 +282,7 @@ static void test_circle_of_cells(void **state) {
     (void)state;
     uint32_t a = making_cell(&making, 0, 0, 1, NULL, 0, 0);
     uint32_t b = making_cell(&making, 0, a, 1, NULL, 0, 0);
-    making.words[making.cold[a].record] = b;
+    making.words[making.cells[a].record] = b;
     making_book(&making, a, 1, 1, 0, 0);
     making_book(&making, b, 1, 2, 0, 0);
     making_book(&making, stack_of(0, PROGRAM + 0x100, library + 0x200), 1, 4, 0, 0);
@@ -304,7 +304,7 @@ static void test_records_that_lead_outside(void **state) {
     making_book(&making, making_cell(&making, 0, 0, 5, NULL, 0, 0), 1, 1, 0, 0);
     making_book(&making, making_cell(&making, 0, 999999, 5, NULL, 0, 0), 1, 1, 0, 0);
     uint32_t far = making_cell(&making, 0, 0, 0, NULL, 0, 0);
-    making.cold[far].record = UINT32_MAX;
+    making.cells[far].record = UINT32_MAX;
     making_book(&making, far, 1, 1, 0, 0);
     making_book(&making, making_cell(&making, 0, 0, 0, NULL, 0, 30000), 1, 1, 0, 0);
     build();

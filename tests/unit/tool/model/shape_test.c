@@ -82,9 +82,9 @@ static void test_sizes_that_were_not_counted(void **state) {
     start();
     uint32_t few = stack_at(0, PROGRAM + 0x10), lying = stack_at(0, PROGRAM + 0x20);
     making_book(&making, few, 3, 99, 0, 0);
-    making.cold[few].sizes = CAIRN_NO_SIZES;
+    making.cells[few].size = CAIRN_SIZE_VARIES;
     making_book(&making, lying, 4, 16, 0, 0);
-    making.cold[lying].sizes = 77;
+    making.rare[lying].sizes = 77;
     open_made();
     shape_sizes(&shape, number_of(few), &sizes);
     assert_int_equal(sizes.unknown, 3);

@@ -92,7 +92,7 @@ static void book_alike(uint32_t blocks, uint32_t size, uint32_t freed) {
     start();
     uint32_t cell = booked = stack_of(PROGRAM + 0x20);
     making_book(&making, cell, blocks, (uint64_t)blocks * size, freed, (uint64_t)freed * size);
-    making.use[cell].slack_bytes = (uint64_t)blocks * 8;
+    making.cells[cell].slack_bytes = (uint32_t)blocks * 8;
 }
 
 static void test_alike(void **state) {
@@ -125,7 +125,7 @@ static void book_temporary(uint32_t blocks, uint32_t temporary) {
     start();
     uint32_t cell = booked = stack_of(PROGRAM + 0x20);
     making_book(&making, cell, blocks, (uint64_t)blocks * 32, blocks, (uint64_t)blocks * 32);
-    making.use[cell].temporary = temporary;
+    making.cells[cell].temporary = temporary;
 }
 
 static void test_temporary(void **state) {
@@ -141,8 +141,8 @@ static void test_temporary(void **state) {
     book_temporary(9999, 9999);
     check_absent(FINDING_TEMPORARY);
     book_temporary(40000, 0);
-    making.cold[booked].watched = 40;
-    making.cold[booked].short_lived = 30;
+    making.rare[booked].watched = 40;
+    making.rare[booked].short_lived = 30;
     finding = find(FINDING_TEMPORARY);
     assert_true(finding && finding->is_estimate);
     assert_int_equal(finding->saved_calls, 30000);
@@ -166,13 +166,13 @@ static void test_ages(void **state) {
     book_ages(9999);
     check_absent(FINDING_AGES);
     book_ages(30000);  // all of them are better than a sample
-    making.cold[booked].watched = 40;
-    making.cold[booked].short_lived = 30;
+    making.rare[booked].watched = 40;
+    making.rare[booked].short_lived = 30;
     assert_non_null(find(FINDING_AGES));
     assert_int_equal(findings.count, 1);
     close_made();
     book_ages(30000);
-    making.use[booked].temporary = 20000;
+    making.cells[booked].temporary = 20000;
     assert_non_null(find(FINDING_AGES));
     assert_int_equal(findings.count, 2);
     close_made();
