@@ -51,9 +51,9 @@ static COLD struct cairn_sizes *sizes_begin(uint32_t id) {
     return sizes;
 }
 
-static unsigned bucket_of(uint64_t size) {
+static uint64_t *bucket_of(struct cairn_sizes *sizes, uint64_t size) {
     unsigned bits = size ? 64 - (unsigned)__builtin_clzll(size) : 0;
-    return bits < CAIRN_SIZES_BUCKETS ? bits : CAIRN_SIZES_BUCKETS - 1;
+    return &sizes->buckets[bits < CAIRN_SIZES_BUCKETS ? bits : CAIRN_SIZES_BUCKETS - 1];
 }
 
 // The place of a size, else one that is free, else CAIRN_SIZES_EXACT.
@@ -67,9 +67,9 @@ static unsigned place_of(const struct cairn_sizes *sizes, uint64_t size) {
     return place;
 }
 
-static bool is_exchange_due(uint32_t calls) {
+static bool is_exchange_due(uint64_t calls) {
     const uint32_t golden = 2654435769u;  // 2^32 over the golden ratio
-    return calls * golden >> (32 - SIZES_EXCHANGE_BITS) == 0;
+    return (uint32_t)calls * golden >> (32 - SIZES_EXCHANGE_BITS) == 0;
 }
 
 static uint64_t most_of(const struct cairn_sizes *sizes, unsigned place) {
@@ -77,18 +77,49 @@ static uint64_t most_of(const struct cairn_sizes *sizes, unsigned place) {
 }
 
 // Gives the place of the rarest size to this one.
-static COLD void exchange(struct cairn_sizes *sizes, uint64_t size) {
+static COLD unsigned exchange(struct cairn_sizes *sizes, uint64_t size) {
     unsigned rarest = 0;
     for (unsigned i = 1; i < CAIRN_SIZES_EXACT; i++)
         if (most_of(sizes, i) < most_of(sizes, rarest)) rarest = i;
     uint64_t most = most_of(sizes, rarest);
-    sizes->buckets[bucket_of(sizes->sizes[rarest])] += sizes->counts[rarest];
+    *bucket_of(sizes, sizes->sizes[rarest]) += sizes->counts[rarest];
     sizes->counts[rarest] = 0;
     publish_barrier();
     sizes->errors[rarest] = most;
     sizes->sizes[rarest] = (uint32_t)size;
     publish_barrier();
     sizes->counts[rarest] = 1;
+    return rarest;
+}
+
+// Blocks of that size may be in its bucket from when it had no place.
+static COLD void place_begin(struct cairn_sizes *sizes, unsigned place, uint64_t size) {
+    sizes->errors[place] = *bucket_of(sizes, size);
+    sizes->sizes[place] = (uint32_t)size;
+}
+
+ALWAYS_INLINE unsigned add_size(struct cairn_sizes *sizes, uint64_t calls, uint64_t size) {
+    unsigned place = place_of(sizes, size);
+    if (unlikely(place == CAIRN_SIZES_EXACT)) {
+        if (is_exchange_due(calls) && size <= UINT32_MAX) return exchange(sizes, size);
+        ++*bucket_of(sizes, size);
+        return place;
+    }
+    if (unlikely(sizes->counts[place] == 0)) place_begin(sizes, place, size);
+    publish_barrier();
+    sizes->counts[place]++;
+    return place;
+}
+
+unsigned block_stats_add_size(struct cairn_sizes *sizes, uint64_t calls, uint64_t size) {
+    return add_size(sizes, calls, size);
+}
+
+void block_stats_drop_size(struct cairn_sizes *sizes, uint64_t size) {
+    unsigned place = place_of(sizes, size);
+    uint64_t *count = place < CAIRN_SIZES_EXACT && sizes->counts[place] ? &sizes->counts[place]
+                                                                        : bucket_of(sizes, size);
+    if (*count) --*count;
 }
 
 // The size in this place, all of whose blocks are counted, has become more frequent than the usual
@@ -114,17 +145,8 @@ bool block_stats_count_other_size(uint32_t id, uint64_t size) {
     bool has_sizes = rare && rare->sizes;
     struct cairn_sizes *sizes = has_sizes ? sizes_at(rare->sizes) : sizes_begin(id);
     if (!sizes) return false;
-    unsigned place = place_of(sizes, size);
-    if (unlikely(place == CAIRN_SIZES_EXACT)) {
-        if (is_exchange_due(cells.items[id].calls) && size <= UINT32_MAX)
-            exchange(sizes, size);
-        else
-            sizes->buckets[bucket_of(size)]++;
-        return false;
-    }
-    if (unlikely(sizes->counts[place] == 0)) sizes->sizes[place] = (uint32_t)size;
-    publish_barrier();
-    sizes->counts[place]++;
+    unsigned place = add_size(sizes, cells.items[id].calls, size);
+    if (unlikely(place == CAIRN_SIZES_EXACT)) return false;
     bool is_exact = !sizes->errors[place];
     if (likely(sizes->counts[place] % SIZES_TURN_EVERY) || !is_exact) return false;
     return turn(id, sizes, place);
@@ -141,6 +163,21 @@ static uint32_t ms_bounded(uint32_t ms) {
     return ms <= USE_AGE_MOST ? ms : 0;
 }
 
+void block_stats_add_age(struct cairn_ages *ages, uint32_t calls, uint32_t ms) {
+    if (calls != USE_NO_CALLS) block_stats_age_count(ages->calls, calls_bounded(calls));
+    block_stats_age_count(ages->ms, ms_bounded(ms));
+}
+
+static void uncount(uint32_t *buckets, uint32_t age) {
+    uint32_t *bucket = block_stats_age_bucket(buckets, age);
+    if (*bucket) --*bucket;
+}
+
+void block_stats_drop_age(struct cairn_ages *ages, uint32_t calls, uint32_t ms) {
+    if (calls != USE_NO_CALLS) uncount(ages->calls, calls_bounded(calls));
+    uncount(ages->ms, ms_bounded(ms));
+}
+
 void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
     struct cairn_cell_rare *rare = cell_rare_make(id);
     if (!rare) return;
@@ -154,8 +191,7 @@ void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms) {
         publish_barrier();
         rare->ages = number;
     }
-    if (calls != USE_NO_CALLS) block_stats_age_count(entry->calls, calls_bounded(calls));
-    block_stats_age_count(entry->ms, ms_bounded(ms));
+    block_stats_add_age(entry, calls, ms);
 }
 
 // The section's padding to whole pages may hold more.

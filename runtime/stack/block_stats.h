@@ -32,14 +32,27 @@ void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, 
 #define USE_NO_CALLS UINT32_MAX
 void block_stats_count_age(uint32_t id, uint32_t calls, uint32_t ms);
 
+// The parts of that, for entries of stacks of another heap too (api/heap_blocks.h): a size that is
+// not the usual one, of a stack that has made so many calls. Its place in the entry;
+// CAIRN_SIZES_EXACT: a bucket has it. And that a block of such a size was none.
+unsigned block_stats_add_size(struct cairn_sizes *sizes, uint64_t calls, uint64_t size);
+void block_stats_drop_size(struct cairn_sizes *sizes, uint64_t size);
+
+// The same of an age; `calls` may be USE_NO_CALLS.
+void block_stats_add_age(struct cairn_ages *ages, uint32_t calls, uint32_t ms);
+void block_stats_drop_age(struct cairn_ages *ages, uint32_t calls, uint32_t ms);
+
 // The parts of that: an entry, by cairn_cell_rare.ages, and the count of an age in bounds.
 enum { USE_AGE_MOST = INT32_MAX };
 ALWAYS_INLINE struct cairn_ages *block_stats_ages(uint32_t number) {
     return (struct cairn_ages *)uses.ages.base + (number - 1);
 }
+// By the number of bits, and 0 for 0.
+ALWAYS_INLINE uint32_t *block_stats_age_bucket(uint32_t *buckets, uint32_t age) {
+    return &buckets[31 - __builtin_clz(2 * age + 1)];
+}
 ALWAYS_INLINE void block_stats_age_count(uint32_t *buckets, uint32_t age) {
-    // the number of bits, and 0 for 0
-    uint32_t *bucket = &buckets[31 - __builtin_clz(2 * age + 1)];
+    uint32_t *bucket = block_stats_age_bucket(buckets, age);
     if (unlikely(++*bucket == 0)) *bucket = UINT32_MAX;
 }
 
