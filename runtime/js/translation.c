@@ -100,9 +100,11 @@ struct reader {
 
 enum { OPERANDS_MOST = 6 };
 
+// Those that an operation does not have are 0.
 static void read_operands(struct positions_numbers *numbers, unsigned count,
                           uint32_t operands[OPERANDS_MOST]) {
-    for (unsigned i = 0; i < count; i++) operands[i] = (uint32_t)positions_read(numbers);
+    for (unsigned i = 0; i < OPERANDS_MOST; i++)
+        operands[i] = i < count ? (uint32_t)positions_read(numbers) : 0;
 }
 
 static const struct operation *read_earlier(struct reader *reader,
@@ -168,7 +170,7 @@ static int32_t with_sign(uint32_t number) {
 // The first value of a frame is its function. Of V8's own frames Maglev has the function that they
 // return to elsewhere. The reader is a copy: the value is read again.
 static void read_closure(struct reader reader, struct translation_frame *frame) {
-    uint32_t operands[OPERANDS_MOST];
+    uint32_t operands[OPERANDS_MOST] = {0};
     const struct operation *operation = read_next(&reader, operands);
     if (operation && operation->kind == KIND_LITERAL)
         frame->literal = (uint32_t)with_sign(operands[0]);

@@ -15,11 +15,12 @@ import urllib.request
 
 from attached import Attached, Target, check_left, is_recorded, recordings_of, running_report
 from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, children_of, environment, finish,
-                        fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, skip_part,
+                        format_number, fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, skip_part,
                         stacks_through, wait_until)
 
 SOUND = "7"
-PACKED_AT, PACKED = 8, 3  # where a recording's version is, and that of a file that is complete
+# Where a recording's version is, and that of a file that is complete.
+PACKED_AT, PACKED = 8, format_number("CAIRN_VERSION_PACKED", "packed.h")
 
 
 def prefork():

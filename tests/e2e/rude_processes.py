@@ -18,7 +18,7 @@ import time
 import cairn_test as t
 
 HELLO = struct.Struct("<IIII64sQ")
-MAGIC, VERSION = 0x63616972, 2
+MAGIC, VERSION = (t.format_number(name) for name in ("CAIRN_HELLO_MAGIC", "CAIRN_VERSION"))
 HEADER_BYTES = 16384
 BIG_BYTES = int(os.environ.get("BIG_BYTES", 256 << 20))
 

@@ -6,6 +6,7 @@ finish(); it runs in a scratch directory that the runner (dev/run-tests.py) make
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,12 @@ _failures = []
 
 # Whoever started the tests in the background had SIGINT ignored; programs look at that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def format_number(name, header="format.h"):
+    """What a header of the recording's format defines NAME as."""
+    text = (SOURCE / "format" / header).read_text("utf-8")
+    return int(re.search(rf"^#define {name} (\w+?)u?\b", text, re.M)[1], 0)
 
 
 def program(name, *arguments):
