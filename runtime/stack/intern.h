@@ -39,6 +39,7 @@ struct stack_thread {
     uint32_t first_cell;                         // of its first half, the later one; 0: begun
     uint32_t *next_word, *end_word;              // what is left of the chunk of records
     struct foreign_cell foreign[FOREIGN_CACHE];  // by the low bits of id
+    struct module_near near;                     // of the last record
     struct value_log values;
     uint32_t generation;  // of its new cells: marks that had passed
     uint16_t slot;

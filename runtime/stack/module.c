@@ -316,43 +316,59 @@ static uint32_t frame_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     return 3;
 }
 
-// Frames whose code is their distance from `start` + `base`: those of one window, without the cuts,
-// which lie at the beginning of window 0.
-struct window {
-    uintptr_t start, bytes;
-    uint32_t base;
-};
-
-static struct window window_around(uintptr_t pc, uint32_t code) {
+// Without the cuts, which lie at the beginning of window 0. Sizes are powers of two, so that numbers
+// are below one of them if all their bits together are.
+static struct module_near near_around(uintptr_t pc, uint32_t code) {
     const uintptr_t all_bytes = (uintptr_t)1 << CAIRN_WINDOW_BITS;
     uintptr_t start = pc & ~(all_bytes - 1);
-    uintptr_t cut_bytes = start ? 0 : CAIRN_CUT_LIMIT;
     uint32_t number_bits = code & ~(uint32_t)(all_bytes - 1);
-    return (struct window){start + cut_bytes, all_bytes - cut_bytes,
-                           number_bits + (uint32_t)cut_bytes};
+    if (start) return (struct module_near){start, all_bytes, number_bits};
+    return (struct module_near){CAIRN_CUT_LIMIT, all_bytes / 2, CAIRN_CUT_LIMIT};
 }
 
-// The frames that lie in the window, up to the first that does not.
+// The window's number is still its own: the recording may be another one by now.
+static bool is_near_known(const struct module_near *near) {
+    uint32_t number = near->base >> CAIRN_WINDOW_BITS;
+    return number == 0 ||
+           __atomic_load_n(&modules.header->windows[number], __ATOMIC_RELAXED) == near->start;
+}
+
+// Four frames, if all of them lie there.
+ALWAYS_INLINE bool encode_four(const struct frame *frame, uint32_t *code,
+                               const struct module_near *near) {
+    uintptr_t a = frame[0].pc - near->start, b = frame[1].pc - near->start;
+    uintptr_t c = frame[2].pc - near->start, d = frame[3].pc - near->start;
+    if (unlikely((a | b | c | d) >= near->bytes)) return false;
+    code[0] = near->base + (uint32_t)a;
+    code[1] = near->base + (uint32_t)b;
+    code[2] = near->base + (uint32_t)c;
+    code[3] = near->base + (uint32_t)d;
+    return true;
+}
+
+// The frames that lie there, up to the first that does not.
 ALWAYS_INLINE const struct frame *encode_near(const struct frame *frame, const struct frame *end,
-                                              uint32_t **code, const struct window *near) {
-    uintptr_t start = near->start, bytes = near->bytes, offset;
-    uint32_t base = near->base, *at = *code;
-    for (; frame != end && likely((offset = frame->pc - start) < bytes); frame++)
-        *at++ = base + (uint32_t)offset;
+                                              uint32_t **code, const struct module_near *near) {
+    const struct module_near here = *near;
+    uint32_t *at = *code;
+    for (; end - frame >= 4 && encode_four(frame, at, &here); frame += 4) at += 4;
+    for (; frame != end && frame->pc - here.start < here.bytes; frame++)
+        *at++ = here.base + (uint32_t)(frame->pc - here.start);
     *code = at;
     return frame;
 }
 
-uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code) {
+uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code,
+                        struct module_near *near) {
     const struct frame *frame = frames, *const end = frames + count;
-    struct window near = {0};
     bool has_reused = module_has_reused();
+    if (has_reused || !is_near_known(near)) *near = (struct module_near){0};
     for (;; frame++) {
-        frame = encode_near(frame, end, &code, &near);
+        frame = encode_near(frame, end, &code, near);
         if (frame == end) return code;
         uint32_t words = frame_encode(frame->pc, code);
         bool is_in_window = words == 1 && code[0] >> CAIRN_WINDOW_BITS < CAIRN_WINDOW_COUNT;
-        if (is_in_window && !has_reused) near = window_around(frame->pc, code[0]);
+        if (is_in_window && !has_reused) *near = near_around(frame->pc, code[0]);
         code += words;
     }
 }

@@ -75,9 +75,17 @@ ALWAYS_INLINE uint64_t module_identity(uintptr_t pc) {
 
 enum { MODULE_CODE_WORDS = 3 };
 
+// Addresses whose code is their distance from `start` + `base`: most of one window. What the frame
+// encoded last, or the one before, lay in; at first, and where addresses are no identities, none.
+struct module_near {
+    uintptr_t start, bytes;
+    uint32_t base;
+};
+
 // Writes the codes of so many frames (format.h, CAIRN_CODE_*), of 1 to MODULE_CODE_WORDS words
-// each. Returns where they end.
-uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code);
+// each. Returns where they end. `near` is the thread's, from call to call.
+uint32_t *module_encode(const struct frame *frames, uint32_t count, uint32_t *code,
+                        struct module_near *near);
 
 // Copies a string into the recording; its offset, or 0 (the empty string) when there is no room.
 uint32_t module_string(const char *text);

@@ -38,10 +38,12 @@ static struct bucket *overflow_of(const struct table *table, const struct bucket
 uint32_t table_find(const struct table *table, uint64_t hash,
                     bool (*is_it)(uint32_t id, uint32_t check), uint32_t check) {
     const struct bucket *bucket = table_bucket_at(table->segments, table_index(table, hash));
-    for (; bucket; bucket = overflow_of(table, bucket))
+    for (; bucket; bucket = overflow_of(table, bucket)) {
+#pragma GCC unroll 5
         for (int i = 0; i < BUCKET_ENTRIES; i++)
-            if (bucket->hash[i] == hash && bucket->id[i] && is_it(bucket->id[i], check))
+            if (unlikely(bucket->hash[i] == hash) && bucket->id[i] && is_it(bucket->id[i], check))
                 return bucket->id[i];
+    }
     return 0;
 }
 
@@ -58,21 +60,26 @@ static uint32_t pool_take(struct table *table, struct arena *arena) {
     return ++table->pool_count;
 }
 
-static bool bucket_put(struct table *table, struct arena *arena, uint32_t index, uint64_t hash,
-                       uint32_t id) {
-    struct bucket *bucket = table_bucket_at(table->segments, index);
-    for (;;) {
-        for (int i = 0; i < BUCKET_ENTRIES; i++) {
-            if (bucket->id[i]) continue;
-            bucket->hash[i] = hash;
-            compiler_barrier();
-            bucket->id[i] = id;
-            return true;
-        }
+// Into the first free place of the bucket itself; false: it is full.
+ALWAYS_INLINE bool bucket_put_near(struct bucket *bucket, uint64_t hash, uint32_t id) {
+    int i = 0;
+    while (i < BUCKET_ENTRIES && bucket->id[i]) i++;
+    if (unlikely(i == BUCKET_ENTRIES)) return false;
+    bucket->hash[i] = hash;
+    compiler_barrier();
+    bucket->id[i] = id;
+    return true;
+}
+
+// Into one of its chain.
+static NOINLINE bool bucket_put_far(struct table *table, struct arena *arena, struct bucket *bucket,
+                                    uint64_t hash, uint32_t id) {
+    do {
         if (!bucket->overflow) bucket->overflow = pool_take(table, arena);
         if (!bucket->overflow) return false;
         bucket = overflow_of(table, bucket);
-    }
+    } while (!bucket_put_near(bucket, hash, id));
+    return true;
 }
 
 // A bucket that is being filled, and how many entries it has.
@@ -106,9 +113,9 @@ static void bucket_split(struct table *table, struct arena *arena, uint32_t inde
     for (;;) {
         for (int i = 0; i < BUCKET_ENTRIES; i++) {
             if (!part.id[i]) continue;
-            uint32_t to = table_index(table, part.hash[i]);
-            if (!filling_put(to == index ? &low : &high, part.hash[i], part.id[i]))
-                bucket_put(table, arena, to, part.hash[i], part.id[i]);
+            struct filling *to = part.hash[i] & table->base ? &high : &low;
+            if (!filling_put(to, part.hash[i], part.id[i]))
+                bucket_put_far(table, arena, to->bucket, part.hash[i], part.id[i]);
         }
         if (number) {
             table_bucket_at(table->pool, number - 1)->overflow = table->pool_free;
@@ -137,7 +144,9 @@ static void table_grow(struct table *table, struct arena *arena) {
 }
 
 bool table_insert(struct table *table, struct arena *arena, uint64_t hash, uint32_t id) {
-    if (!bucket_put(table, arena, table_index(table, hash), hash, id)) return false;
+    struct bucket *bucket = table_bucket_at(table->segments, table_index(table, hash));
+    if (!bucket_put_near(bucket, hash, id) && !bucket_put_far(table, arena, bucket, hash, id))
+        return false;
     table->entry_count++;
     if ((uint64_t)table->entry_count * LOAD_DENOMINATOR >
         (uint64_t)table->bucket_count * LOAD_NUMERATOR)

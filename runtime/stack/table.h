@@ -38,8 +38,8 @@ bool table_init(struct table *table, struct arena *arena);
 // Buckets lie in segments so that growing never moves them.
 static inline struct bucket *table_bucket_at(struct bucket *const *segments, uint32_t index) {
     if (index < TABLE_FIRST_BUCKETS) return &segments[0][index];
-    unsigned segment = 29u - (unsigned)__builtin_clz(index);  // 8..15: 1, 16..31: 2, …
-    return &segments[segment][index - (TABLE_FIRST_BUCKETS << (segment - 1))];
+    unsigned top = 31u - (unsigned)__builtin_clz(index);
+    return &segments[top - 2][index & ~(1u << top)];  // 8..15: 1, 16..31: 2, …
 }
 
 static inline uint32_t table_index(const struct table *table, uint64_t hash) {

@@ -9,7 +9,7 @@
 struct rule_cache rule_cache;
 
 static size_t cache_bytes(void) {
-    return sizeof(uint64_t[RULE_WAYS]) << RULE_SET_BITS;
+    return sizeof(uint64_t[RULE_WAYS]) * RULE_SETS;
 }
 
 bool rule_init(void) {
@@ -18,7 +18,7 @@ bool rule_init(void) {
 }
 
 void rule_forget_all(void) {
-    uint64_t *words = rule_cache.words[0];
+    uint64_t *words = rule_cache.words;
     for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)
         if (__atomic_load_n(&words[i], __ATOMIC_RELAXED))
             __atomic_store_n(&words[i], 0, __ATOMIC_RELAXED);
@@ -72,10 +72,10 @@ static uint64_t rule_from_row(const struct row *row) {
 
 // The newest rule goes first, the one before it is kept.
 static void rule_remember(uintptr_t pc, uint64_t rule) {
-    uint64_t *set = rule_cache.words[rule_set(pc)];
-    uint64_t first = __atomic_load_n(&set[0], __ATOMIC_RELAXED);
-    if (first) __atomic_store_n(&set[1], first, __ATOMIC_RELAXED);
-    __atomic_store_n(&set[0], rule_tag(pc) | rule, __ATOMIC_RELAXED);
+    uint64_t *set = &rule_cache.words[rule_set(pc)];
+    uint64_t first = __atomic_load_n(set, __ATOMIC_RELAXED);
+    if (first) __atomic_store_n(set + RULE_SETS, first, __ATOMIC_RELAXED);
+    __atomic_store_n(set, rule_tag(pc) | rule, __ATOMIC_RELAXED);
 }
 
 // The row at the first instruction of a function. On aarch64 glibc's does not say so: it has the

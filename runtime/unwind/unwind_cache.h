@@ -38,9 +38,11 @@ enum { RULE_CFA_SHIFT = 3, RULE_CFA_BITS = 15, RULE_SAVED_SHIFT = 18, RULE_SAVED
 #define RULE_SET_BITS (PROCESSOR_ADDRESS_BITS - 32u)
 #define RULE_WAYS 2u
 
+#define RULE_SETS ((uintptr_t)1 << RULE_SET_BITS)
+
 struct rule_cache {
-    uint64_t (*words)[RULE_WAYS];  // (atomic) 2^RULE_SET_BITS sets
-    uint32_t generation;           // (atomic)
+    uint64_t *words;      // (atomic) the first ways of all sets, then the second ones
+    uint32_t generation;  // (atomic)
 };
 
 extern HIDDEN struct rule_cache rule_cache;
@@ -92,17 +94,17 @@ ALWAYS_INLINE uint64_t rule_tag(uintptr_t pc) {
 
 // The cached rule of a return address, or RULE_NONE.
 ALWAYS_INLINE uint64_t rule_look_up(uintptr_t pc) {
-    const uint64_t *set = rule_cache.words[rule_set(pc)];
+    const uint64_t *set = &rule_cache.words[rule_set(pc)];
     uint64_t tag = rule_tag(pc);
-    uint64_t first = __atomic_load_n(&set[0], __ATOMIC_RELAXED) ^ tag;
+    uint64_t first = __atomic_load_n(set, __ATOMIC_RELAXED) ^ tag;
     if (likely(first >> 32 == 0)) return first;
-    uint64_t second = __atomic_load_n(&set[1], __ATOMIC_RELAXED) ^ tag;
+    uint64_t second = __atomic_load_n(set + RULE_SETS, __ATOMIC_RELAXED) ^ tag;
     return second >> 32 == 0 ? second : RULE_NONE;
 }
 
 // Whether that rule is this one, and lies where it is looked for first.
 ALWAYS_INLINE bool rule_is_first(uintptr_t pc, uint32_t rule) {
-    const uint64_t *set = rule_cache.words[rule_set(pc)];
+    const uint64_t *set = &rule_cache.words[rule_set(pc)];
     return __atomic_load_n(set, __ATOMIC_RELAXED) == (rule_tag(pc) | rule);
 }
 

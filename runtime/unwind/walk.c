@@ -654,18 +654,19 @@ ALWAYS_INLINE bool is_caller_changed(const struct walk_trace *trace, const struc
 
 // Goes on outwards from frame `at` > 0 with another address in it, as long as frames are as is
 // usual: by the same rule, which asks for nothing but the stack pointer, a frame leads from the
-// same place to the same place, so only its return address is read. Ends at a frame that is not so,
-// at one from which on nothing need have changed, or at the outermost one, which it returns; `*pc`
-// is its address. Each frame left behind has its own entered.
+// same place to the same place, so only its return address is read, the only word that its step
+// reads. Ends at a frame that is not so, at one from which on nothing need have changed, or at the
+// outermost one, which it returns; `*pc` is its address. Each frame left behind has its own
+// entered.
 ALWAYS_INLINE uint32_t patch_usual(const struct walk_trace *trace, uint32_t at, uintptr_t *pc) {
     struct frame *frame = &trace->frames[at], *const outermost = trace->frames;
-    struct walk_check *const checks = trace->checks;
+    struct walk_check *check = &trace->checks[frame->check_count];  // that of the step before
     uintptr_t now = *pc;
     while (frame != outermost) {
         if (unlikely(!rule_is_first(now, frame->rule))) break;
         frame->pc = now;
         frame--;
-        struct walk_check *check = &checks[frame->check_count];
+        check--;
         check->value = *check->slot;
         now = processor_code_address(check->value);
         if (frame->pc == now && !is_caller_changed(trace, frame)) break;
@@ -674,11 +675,17 @@ ALWAYS_INLINE uint32_t patch_usual(const struct walk_trace *trace, uint32_t at, 
     return (uint32_t)(frame - outermost);
 }
 
-// One step that may be unusual, from frame `at` > 0; the address of the next one.
-ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at) {
+ALWAYS_INLINE bool is_plain_rule(uint32_t rule) {
+    return rule_kind(rule) - RULE_STACK <= RULE_STACK_SAVED - RULE_STACK;
+}
+
+// One step that may be unusual, from frame `at` > 0; the address of the next one. `is_same`: the
+// frame's address is what it was, and so is its rule.
+ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool is_same) {
     const struct frame *frame = &trace->frames[at];
-    if (unlikely((uint32_t)rule_look_up(frame->pc) != frame->rule))
-        return patch_step_slow(trace, at);
+    bool is_usual = is_same ? is_plain_rule(frame->rule)
+                            : (uint32_t)rule_look_up(frame->pc) == frame->rule;
+    if (unlikely(!is_usual)) return patch_step_slow(trace, at);
     struct walk_check *check = &trace->checks[frame[-1].check_count];
     check->value = *check->slot;
     trace->next_pc = processor_code_address(check->value);
@@ -699,7 +706,8 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
     if (differs == WALK_ELSEWHERE) differs = 0;
     result->has_new_code = false;
     for (;;) {
-        if (frames[at].pc != pc) {
+        bool is_same = frames[at].pc == pc;
+        if (!is_same) {
             uint32_t from = at;
             at = patch_usual(trace, at, &pc);
             if (at != from) lowest = at + 1;
@@ -712,7 +720,7 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
             at = frame_of_check(frames, at, differs);
             differs = 0;
         }
-        if (at == 0 || !patch_step(trace, at)) {
+        if (at == 0 || !patch_step(trace, at, is_same)) {
             trace->count = trace->usable_count = lowest;
             return false;
         }
