@@ -137,10 +137,10 @@ static COLD void free_unknown(void *block) {
 }
 
 // NULL is freed often: a dozen times for each thread that glibc starts, for one.
-static NOINLINE void free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+static NOINLINE void free_rest(void *block, struct thread *thread, uintptr_t *frame) {
     if (!block) {
         if (thread) gate_leave(thread);
-    } else if (event_record_free_rest(thread, block, frame))
+    } else if (event_record_free_rest(block, thread, frame))
         real.free(block);
     else
         free_unknown(block);
@@ -158,20 +158,20 @@ static NOINLINE void free_aged(void *block) {
     struct thread *thread;
     if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_AGED, &thread)))
         return real.free(block);
-    free_rest(thread, block, EVENT_HERE());
+    free_rest(block, thread, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
 
-static NOINLINE void free_rest_logged(struct thread *thread, void *block, uintptr_t *frame) {
+static NOINLINE void free_rest_logged(void *block, struct thread *thread, uintptr_t *frame) {
     if (likely(event_record_free_growing_logged(thread, block))) return real.free(block);
-    free_rest(thread, block, frame);
+    free_rest(block, thread, frame);
 }
 
 static NOINLINE void free_logged(void *block) {
     struct thread *thread;
     if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_LOGGED, &thread)))
         return real.free(block);
-    free_rest_logged(thread, block, EVENT_HERE());
+    free_rest_logged(block, thread, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
 
@@ -179,7 +179,7 @@ static NOINLINE void free_logged_late(void *block) {
     struct thread *thread;
     if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW_LATE, &thread)))
         return real.free(block);
-    free_rest(thread, block, EVENT_HERE());
+    free_rest(block, thread, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
 
@@ -206,7 +206,7 @@ EXPORT void free(void *block) {
     }
     if (likely(event_record_free_usual(block, EVENT_HERE(), EVENT_NARROW, &thread)))
         return real.free(block);
-    free_rest(thread, block, EVENT_HERE());
+    free_rest(block, thread, EVENT_HERE());
     EVENT_KEEP_FRAME();
 }
 

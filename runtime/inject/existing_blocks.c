@@ -67,7 +67,7 @@ static void enter_exact(struct taking *taking, uintptr_t address, uint64_t size,
     // older than the recording, nobody knows how much
     struct birth *birth = settings.has_ages ? live_birth(address) : NULL;
     if (birth) *birth = (struct birth){0, ages.start_ms};
-    cell_count_alloc(&cells.items[cell], cell, size);
+    cell_count_alloc(&cells.items[cell], size);
     if (!block_stats_has_usual_size(&cells.items[cell], size))
         block_stats_count_other_size(cell, size);
     taking->record->allocations++;

@@ -83,32 +83,44 @@ ALWAYS_INLINE uintptr_t live_origin(uintptr_t address) {
     return __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
 }
 
+ALWAYS_INLINE uint32_t *live_narrow_slot(uintptr_t origin, uintptr_t address) {
+    return (uint32_t *)(origin + (live_untagged(address) >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
+}
+
 // A leaf that one thread remembers; it is never given back. Its owner forgets it where a change of
 // it may have been interrupted for good.
 struct live_near {
-    uintptr_t number;  // of the leaf: an address without its low bits; LIVE_NEAR_NONE: none
-    uintptr_t origin;
+    uintptr_t start;  // the first address of its 4 MiB of heap; LIVE_NEAR_NONE: none
+    uint32_t *slots;
 };
-#define LIVE_NEAR_NONE UINTPTR_MAX
+#define LIVE_NEAR_NONE ((uintptr_t)1 << 62)  // no process has memory there
 
-// The same as live_origin, without a look into the map where the leaf is the remembered one.
-ALWAYS_INLINE uintptr_t live_origin_near(const struct live_near *near, uintptr_t address) {
-    if (unlikely(address >> LIVE_LEAF_SHIFT != near->number)) return live_origin(address);
-    uintptr_t origin = near->origin;
-    if (!origin) __builtin_unreachable();
-    return origin;
+// The slot of an address in that leaf; NULL: it lies elsewhere.
+ALWAYS_INLINE uint32_t *live_slot_near(const struct live_near *near, uintptr_t address) {
+    uintptr_t offset = live_untagged(address) - near->start;
+    if (unlikely(offset >= (uintptr_t)1 << LIVE_LEAF_SHIFT)) return NULL;
+    uint32_t *slot = near->slots + (offset >> LIVE_NARROW_SHIFT);
+    if (!slot) __builtin_unreachable();
+    return slot;
 }
 
-// The same, which remembers the leaf.
-ALWAYS_INLINE uintptr_t live_origin_keep(struct live_near *near, uintptr_t address) {
-    if (likely(address >> LIVE_LEAF_SHIFT == near->number)) return live_origin_near(near, address);
+// The slot of any address; NULL: there is no leaf.
+ALWAYS_INLINE uint32_t *live_slot(const struct live_near *near, uintptr_t address) {
+    uint32_t *slot = live_slot_near(near, address);
+    if (likely(slot != NULL)) return slot;
     uintptr_t origin = live_origin(address);
-    if (likely(origin)) *near = (struct live_near){address >> LIVE_LEAF_SHIFT, origin};
-    return origin;
+    return likely(origin) ? live_narrow_slot(origin, address) : NULL;
 }
 
-ALWAYS_INLINE uint32_t *live_narrow_slot(uintptr_t origin, uintptr_t address) {
-    return (uint32_t *)(origin + (live_untagged(address) >> LIVE_NARROW_SHIFT) * sizeof(uint32_t));
+// The same, and its leaf is remembered.
+ALWAYS_INLINE uint32_t *live_slot_keep(struct live_near *near, uintptr_t address) {
+    uint32_t *slot = live_slot_near(near, address);
+    if (likely(slot != NULL)) return slot;
+    uintptr_t origin = live_origin(address);
+    if (unlikely(!origin)) return NULL;
+    near->start = live_untagged(address) >> LIVE_LEAF_SHIFT << LIVE_LEAF_SHIFT;
+    near->slots = live_narrow_slot(origin, near->start);
+    return live_narrow_slot(origin, address);
 }
 
 // glibc: the header of the chunk, before the block.
@@ -162,11 +174,10 @@ ALWAYS_INLINE bool live_is_empty(uint32_t *slot) {
 // decides.
 ALWAYS_INLINE uint32_t *live_insert_slot(struct live_near *near, uintptr_t address, uint64_t size,
                                          uint64_t *header, uint32_t *slack) {
-    uintptr_t origin = live_origin_keep(near, address);
-    if (unlikely(!origin)) return NULL;
+    uint32_t *slot = live_slot_keep(near, address);
+    if (unlikely(!slot)) return NULL;
     *header = live_header(address);
     uint64_t bytes = live_header_room(*header) - size;
-    uint32_t *slot = live_narrow_slot(origin, address);
     if (unlikely(bytes >= LIVE_SLACK_ESCAPE) || unlikely(!live_is_empty(slot))) return NULL;
     *slack = (uint32_t)bytes;
     return slot;
@@ -175,9 +186,8 @@ ALWAYS_INLINE uint32_t *live_insert_slot(struct live_near *near, uintptr_t addre
 // The same of a block that has the header and the size, and so the slack, of one before.
 ALWAYS_INLINE uint32_t *live_insert_slot_again(struct live_near *near, uintptr_t address,
                                                uint64_t header) {
-    uintptr_t origin = live_origin_keep(near, address);
-    if (unlikely(!origin)) return NULL;
-    uint32_t *slot = live_narrow_slot(origin, address);
+    uint32_t *slot = live_slot_keep(near, address);
+    if (unlikely(!slot)) return NULL;
     if (unlikely(live_header(address) != header) || unlikely(!live_is_empty(slot))) return NULL;
     return slot;
 }
@@ -194,9 +204,8 @@ ALWAYS_INLINE bool live_may_have(uintptr_t address) {
 // id is 0 if the slot is empty.
 ALWAYS_INLINE uint32_t *live_take_slot(const struct live_near *near, uintptr_t address,
                                        struct live_block *block) {
-    uintptr_t origin = live_origin_near(near, address);
-    if (unlikely(!origin)) return NULL;
-    uint32_t *slot = live_narrow_slot(origin, address);
+    uint32_t *slot = live_slot(near, address);
+    if (unlikely(!slot)) return NULL;
     uint32_t word = *slot, slack = word & LIVE_SLACK_ESCAPE;
     block->id = word >> LIVE_ID_SHIFT;
     if (unlikely(slack == LIVE_SLACK_ESCAPE)) return NULL;

@@ -720,7 +720,7 @@ bool event_record_free_growing_logged(struct thread *thread, void *block) {
     return true;
 }
 
-bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame) {
+bool event_record_free_rest(void *block, struct thread *thread, uintptr_t *frame) {
     return unlikely(live.is_wide) ? free_wide(thread, block, frame)
                                   : free_rest(thread, block, frame);
 }

@@ -209,11 +209,10 @@ ALWAYS_INLINE void event_turn(struct thread *thread, struct cairn_cell *cell, ui
 // know every case.
 
 // Counts a block of the last stack's cell that was entered, for its thread and its cell.
-ALWAYS_INLINE void event_count_alloc(struct thread *thread, uint32_t id, uint64_t size,
-                                     uint32_t slack_bytes) {
-    struct cairn_thread *record = thread->record;
-    cell_count_alloc(thread->at.cell, id, size);
-    thread->at.cell->slack_bytes += slack_bytes;
+ALWAYS_INLINE void event_count_alloc(struct cairn_thread *record, struct cairn_cell *cell,
+                                     uint64_t size, uint32_t slack_bytes) {
+    cell_count_alloc(cell, size);
+    cell->slack_bytes += slack_bytes;
     record->allocations++;
     record->allocated_bytes += size;
     record->net_bytes += (int64_t)size;
@@ -239,7 +238,7 @@ ALWAYS_INLINE void event_check_again(const struct thread *thread, uintptr_t addr
 }
 ALWAYS_INLINE void event_check_last(const struct thread *thread) {
     const struct thread_last *last = &thread->last;
-    const struct live_near none = {.number = LIVE_NEAR_NONE};
+    const struct live_near none = {.start = LIVE_NEAR_NONE};
     struct live_block known = {0, 0};
     const uint32_t *slot = live_take_slot(&none, (uintptr_t)last->block, &known);
     check_that(slot == last->slot && known.size == last->size, "cairn check: last block\n");
@@ -266,6 +265,8 @@ ALWAYS_INLINE void event_note(struct thread *thread, const void *block, uint32_t
 ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t size,
                                      enum event_layout layout) {
     struct thread_cell *at = &thread->at;
+    struct cairn_cell *cell = at->cell;
+    struct cairn_thread *record = thread->record;
     const uintptr_t address = (uintptr_t)block;
     if (unlikely(size != at->size)) return false;
     uint32_t *slot = live_insert_slot_again(&thread->near, address, at->header);
@@ -275,7 +276,7 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     event_note(thread, block, id, size, slot, layout);
     if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
     *slot = word;
-    event_count_alloc(thread, id, size, at->slack_bytes);
+    event_count_alloc(record, cell, size, at->slack_bytes);
     thread->last.block = block;
     if (layout != EVENT_NARROW && layout != EVENT_NARROW_LOGGED) return true;
     thread->last.slot = slot;
@@ -301,7 +302,7 @@ ALWAYS_INLINE bool event_enter_fast(struct thread *thread, void *block, size_t s
     event_note(thread, block, id, size, slot, layout);
     uint32_t base = live_narrow_base(id, slack), word = base + live_narrow_half(address);
     *slot = word;
-    event_count_alloc(thread, id, size, slack);
+    event_count_alloc(thread->record, at->cell, size, slack);
     *has_usual_size = block_stats_has_usual_size(at->cell, size);
     if (*has_usual_size) {
         at->header = header;
@@ -328,7 +329,7 @@ ALWAYS_INLINE bool event_enter_wide(struct thread *thread, void *block, size_t s
     if (unlikely(!slot)) return false;
     event_turn(thread, thread->at.cell, id);
     *slot = word;
-    event_count_alloc(thread, id, size, 0);
+    event_count_alloc(thread->record, thread->at.cell, size, 0);
     *has_usual_size = block_stats_has_usual_size(thread->at.cell, size);
     thread->last.block = block;
     bool is_high = thread->record->net_bytes > thread->high_bytes;
@@ -363,7 +364,7 @@ ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *b
 }
 ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
     thread->last.block = NULL;
-    cell_count_temporary(&cells.items[id], id);
+    cell_count_temporary(&cells.items[id]);
 }
 
 // A temporary block, if its place and word are remembered, and everything is usual.
@@ -382,12 +383,11 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread, enum event_layout layo
         event_log_free_fast(thread, last->block, live_narrow_turn(slot, (uintptr_t)last->block));
     *slot = 0;
     last->block = NULL;
-    const volatile uint32_t *word = &last->word;  // for an id that is hardly ever wanted
-    cell->freed_bytes += last->size;
-    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(*word >> LIVE_ID_SHIFT);
-    if (unlikely(++cell->temporary == 0)) cell_carry_temporary_slow(*word >> LIVE_ID_SHIFT);
-    record->frees++;
     record->net_bytes = left_bytes;
+    record->frees++;
+    cell->freed_bytes += last->size;
+    CELL_COUNT(cell, frees);
+    CELL_COUNT(cell, temporary);
     return true;
 }
 
@@ -439,7 +439,7 @@ ALWAYS_INLINE bool event_free_fast(struct thread *thread, void *block, enum even
         if (is_low) totals_publish(thread, -size, -1);
         event_turn(thread, cell, known.id);
     }
-    cell_count_free(cell, known.id, known.size);
+    cell_count_free(cell, known.size);
     if (can_be_last && event_is_temporary(thread, block) && is_own)
         event_count_temporary(thread, known.id);
     if (skill == EVENT_GROWING && unlikely(event_is_watched(thread, block)))
@@ -529,15 +529,16 @@ ALWAYS_INLINE bool event_record_free_usual(void *block, uintptr_t *frame, enum e
 // The same of a log from the start where the heap grows, with calls; otherwise nothing was done.
 bool event_record_free_growing_logged(struct thread *thread, void *block);
 
-// What is left to do after that; false: the block is not known.
-bool event_record_free_rest(struct thread *thread, void *block, uintptr_t *frame);
+// What is left to do after that; false: the block is not known. The block is where free has it, so
+// that the compiler does not move it there beforehand.
+bool event_record_free_rest(void *block, struct thread *thread, uintptr_t *frame);
 
 // Records that `block` is about to be freed; false: it is not known.
 ALWAYS_INLINE bool event_record_free_in(void *block, uintptr_t *frame, enum event_layout layout) {
     struct thread *thread;
     if (unlikely(probes_event.word >= EVENT_OFF)) return event_record_free_otherwise(block, frame);
     return likely(event_record_free_usual(block, frame, layout, &thread)) ||
-           event_record_free_rest(thread, block, frame);
+           event_record_free_rest(block, thread, frame);
 }
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     return event_record_free_in(block, frame, EVENT_NARROW);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/stack/cells.h"
 
-#include <stddef.h>
-
 struct cells cells;
 
 // The column that goes along with the cells up to `end_id`.
@@ -63,29 +61,6 @@ COLD void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch) {
     if ((int32_t)(cell->epoch - snapshot_epoch) < 0 && is_anything) values_save(log, &value, calls);
     publish_barrier();
     cell->epoch = epoch;
-}
-
-// `low` is the cell's part of a number, the part above it lies at `high_at` in the rare one.
-ALWAYS_INLINE void carry(const struct cairn_cell *cell, uint32_t *low, size_t high_at) {
-    if (cell->rare)
-        ++*(uint16_t *)((uint8_t *)&cells.rare[cell->rare - 1] + high_at);
-    else
-        *low = UINT32_MAX;
-}
-
-COLD void cell_carry_calls_slow(uint32_t id) {
-    struct cairn_cell *cell = &cells.items[id];
-    carry(cell, &cell->calls, offsetof(struct cairn_cell_rare, calls_high));
-}
-
-COLD void cell_carry_frees_slow(uint32_t id) {
-    struct cairn_cell *cell = &cells.items[id];
-    carry(cell, &cell->frees, offsetof(struct cairn_cell_rare, frees_high));
-}
-
-COLD void cell_carry_temporary_slow(uint32_t id) {
-    struct cairn_cell *cell = &cells.items[id];
-    carry(cell, &cell->temporary, offsetof(struct cairn_cell_rare, temporary_high));
 }
 
 // Frees and temporary blocks are not more than calls.

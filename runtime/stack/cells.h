@@ -12,6 +12,7 @@
 #define RUNTIME_STACK_CELLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "format/format.h"
@@ -46,12 +47,6 @@ struct cairn_cell_rare *cell_rare_make(uint32_t id);
 
 // `log` is where the calling thread saves values at snapshots.
 void cell_turn_slow(struct value_log *log, uint32_t id, uint32_t epoch);
-// One of the cell's numbers of 32 bits has just passed its end. Without the part above, for which
-// there was no room, it stays there. These make no further call, so that the compiler need not save
-// registers around them in the hooks.
-void cell_carry_calls_slow(uint32_t id);
-void cell_carry_frees_slow(uint32_t id);
-void cell_carry_temporary_slow(uint32_t id);
 // Whoever counts allocations calls this for one in some CAIRN_WATCHED_EVERY of them, of any stack,
 // so that the rare part is there before it is needed, and slack_bytes, whose end no event looks
 // for, never passes it. From the middle of these numbers to their end are 500,000 allocations and
@@ -95,31 +90,45 @@ ALWAYS_INLINE void cell_turn(struct value_log *log, struct cairn_cell *cell, uin
     if (unlikely(!cell_turn_fast(cell, epoch))) cell_turn_slow(log, id, epoch);
 }
 
+// One of the cell's numbers of 32 bits has just passed its end. Without the part above, for which
+// there was no room, it stays there. In line, since a call in the hooks would cost registers.
+ALWAYS_INLINE void cell_carry(const struct cairn_cell *cell, uint32_t *low, size_t high_at) {
+    if (cell->rare)
+        ++*(uint16_t *)((uint8_t *)&cells.rare[cell->rare - 1] + high_at);
+    else
+        *low = UINT32_MAX;
+}
+#define CELL_COUNT(cell, number)                                                             \
+    do {                                                                                     \
+        if (unlikely(++(cell)->number == 0))                                                 \
+            cell_carry(cell, &(cell)->number, offsetof(struct cairn_cell_rare, number##_high)); \
+    } while (0)
+
 // Counts in a cell of this thread that is of the present epoch.
-ALWAYS_INLINE void cell_count_alloc(struct cairn_cell *cell, uint32_t id, uint64_t size) {
+ALWAYS_INLINE void cell_count_alloc(struct cairn_cell *cell, uint64_t size) {
     cell->allocated_bytes += size;
-    if (unlikely(++cell->calls == 0)) cell_carry_calls_slow(id);
+    CELL_COUNT(cell, calls);
 }
-ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint32_t id, uint64_t size) {
+ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint64_t size) {
     cell->freed_bytes += size;
-    if (unlikely(++cell->frees == 0)) cell_carry_frees_slow(id);
+    CELL_COUNT(cell, frees);
 }
-ALWAYS_INLINE void cell_count_temporary(struct cairn_cell *cell, uint32_t id) {
-    if (unlikely(++cell->temporary == 0)) cell_carry_temporary_slow(id);
+ALWAYS_INLINE void cell_count_temporary(struct cairn_cell *cell) {
+    CELL_COUNT(cell, temporary);
 }
 
 ALWAYS_INLINE void cell_alloc(struct value_log *log, uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.items[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_alloc(log, size);
     cell_turn(log, cell, id);
-    cell_count_alloc(cell, id, size);
+    cell_count_alloc(cell, size);
 }
 
 ALWAYS_INLINE void cell_free(struct value_log *log, uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.items[id];
     if (unlikely(id == CAIRN_CELL_OTHER)) return cell_other_free(log, size);
     cell_turn(log, cell, id);
-    cell_count_free(cell, id, size);
+    cell_count_free(cell, size);
 }
 
 #endif

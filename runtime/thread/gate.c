@@ -20,7 +20,7 @@ uint32_t thread_no_slot;
 
 void thread_forget(struct thread *thread) {
     thread->seen.frame = NULL;
-    thread->near.number = LIVE_NEAR_NONE;
+    thread->near.start = LIVE_NEAR_NONE;
     thread->last.word = 1;
     thread_keep_last(thread, NULL);
 }

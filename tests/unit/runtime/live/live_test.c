@@ -332,7 +332,7 @@ static void test_page_of_slots_is_one_fault(void **state) {
     const uintptr_t step = (uintptr_t)sys_page_bytes() / sizeof(uint32_t) << LIVE_NARROW_SHIFT;
     const uint32_t first = 64, pages = LEAF_BYTES / step;
     struct live_block stale;
-    struct live_near near = {.number = LIVE_NEAR_NONE};
+    struct live_near near = {.start = LIVE_NEAR_NONE};
     uint32_t slack = 0;
     uint64_t header;
 #if !defined(__x86_64__)

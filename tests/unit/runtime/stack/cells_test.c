@@ -163,9 +163,9 @@ static void test_no_room_beyond_32_bits(void **state) {
     cells.rare_region.is_full = 1;
     cell->calls = cell->frees = cell->temporary = UINT32_MAX - 1;
     for (int i = 0; i < 5; i++) {
-        cell_count_alloc(cell, FIRST, 1);
-        cell_count_free(cell, FIRST, 1);
-        cell_count_temporary(cell, FIRST);
+        cell_count_alloc(cell, 1);
+        cell_count_free(cell, 1);
+        cell_count_temporary(cell);
     }
     assert_int_equal(cell->calls, UINT32_MAX);
     assert_int_equal(cell->frees, UINT32_MAX);
@@ -180,7 +180,7 @@ static void test_slack_and_temporary_beyond_32_bits(void **state) {
     cell->temporary = UINT32_MAX;
     uint64_t slack = 0;
     cell_rare_make(FIRST);
-    cell_count_temporary(cell, FIRST);
+    cell_count_temporary(cell);
     for (int i = 0; i < 1000000; i++) {
         const uint32_t page = 4096;
         cell->slack_bytes += page;
