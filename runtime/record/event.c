@@ -43,7 +43,9 @@ ALWAYS_INLINE void see(struct thread *thread, struct walk_seen seen) {
 }
 
 ALWAYS_INLINE void count_other_size(struct thread *thread, uint32_t cell, uint64_t size) {
-    if (unlikely(block_stats_count_other_size(cell, size))) thread->at.header = 0;
+    if (block_stats_count_first_size(&cells.items[cell], size) ||
+        unlikely(block_stats_count_other_size(cell, size)))
+        thread->at.header = 0;
 }
 
 COLD void event_turn_slow(struct thread *thread, uint32_t id) {
@@ -349,8 +351,21 @@ static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block,
     return alloc_unguessed_in(thread, block, size, frame, near, is_guessed, EVENT_NARROW_LOGGED);
 }
 
-static NOINLINE void *alloc_other_size(struct thread *thread, void *block, size_t size) {
-    count_other_size(thread, thread->seen.value, size);
+static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t size) {
+    uint32_t id = thread->seen.value;
+    count_other_size(thread, id, size);
+    struct cairn_sizes *sizes = block_stats_sizes(id);
+    if (sizes) thread->at.sizes = sizes;
+    gate_leave(thread);
+    return block;
+}
+
+// The end of an allocation of the last stack whose size is not its usual one.
+ALWAYS_INLINE void *alloc_other_size(struct thread *thread, void *block, size_t size) {
+    struct cairn_sizes *sizes = thread->at.sizes;
+    bool is_its = sizes->cell == thread->seen.value;
+    if (unlikely(!is_its) || unlikely(!block_stats_count_again(sizes, size)))
+        return alloc_new_size(thread, block, size);
     gate_leave(thread);
     return block;
 }
@@ -677,7 +692,7 @@ NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t
     if (unlikely(
             !event_enter_fast(thread, block, size, EVENT_USUAL, EVENT_NARROW, &has_usual_size)))
         return event_alloc_seen(thread, block, size, frame);
-    if (!has_usual_size) count_other_size(thread, thread->seen.value, size);
+    if (!has_usual_size) return alloc_other_size(thread, block, size);
     gate_leave(thread);
     return block;
 }

@@ -11,8 +11,6 @@ enum { HIGH_SHIFT = 32 };
 // calls does so, chosen by a hash: what is known of sizes that are alike frequent is not thrown
 // away all the time.
 enum { SIZES_EXCHANGE_BITS = 5 };
-// A size with a place may become the usual one when its count passes a multiple of this.
-enum { SIZES_TURN_EVERY = 256 };
 
 static uint64_t calls_of(uint32_t id) {
     const struct cairn_cell_rare *rare = cell_rare(id);
@@ -56,15 +54,20 @@ static uint64_t *bucket_of(struct cairn_sizes *sizes, uint64_t size) {
     return &sizes->buckets[bits < CAIRN_SIZES_BUCKETS ? bits : CAIRN_SIZES_BUCKETS - 1];
 }
 
-// The place of a size, else one that is free, else CAIRN_SIZES_EXACT.
-static unsigned place_of(const struct cairn_sizes *sizes, uint64_t size) {
-    unsigned place = CAIRN_SIZES_EXACT;
-    if (size > UINT32_MAX) return place;
-    for (unsigned i = CAIRN_SIZES_EXACT; i-- > 0;) {
-        if (sizes->counts[i] == 0) place = i;
-        if (sizes->counts[i] && sizes->sizes[i] == (uint32_t)size) return i;
-    }
+static unsigned place_free(const struct cairn_sizes *sizes) {
+    unsigned place = 0;
+    while (place < CAIRN_SIZES_EXACT && sizes->counts[place]) place++;
     return place;
+}
+
+// The place of a size, else one that is free, else CAIRN_SIZES_EXACT.
+ALWAYS_INLINE unsigned place_of(const struct cairn_sizes *sizes, uint64_t size) {
+    if (unlikely(size > UINT32_MAX)) return CAIRN_SIZES_EXACT;
+    for (unsigned like = block_stats_places_like(sizes, (uint32_t)size); like; like &= like - 1) {
+        unsigned place = (unsigned)__builtin_ctz(like);
+        if (likely(sizes->counts[place])) return place;
+    }
+    return place_free(sizes);
 }
 
 static bool is_exchange_due(uint64_t calls) {
@@ -136,14 +139,18 @@ static COLD bool turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
     return true;
 }
 
-bool block_stats_count_other_size(uint32_t id, uint64_t size) {
+struct cairn_sizes *block_stats_sizes(uint32_t id) {
     const struct cairn_cell_rare *rare = cell_rare(id);
-    if (unlikely(calls_of(id) == 1) && size <= UINT32_MAX) {
+    return rare && rare->sizes ? sizes_at(rare->sizes) : NULL;
+}
+
+bool block_stats_count_other_size(uint32_t id, uint64_t size) {
+    struct cairn_sizes *sizes = block_stats_sizes(id);
+    if (!sizes && calls_of(id) == 1 && size <= UINT32_MAX) {
         cells.items[id].size = (uint32_t)size;
         return true;
     }
-    bool has_sizes = rare && rare->sizes;
-    struct cairn_sizes *sizes = has_sizes ? sizes_at(rare->sizes) : sizes_begin(id);
+    if (!sizes) sizes = sizes_begin(id);
     if (!sizes) return false;
     unsigned place = add_size(sizes, cells.items[id].calls, size);
     if (unlikely(place == CAIRN_SIZES_EXACT)) return false;

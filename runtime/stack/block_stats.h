@@ -11,9 +11,15 @@
 #ifndef RUNTIME_STACK_BLOCK_STATS_H
 #define RUNTIME_STACK_BLOCK_STATS_H
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "runtime/stack/cells.h"
 
 enum { SIZES_BUSY_CALLS = 32 };
+// A size with a place may become the usual one when its count passes a multiple of this.
+enum { SIZES_TURN_EVERY = 256 };
 
 struct uses {
     struct region sizes, reallocs, aligned, ages;
@@ -21,8 +27,49 @@ struct uses {
 
 extern HIDDEN struct uses uses;
 
+// The size of a cell's first block is the usual one from now on. False: it is not the first, or
+// that has to be looked for.
+ALWAYS_INLINE bool block_stats_count_first_size(struct cairn_cell *cell, uint64_t size) {
+    if (cell->calls != 1 || cell->rare || size > UINT32_MAX) return false;
+    cell->size = (uint32_t)size;
+    return true;
+}
+
 // True: another size is the usual one now.
 bool block_stats_count_other_size(uint32_t id, uint64_t size);
+
+// Where the cell's other sizes are counted; NULL: nowhere yet. It stays there.
+struct cairn_sizes *block_stats_sizes(uint32_t id);
+
+// The places of an entry that hold a size, whether they are valid or not: a bit each.
+#if defined(__SSE2__)
+ALWAYS_INLINE unsigned block_stats_places_like(const struct cairn_sizes *sizes, uint32_t size) {
+    const __m128i wanted = _mm_set1_epi32((int)size);
+    const __m128i *held = (const __m128i *)sizes->sizes;
+    __m128i low = _mm_cmpeq_epi32(_mm_loadu_si128(held), wanted);
+    __m128i high = _mm_cmpeq_epi32(_mm_loadu_si128(held + 1), wanted);
+    __m128i all = _mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128());
+    return (unsigned)_mm_movemask_epi8(all);
+}
+#else
+ALWAYS_INLINE unsigned block_stats_places_like(const struct cairn_sizes *sizes, uint32_t size) {
+    unsigned places = 0;
+    for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) places |= (sizes->sizes[i] == size) << i;
+    return places;
+}
+#endif
+
+// What block_stats_count_other_size does, of a size that has a place and does not become the usual
+// one. False: it is another one, and nothing was done.
+ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t size) {
+    unsigned like = block_stats_places_like(sizes, (uint32_t)size);
+    if (unlikely(!like) || unlikely(size > UINT32_MAX)) return false;
+    uint64_t *count = &sizes->counts[__builtin_ctz(like)];
+    if (unlikely(*count == 0) || unlikely(*count % SIZES_TURN_EVERY == SIZES_TURN_EVERY - 1))
+        return false;
+    ++*count;
+    return true;
+}
 void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
 // A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
 // asked for, and what it took beyond a plain block of its size, as far as they are known.

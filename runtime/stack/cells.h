@@ -98,10 +98,10 @@ ALWAYS_INLINE void cell_carry(const struct cairn_cell *cell, uint32_t *low, size
     else
         *low = UINT32_MAX;
 }
-#define CELL_COUNT(cell, number)                                                             \
-    do {                                                                                     \
-        if (unlikely(++(cell)->number == 0))                                                 \
-            cell_carry(cell, &(cell)->number, offsetof(struct cairn_cell_rare, number##_high)); \
+#define CELL_COUNT(cell, number)                                                                   \
+    do {                                                                                           \
+        if (unlikely(++(cell)->number == 0))                                                       \
+            cell_carry(cell, &(cell)->number, offsetof(struct cairn_cell_rare, number##_high));    \
     } while (0)
 
 // Counts in a cell of this thread that is of the present epoch.

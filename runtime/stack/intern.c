@@ -88,7 +88,8 @@ static uint32_t record_write(struct stack_thread *thread, const struct frame *fr
     uint64_t most_words = RECORD_HEAD_WORDS + (uint64_t)(count - keep) * MODULE_CODE_WORDS;
     uint32_t *record = record_reserve(thread, most_words);
     if (!record) return 0;
-    uint32_t *word = module_encode(frames + keep, count - keep, record + RECORD_HEAD_WORDS, &thread->near);
+    uint32_t *word =
+        module_encode(frames + keep, count - keep, record + RECORD_HEAD_WORDS, &thread->near);
     record[0] = keep ? thread->last_cell : CAIRN_CELL_NONE;
     record[1] = keep << 16 | (count - keep);
     thread->next_word = word;

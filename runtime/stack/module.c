@@ -316,8 +316,8 @@ static uint32_t frame_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     return 3;
 }
 
-// Without the cuts, which lie at the beginning of window 0. Sizes are powers of two, so that numbers
-// are below one of them if all their bits together are.
+// Without the cuts, which lie at the beginning of window 0. Sizes are powers of two, so that
+// numbers are below one of them if all their bits together are.
 static struct module_near near_around(uintptr_t pc, uint32_t code) {
     const uintptr_t all_bytes = (uintptr_t)1 << CAIRN_WINDOW_BITS;
     uintptr_t start = pc & ~(all_bytes - 1);

@@ -17,10 +17,12 @@
 #endif
 
 uint32_t thread_no_slot;
+struct cairn_sizes thread_no_sizes;
 
 void thread_forget(struct thread *thread) {
     thread->seen.frame = NULL;
     thread->near.start = LIVE_NEAR_NONE;
+    thread->at.sizes = &thread_no_sizes;
     thread->last.word = 1;
     thread_keep_last(thread, NULL);
 }

@@ -85,6 +85,7 @@ struct thread_cell {
     // same slack, and `word` is its word in the live map but for the half. 0: none was met.
     uint64_t header, size;
     uint32_t slack_bytes, word;
+    struct cairn_sizes *sizes;  // where other sizes were counted last, of this cell or another one
 };
 
 // What every event reads lies in the first four cache lines, and no line belongs to two threads.
@@ -133,7 +134,8 @@ struct thread {
 };
 
 // The last block has no place that is remembered, if there is one.
-extern HIDDEN uint32_t thread_no_slot;  // never written
+extern HIDDEN uint32_t thread_no_slot;             // never written
+extern HIDDEN struct cairn_sizes thread_no_sizes;  // the same: of no cell
 ALWAYS_INLINE void thread_keep_last(struct thread *thread, const void *block) {
     thread->last.slot = &thread_no_slot;
     thread->last.block = block;

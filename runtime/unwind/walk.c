@@ -683,8 +683,8 @@ ALWAYS_INLINE bool is_plain_rule(uint32_t rule) {
 // frame's address is what it was, and so is its rule.
 ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool is_same) {
     const struct frame *frame = &trace->frames[at];
-    bool is_usual = is_same ? is_plain_rule(frame->rule)
-                            : (uint32_t)rule_look_up(frame->pc) == frame->rule;
+    bool is_usual =
+        is_same ? is_plain_rule(frame->rule) : (uint32_t)rule_look_up(frame->pc) == frame->rule;
     if (unlikely(!is_usual)) return patch_step_slow(trace, at);
     struct walk_check *check = &trace->checks[frame[-1].check_count];
     check->value = *check->slot;

@@ -29,10 +29,18 @@ static void allocate(uint64_t size) {
     counts[size < SIZES ? size : SIZES - 1]++;
 }
 
+// The same as the hooks do it: by the quick ways where these do.
+static void allocate_quickly(uint64_t size) {
+    struct cairn_cell *cell = &cells.items[CELL];
+    struct cairn_sizes *sizes = block_stats_sizes(CELL);
+    cell->calls++;
+    if (block_stats_has_usual_size(cell, size)) return;
+    if (sizes && block_stats_count_again(sizes, size)) return;
+    if (!block_stats_count_first_size(cell, size)) block_stats_count_other_size(CELL, size);
+}
+
 static const struct cairn_sizes *others(void) {
-    const struct cairn_cell_rare *rare = cell_rare(CELL);
-    if (!rare || !rare->sizes) return NULL;
-    return (const struct cairn_sizes *)uses.sizes.base + rare->sizes - 1;
+    return block_stats_sizes(CELL);
 }
 
 // What the entry says of a size; the usual one is what is left.
@@ -65,6 +73,52 @@ static void test_few_calls_are_not_counted(void **state) {
     assert_non_null(others());
     assert_int_equal(others()->unknown_calls, SIZES_BUSY_CALLS - 1);
     assert_int_equal(count_of(7), 1);
+}
+
+static uint64_t random_size(uint64_t *seed, uint64_t range) {
+    if (random_chance(seed, 1)) return ((uint64_t)1 << 32) + random_below(seed, range);
+    return random_chance(seed, 50) ? random_below(seed, 4) : random_below(seed, range);
+}
+
+// 0, which places that were never taken hold too, and sizes of more than 32 bits among them.
+static void test_quick_ways_count_the_same(void **state) {
+    (void)state;
+    for (uint64_t range = 2; range < 2000; range = range * 3 / 2 + 1) {
+        struct cairn_sizes plain;
+        uint32_t usual = 0;
+        for (int is_quick = 0; is_quick < 2; is_quick++) {
+            uint64_t seed = range;
+            start();
+            for (int i = 0; i < 20000; i++) {
+                uint64_t size = random_size(&seed, range);
+                if (is_quick)
+                    allocate_quickly(size);
+                else
+                    allocate(size);
+            }
+            if (is_quick) break;
+            plain = *others();
+            usual = cells.items[CELL].size;
+        }
+        assert_memory_equal(others(), &plain, sizeof plain);
+        assert_int_equal(cells.items[CELL].size, usual);
+    }
+}
+
+static void test_places_of_a_size(void **state) {
+    (void)state;
+    uint64_t seed = 3;
+    for (int round = 0; round < 10000; round++) {
+        struct cairn_sizes sizes = {0};
+        unsigned plain = 0;
+        uint32_t size = (uint32_t)random_below(&seed, 5) << random_below(&seed, 30);
+        for (unsigned i = 0; i < CAIRN_SIZES_EXACT; i++) {
+            sizes.sizes[i] = (uint32_t)random_below(&seed, 5) << random_below(&seed, 30);
+            if (random_chance(&seed, 20)) sizes.sizes[i] = size;
+            if (sizes.sizes[i] == size) plain |= 1u << i;
+        }
+        assert_int_equal(block_stats_places_like(&sizes, size), plain);
+    }
 }
 
 // A stack that kept to one size until it was busy is known from the start.
@@ -231,6 +285,8 @@ int main(void) {
         cmocka_unit_test(test_one_size_needs_no_entry),
         cmocka_unit_test(test_few_calls_are_not_counted),
         cmocka_unit_test(test_nine_sizes_are_exact),
+        cmocka_unit_test(test_quick_ways_count_the_same),
+        cmocka_unit_test(test_places_of_a_size),
         cmocka_unit_test(test_another_size_becomes_usual),
         cmocka_unit_test(test_many_sizes),
         cmocka_unit_test(test_frequent_sizes_find_places),

@@ -27,7 +27,8 @@ static const struct cairn_module *entry_at(uint32_t index) {
 
 static uint32_t encode_one(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     struct frame frame = {.pc = pc};
-    return (uint32_t)(module_encode(&frame, 1, code) - code);
+    struct module_near near = {0};
+    return (uint32_t)(module_encode(&frame, 1, code, &near) - code);
 }
 
 static struct read_frame encode_and_read(uintptr_t pc) {
@@ -61,13 +62,17 @@ static uintptr_t random_address(uint64_t *seed) {
     return base + random_below(seed, window);
 }
 
-// Stacks whose frames lie near each other for a while, then elsewhere; cuts among them.
+// Stacks whose frames lie near each other for a while, then elsewhere; cuts among them. What is
+// kept from stack to stack outlives a recording, whose windows have other numbers. Each frame has
+// the code that it has alone.
 static void test_codes_of_stacks(void **state) {
     (void)state;
     enum { DEPTH = 40, STACKS = 5000, CUT_PERCENT = 5, MOVE_PERCENT = 20 };
     uint64_t seed = 2;
+    struct module_near kept = {0};
     recording_start(1 << 10, 1 << 12);
     for (int round = 0; round < STACKS; round++) {
+        if (random_chance(&seed, 1)) recording_start(1 << 10, 1 << 12);
         struct frame frames[DEPTH];
         uint32_t codes[DEPTH * MODULE_CODE_WORDS], *code = codes;
         uintptr_t near = random_address(&seed);
@@ -77,9 +82,11 @@ static void test_codes_of_stacks(void **state) {
             frames[i].pc = is_cut ? 1 + random_below(&seed, CAIRN_CUT_LIMIT - 1)
                                   : near + random_below(&seed, window / 2);
         }
-        const uint32_t *end = module_encode(frames, DEPTH, codes);
+        const uint32_t *end = module_encode(frames, DEPTH, codes, &kept);
         for (int i = 0; i < DEPTH; i++) {
             struct read_frame frame;
+            uint32_t alone[MODULE_CODE_WORDS], words = encode_one(frames[i].pc, alone);
+            assert_memory_equal(code, alone, words * sizeof *alone);
             code += read_code(code, &frame);
             assert_int_equal(frame.value, frames[i].pc);
             assert_int_equal(frame.is_cut, frames[i].pc < CAIRN_CUT_LIMIT);
