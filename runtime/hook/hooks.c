@@ -91,17 +91,22 @@ static NOINLINE void *malloc_exact(size_t size) {
 
 static NOINLINE void *malloc_otherwise(size_t size) {
     if (probes_event.word == EVENT_TOTALS) return malloc_totals(size);
-    if (probes_event.mode == EVENT_OFF && !event_turn_on()) return real.malloc(size);
+    if (unlikely(probes_event.mode == EVENT_OFF) && !event_turn_on()) return real.malloc(size);
     if (probes_event.word == EVENT_LOGGED) return malloc_logged(size);
     if (event_is_sampling()) return malloc_sampling(size);
     return malloc_exact(size);
+}
+
+static NOINLINE void *malloc_off(size_t size) {
+    return event_turn_on() ? malloc_otherwise(size) : real.malloc(size);
 }
 
 EXPORT void *malloc(size_t size) {
     if (unlikely(probes_event.word != EVENT_FULL)) {
         // The word is read again here, so that the usual path compares it where it lies.
         __asm__ volatile("" : : : "memory");
-        return probes_event.word == EVENT_SAMPLED ? malloc_sampling(size) : malloc_otherwise(size);
+        if (probes_event.word == EVENT_SAMPLED) return malloc_sampling(size);
+        return probes_event.word == EVENT_OFF ? malloc_off(size) : malloc_otherwise(size);
     }
     // A copy that nobody needs above, so that the compiler does not make a frame for it there.
     size_t kept = size;
