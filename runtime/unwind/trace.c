@@ -18,7 +18,12 @@ struct walk_check walk_check_end(void) {
     return (struct walk_check){&walk_end_word, 1};
 }
 
-// Of a trace with so many frames; the list begins at its colour.
+// Of a trace with so many frames; one lies before them.
+static size_t frames_bytes(size_t limit) {
+    return (1 + limit) * sizeof(struct frame);
+}
+
+// The same; the list begins at its colour.
 static size_t checks_bytes(size_t limit) {
     return COLOUR_CHECKS + (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
 }
@@ -35,17 +40,19 @@ static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
 void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
     size_t old = trace->limit, now = limit;
     trace->limit = limit;
-    tail_release(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
+    tail_release(trace->frames - 1, frames_bytes(now), frames_bytes(old));
     tail_release(checks_memory(trace), checks_bytes(now), checks_bytes(old));
     tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
     *trace = (struct walk_trace){.limit = limit};
-    trace->frames = sys_reserve(limit * sizeof *trace->frames);
+    struct frame *frames = sys_reserve(frames_bytes(limit));
     uint8_t *checks = sys_reserve(checks_bytes(limit));
     trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
-    if (!trace->frames || !checks || !trace->fresh) return false;
+    if (!frames || !checks || !trace->fresh) return false;
+    *frames = (struct frame){.stack = UINTPTR_MAX};
+    trace->frames = frames + 1;
     trace->checks = (struct walk_check *)(checks + COLOUR_CHECKS);
     *trace->checks++ = walk_check_end();
     return true;

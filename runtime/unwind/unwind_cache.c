@@ -66,6 +66,7 @@ static uint64_t rule_from_row(const struct row *row) {
     if (row->ret.how == ROW_UNDEFINED) return RULE_END;
     if (row->is_signal_frame || row->is_cfa_expression || !(is_stack || is_frame)) return RULE_SLOW;
     if (row->ret.how != ROW_AT_CFA || !fits(row->cfa_offset, RULE_CFA_BITS)) return RULE_SLOW;
+    if (is_stack && row->cfa_offset == 0) return RULE_SLOW;
     if (!is_frame_kept && row->frame.how != ROW_AT_CFA) return RULE_SLOW;
     return rule_with_return(row, is_stack, is_frame_kept);
 }

@@ -22,7 +22,7 @@
 
 enum rule_kind {
     RULE_NONE = 0,         // not in the cache
-    RULE_STACK = 1,        // CFA = stack pointer + cfa, frame pointer unchanged
+    RULE_STACK = 1,        // CFA = stack pointer + cfa, not 0, frame pointer unchanged
     RULE_STACK_SAVED = 2,  // the same, frame pointer at CFA - saved
     RULE_FRAME = 3,        // CFA = frame pointer + cfa, frame pointer unchanged
     RULE_FRAME_SAVED = 4,  // the same, frame pointer at CFA - saved
@@ -54,6 +54,10 @@ ALWAYS_INLINE uint32_t rule_generation(void) {
 
 ALWAYS_INLINE uint64_t rule_kind(uint64_t rule) {
     return rule & 7;
+}
+// Asks for nothing but the stack pointer.
+ALWAYS_INLINE bool rule_is_plain(uint64_t rule) {
+    return rule_kind(rule) - RULE_STACK <= RULE_STACK_SAVED - RULE_STACK;
 }
 ALWAYS_INLINE uintptr_t rule_cfa_offset(uint64_t rule) {
     return (rule >> RULE_CFA_SHIFT & ((1u << RULE_CFA_BITS) - 1)) * 8;

@@ -9,6 +9,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/eh_frame.h"
 #include "runtime/unwind/unwind_cache.h"
+#include "runtime/unwind/walk_plain.h"
 
 enum { WORD_BYTES = 8 };
 
@@ -390,6 +391,7 @@ struct progress {
     uint32_t slow_count;    // fresh_count when the outermost unverifiable frame was met
     uint32_t usable_count;  // of the old trace
     int64_t candidate;      // frame of the old trace to compare with next; negative: none left
+    uint32_t differs;       // what checks_verify said of the candidate; 0: not asked
     int64_t hit;            // frame of the old trace from which on it holds; negative: none
 };
 
@@ -411,8 +413,7 @@ static struct fresh_frame fresh_again(const struct walk_trace *trace, uint32_t a
         if (check->slot == fresh.frame.frame_slot) {
             fresh.used_frame = check->value;
         } else {
-            fresh.return_slot = check->slot;
-            fresh.return_value = check->value;
+            fresh.read = *check;
         }
     }
     return fresh;
@@ -467,7 +468,9 @@ ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_t
         return false;
     if (unlikely(trace->guessed_count || walk->is_guessed) && !is_mark_right(walk, trace, at))
         return false;
-    uint32_t differs = checks_verify(trace->checks, frames[at].check_count);
+    uint32_t differs = progress->differs;
+    progress->differs = 0;
+    if (!differs) differs = checks_verify(trace->checks, frames[at].check_count);
     if (likely(differs == 0)) {
         progress->hit = at;
         return true;
@@ -482,57 +485,20 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     struct fresh_frame *fresh = &progress->fresh[progress->fresh_count - 1];
     enum step step = step_once(walk);
     fresh->used_frame = walk->used_frame;
-    fresh->return_slot = NULL;
+    fresh->read.slot = NULL;
     fresh->frame.rule = NO_PLAIN_RULE;
     if (likely(step == STEP_ON)) {
         fresh->frame.rule = walk->plain_rule;
-        fresh->return_slot = step_return_slot(walk);
-        fresh->return_value = step_return_word(walk);
+        fresh->read = (struct walk_check){step_return_slot(walk), step_return_word(walk)};
     }
     if (unlikely(walk->is_slow)) {
         walk->is_slow = false;
-        fresh->return_slot = NULL;
+        fresh->read.slot = NULL;
         progress->slow_count = progress->fresh_count;
         // A guessed stack goes on to its end, where the mark is put.
         progress->candidate = walk->is_guessed ? -1 : (int64_t)progress->usable_count - 1;
     }
     return step;
-}
-
-// The beginning of a walk as most are from end to end: plain rules only, until a frame of the old
-// trace may be met. Leaves the rest, and whatever is not so, to the steps that know everything; the
-// frame at hand is theirs.
-ALWAYS_INLINE void progress_start(struct progress *progress, const struct walk_trace *trace) {
-    const struct frame *frames = trace->frames;
-    // room for the frame at hand, and for the mark of a stack that is cut
-    struct fresh_frame *fresh = progress->fresh, *limit = fresh + trace->limit - 2;
-    const uintptr_t *frame_slot = progress->walk.frame_slot;
-    uintptr_t pc = progress->walk.pc, stack = progress->walk.stack, high = trace->range.high;
-    int64_t at = progress->candidate;
-    for (; fresh < limit; fresh++) {
-        while (at >= 0 && frames[at].stack < stack) at--;
-        if (at >= 0 && frames[at].stack == stack && frames[at].pc == pc &&
-            frames[at].frame_slot == frame_slot)
-            break;
-        uint64_t rule = rule_look_up(pc);
-        // Aligned as the stack pointer is, by which these rules go.
-        uintptr_t cfa = stack + rule_cfa_offset(rule), saved = rule_saved_offset(rule);
-        bool is_plain = rule_kind(rule) - 1 < RULE_STACK_SAVED;
-        if (unlikely(!is_plain || cfa <= stack || cfa > high)) break;
-        fresh->frame = (struct frame){stack, pc, frame_slot, 0, (uint32_t)rule};
-        fresh->used_frame = 0;
-        uintptr_t return_slot = cfa - rule_return_offset(rule);
-        fresh->return_slot = (const uintptr_t *)return_slot;
-        fresh->return_value = sys_read_word(return_slot);
-        pc = processor_code_address(fresh->return_value);
-        if (saved) frame_slot = (const uintptr_t *)(cfa - saved);
-        stack = cfa;
-    }
-    progress->fresh_count = (uint32_t)(fresh - progress->fresh);
-    progress->candidate = at;
-    progress->walk.pc = pc;
-    progress->walk.stack = stack;
-    progress->walk.frame_slot = frame_slot;
 }
 
 // The end of a walk that met nothing known: takes away the zero that ends some stacks (the word
@@ -556,9 +522,8 @@ static void progress_finish(struct progress *progress, enum step step) {
 // Appends the words that the step from a fresh frame read to a list; its new length.
 ALWAYS_INLINE uint32_t checks_put(struct walk_check *checks, uint32_t count,
                                   const struct fresh_frame *fresh) {
-    if (fresh->return_slot)
-        checks[count++] = (struct walk_check){fresh->return_slot, fresh->return_value};
-    if (unlikely(fresh->used_frame != 0))
+    if (fresh->read.slot) checks[count++] = fresh->read;
+    if (unlikely(!rule_is_plain(fresh->frame.rule)) && fresh->used_frame)
         checks[count++] = (struct walk_check){fresh->frame.frame_slot, fresh->used_frame};
     return count;
 }
@@ -597,18 +562,19 @@ static COLD struct walk_result walk_again(struct walk_trace *trace,
     return walk_fresh(trace, start, true);
 }
 
-// Frames are new at least on the inside.
-static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start,
-                                     bool has_new_code) {
+// Goes on where a walk by plain rules has stopped.
+static NOINLINE struct walk_result walk_rest(struct walk_trace *trace,
+                                             const struct plain_walk *so_far, bool has_new_code) {
     struct progress progress = {
-        .walk = {start->pc, start->stack, start->frame_slot, &trace->range},
+        .walk = {so_far->pc, so_far->stack, so_far->frame_slot, &trace->range},
         .fresh = trace->fresh,
+        .fresh_count = so_far->fresh_count,
         .usable_count = trace->usable_count,
-        .candidate = (int64_t)trace->usable_count - 1,
+        .candidate = so_far->candidate,
+        .differs = so_far->differs,
         .hit = -1,
     };
     enum step step = STEP_ON;
-    progress_start(&progress, trace);
     do {
         progress_add(&progress, &progress.walk);
         if (progress_meets(&progress, trace)) break;
@@ -616,9 +582,18 @@ static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk
     } while (step == STEP_ON && progress.fresh_count < trace->limit - 1);
     if (progress.hit < 0) progress_finish(&progress, step);
     if (unlikely(progress.hit + progress.fresh_count >= trace->limit))
-        return walk_again(trace, start);
+        return walk_again(trace, so_far->start);
     uint32_t keep = trace_rebuild(trace, &progress);
     return (struct walk_result){keep, has_new_code || progress.walk.has_new_code};
+}
+
+// Frames are new at least on the inside.
+static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start,
+                                     bool has_new_code) {
+    struct plain_walk walk = {.start = start};
+    uint32_t keep = walk_plain(trace, &walk);
+    if (likely(keep)) return (struct walk_result){keep, has_new_code};
+    return walk_rest(trace, &walk, has_new_code);
 }
 
 // Steps outwards from frame `at` > 0 of the trace and enters what was read, if the caller's frame
@@ -675,16 +650,12 @@ ALWAYS_INLINE uint32_t patch_usual(const struct walk_trace *trace, uint32_t at, 
     return (uint32_t)(frame - outermost);
 }
 
-ALWAYS_INLINE bool is_plain_rule(uint32_t rule) {
-    return rule_kind(rule) - RULE_STACK <= RULE_STACK_SAVED - RULE_STACK;
-}
-
 // One step that may be unusual, from frame `at` > 0; the address of the next one. `is_same`: the
 // frame's address is what it was, and so is its rule.
 ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool is_same) {
     const struct frame *frame = &trace->frames[at];
     bool is_usual =
-        is_same ? is_plain_rule(frame->rule) : (uint32_t)rule_look_up(frame->pc) == frame->rule;
+        is_same ? rule_is_plain(frame->rule) : (uint32_t)rule_look_up(frame->pc) == frame->rule;
     if (unlikely(!is_usual)) return patch_step_slow(trace, at);
     struct walk_check *check = &trace->checks[frame[-1].check_count];
     check->value = *check->slot;

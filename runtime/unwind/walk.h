@@ -58,9 +58,8 @@ struct walk_check {
 // A frame met by a walk, with the words that its step outwards read.
 struct fresh_frame {
     struct frame frame;
-    uintptr_t used_frame;          // the frame pointer, or 0
-    const uintptr_t *return_slot;  // NULL: none was read, or not in the usual way
-    uintptr_t return_value;
+    struct walk_check read;  // the return address' word; slot NULL: not read, or not as is usual
+    uintptr_t used_frame;    // the frame pointer, or 0; not valid where the rule is a plain one
 };
 
 // A step reads no more words than these.
@@ -70,7 +69,7 @@ enum { CHECKS_PER_FRAME = 2 };
 struct walk_trace {
     uint32_t generation;   // of the rules
     uint32_t count;        // 0: no trace
-    struct frame *frames;  // outermost first
+    struct frame *frames;  // outermost first; frames[-1].stack lies above every stack
     // Words read by the walk, outermost first: frame i goes on as before if the first
     // frames[i].check_count are unchanged. checks[-1] is walk_check_end().
     struct walk_check *checks;
