@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 FILE_LINES_MAX=800
 TOOL_LINES_MAX=500 # but for tables
-TOOL_TABLES='/(attach/entries|cmds/commands)[.]c$'
+TOOL_TABLES='/attach/entries[.]c$'
 FUNCTION_LINES_MAX=80
 
 own_files() {
