@@ -5,8 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 FILE_LINES_MAX=800
-TOOL_LINES_MAX=500 # but for tables
-TOOL_TABLES='/(attach/entries|cmds/commands)[.]c$'
+TOOL_LINES_MAX=500
 FUNCTION_LINES_MAX=80
 
 own_files() {
@@ -29,9 +28,9 @@ trap 'rm -f "$problems"' EXIT
 
 # The first pass looks at every file, the second one at C: clang-format puts a function's first line at
 # column 0 and its closing brace alone at column 0.
-all_sources | tr '\n' '\0' | xargs -0 awk -v most_lines="$FILE_LINES_MAX" -v tool_lines="$TOOL_LINES_MAX" -v tables="$TOOL_TABLES" '
+all_sources | tr '\n' '\0' | xargs -0 awk -v most_lines="$FILE_LINES_MAX" -v tool_lines="$TOOL_LINES_MAX" '
     function end_file() {
-        most = file ~ /^\.\/tool\// && file !~ tables ? tool_lines : most_lines
+        most = file ~ /^\.\/tool\// ? tool_lines : most_lines
         if (file && !has_licence) print file ":1: no SPDX line"
         if (lines > most) print file ": " lines " lines, at most " most
     }

@@ -14,13 +14,16 @@
 #include "runtime/process/real.h"
 #include "runtime/record/ages.h"
 #include "runtime/record/event_log.h"
+#include "runtime/record/modes.h"
 #include "runtime/record/sampling.h"
 #include "runtime/record/totals.h"
+#include "runtime/record/verify.h"
 #include "runtime/stack/block_stats.h"
 #include "runtime/stack/cells.h"
 #include "runtime/sys/probes.h"
 #include "runtime/thread/gate.h"
 #include "runtime/unwind/unwind_cache.h"
+#include "runtime/unwind/walk.h"
 
 // The caller of the hook whose own frame begins at `frame` (__builtin_frame_address(0)): there lie
 // the saved frame pointer and the return address.
@@ -71,79 +74,9 @@ void *event_alloc_other_size_logged(struct thread *thread, void *block, size_t s
 void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame);
 void *event_alloc_closed(void *block, size_t size, uintptr_t *frame);
 
-// The block's entry, taken out of the live map; id 0 if it was not recorded.
-struct live_block event_take(void *block, uintptr_t *frame);
-
-// realloc in three steps, since its outcome decides: take the block out of the live map before the
-// real call, then book the change, or put the block back if the call failed.
-struct event_realloc {
-    void *old_block;        // its address then
-    struct live_block old;  // as event_take returned it
-    void *block;            // NULL: freed
-    size_t size;
-};
-void event_realloc_done(struct thread *thread, const struct event_realloc *done, uintptr_t *frame);
-void event_put_back(void *block, struct live_block old, uintptr_t *frame);
-
-// How this process records; set before its first thread does. After that it changes only from OFF
-// to another, to PAUSED and back as recording is switched off and on, as a log begins or ends
-// (event_mode_renew), and to MIXED once memory gets short.
-enum event_mode {
-    EVENT_FULL = 0,     // frees do nothing but count
-    EVENT_TOTALS,       // without call stacks: one cell a thread
-    EVENT_VERIFIED,     // as FULL, and every cell is found a second time (verify.h)
-    EVENT_PYTHON,       // as FULL, with the frames of Python code
-    EVENT_BOUNDED,      // as FULL or PYTHON, but blocks of some sizes get no call stack
-    EVENT_NOTED,        // as FULL, and more is noted of each block or free: its age, its stack
-    EVENT_OFF,          // not yet: until the control line says otherwise
-    EVENT_PAUSED,       // as OFF, after a time of another mode, whose blocks are known
-    EVENT_AGED,         // as FULL, and each block knows when it was allocated
-    EVENT_LOGGED,       // as FULL, and each event is written into the log (event_log.h)
-    EVENT_LOGGED_LATE,  // the same of a log that began late
-    EVENT_SAMPLED,      // see sampling.h
-    EVENT_MIXED,        // as SAMPLED, after a time of another mode: its blocks are in the live map
-};
-extern HIDDEN uint16_t event_mode_wanted;  // while recording is switched on
-
-// The mode is probes_event.mode. Hooks look at probes_event.word, which is the mode as long as no
-// tracer listens to events, and above every mode otherwise: then each event goes the way of those
-// that are not usual, and ends at its probe. True: blocks are sampled, and nobody listens.
-ALWAYS_INLINE bool event_is_sampling(void) {
-    return likely(probes_event.word == EVENT_SAMPLED) || probes_event.word == EVENT_MIXED;
-}
-
-// The tool's clock does not go: AGED is not possible.
-void event_age_slowly(void);
-// The mode by the settings, which have changed (event_log.c): from the next event on.
-enum event_mode event_mode_by_settings(void);
-void event_mode_renew(void);
-
-// The ways of hooks in other modes than FULL. OFF and PAUSED: nothing is recorded until the tool
-// clears CAIRN_CONTROL_OFF; event_turn_on looks. A child that was not made by fork() looks at
-// its parent's word until it has a recording of its own.
-bool event_turn_on(void);
-// Recording was found switched off: PAUSED from here on, if it is not meanwhile.
-void event_pause(void);
-// Recording is switched off, or the tool wants a log to begin or to end.
-void event_disturbed(void);
-// In a child just made by fork(), which is to get a recording of its own as it first allocates.
-void event_begin_child(void);
-// Blocks are sampled while recording is switched on.
-bool event_mode_samples(void);
-ALWAYS_INLINE bool event_is_turned_on(void) {
-    return sink.header && !cairn_is_off(&sink.header->control);
-}
-ALWAYS_INLINE bool event_is_off(void) {
-    return (uint16_t)(probes_event.mode - EVENT_OFF) <= EVENT_PAUSED - EVENT_OFF;
-}
+// The ways of hooks in the modes from OFF on.
 void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame);
 bool event_record_free_otherwise(void *block, uintptr_t *frame);
-
-// Every block is recorded.
-ALWAYS_INLINE bool event_is_exact(void) {
-    return probes_event.mode < EVENT_OFF ||
-           (uint16_t)(probes_event.mode - EVENT_AGED) <= EVENT_LOGGED_LATE - EVENT_AGED;
-}
 
 // Of OFF, SAMPLED and MIXED: nothing is known of the block, so the real function may have it. Those
 // of the bootstrap buffer are marked in the filter of samples.
@@ -542,6 +475,97 @@ ALWAYS_INLINE bool event_record_free_in(void *block, uintptr_t *frame, enum even
 }
 ALWAYS_INLINE bool event_record_free(void *block, uintptr_t *frame) {
     return event_record_free_in(block, frame, EVENT_NARROW);
+}
+
+// For event.c, event_cell.c and resize.c: the parts of which an event is made. The thread is BUSY.
+
+// The cell of the stack that frees a block (--free-stacks); 0: there is no room for it.
+uint32_t event_cell_freeing(struct thread *thread, uintptr_t *frame);
+
+// The cell in which this thread books a free of a block of cell `id`; `freeing` is the cell of the
+// stack that frees, 0: not recorded.
+uint32_t event_cell_of_free(struct thread *thread, uint32_t id, bool is_own, uint32_t freeing);
+
+// From now on stacks have other cells.
+void event_generation_begin(struct thread *thread);
+
+ALWAYS_INLINE void event_generation_look(struct thread *thread) {
+    if (unlikely(stack_has_new_generation(&thread->stack))) event_generation_begin(thread);
+}
+
+// What the next event is compared with, and its cell.
+ALWAYS_INLINE void event_see(struct thread *thread, struct walk_seen seen) {
+    uint32_t id = seen.value;
+    thread->seen = seen;
+    thread->at.cell = &cells.items[id];
+    thread->at.header = 0;
+    thread_keep_last(thread, thread->last.block);
+}
+
+// The stack is not that of the last event: perhaps one before, or it is walked. It becomes what the
+// next event is compared with. `is_guessed`: the guess was tried before, in vain.
+uint32_t event_cell_of_unseen(struct thread *thread, uintptr_t *frame,
+                              const struct walk_check *near, bool is_guessed);
+
+// The thread's only cell where call stacks are not wanted.
+uint32_t event_cell_of_thread(struct thread *thread, uintptr_t *frame);
+
+// Stacks with frames of Python and other languages.
+uint32_t event_cell_of_python(struct thread *thread, uintptr_t *frame);
+
+ALWAYS_INLINE uint32_t event_cell_of_caller(struct thread *thread, uintptr_t *frame) {
+    if (unlikely(probes_event.mode == EVENT_TOTALS)) return event_cell_of_thread(thread, frame);
+    if (unlikely(probes_event.mode == EVENT_PYTHON)) return event_cell_of_python(thread, frame);
+    bool is_valid = thread->trace.generation == rule_generation();
+    const struct walk_check *near = NULL;
+    bool is_same = is_valid && walk_is_same(&thread->seen, frame, &near);
+    uint32_t cell = is_same ? thread->seen.value : event_cell_of_unseen(thread, frame, near, false);
+    if (unlikely(probes_event.mode == EVENT_VERIFIED)) verify_cell(thread, frame, cell);
+    return cell;
+}
+
+// `address` is that of a block that is freed for good, or NULL; `freeing` as for
+// event_cell_of_free.
+ALWAYS_INLINE void event_count_free(struct thread *thread, struct live_block block,
+                                    const void *address, bool is_leaving, uint32_t freeing) {
+    struct cairn_thread *record = thread->record;
+    int64_t size = (int64_t)block.size;
+    if (unlikely(is_leaving && record->net_bytes > thread->peak_bytes)) totals_peak_left(thread);
+    if (unlikely(record->net_bytes - size < thread->low_bytes)) totals_publish(thread, -size, -1);
+    bool is_own = cell_owner(block.id) == thread->slot;
+    cell_free(&thread->stack.values, event_cell_of_free(thread, block.id, is_own, freeing),
+              block.size);
+    event_generation_look(thread);
+    // The last block may be older than the log: its free must not take the fast path any more.
+    if (unlikely(!cells.fast_limit)) thread_keep_last(thread, thread->last.block);
+    if (address && event_is_temporary(thread, address) && is_own)
+        event_count_temporary(thread, block.id);
+    if (unlikely(address && event_is_watched(thread, address)))
+        event_watched_freed(thread, block.id);
+    record->frees++;
+    record->net_bytes -= size;
+}
+
+// The cell; 0: it was not counted.
+uint32_t event_alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+
+// Every other allocation that a thread watches is timed: one in EVENT_TIMED_EVERY.
+uint32_t event_alloc_watched(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+
+ALWAYS_INLINE uint32_t event_alloc_counted(struct thread *thread, void *block, size_t size,
+                                           uintptr_t *frame) {
+    return unlikely(watch_is_due(&thread->watch)) ? event_alloc_watched(thread, block, size, frame)
+                                                  : event_alloc_now(thread, block, size, frame);
+}
+
+// What notes have of the next allocation beyond its block.
+void event_log_next(struct thread *thread, uint64_t flags, uint64_t alignment, const void *taken);
+
+// An id beyond the cells can only come from a slot that a block left behind unseen.
+ALWAYS_INLINE struct live_block event_take_now(void *block) {
+    struct live_block known = live_take((uintptr_t)block);
+    if (unlikely(known.id >= cells.id_limit)) known.id = 0;
+    return known;
 }
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the mode of the hooks changes (enum event_mode in event.h). A thread that goes by the mode
-// of a moment ago does what was right then: every mode knows the blocks of those before it.
+// A thread that goes by the mode of a moment ago does what was right then: every mode knows the
+// blocks of those before it.
+#include "runtime/record/modes.h"
+
 #include "runtime/process/settings.h"
-#include "runtime/record/event.h"
 #include "runtime/record/event_log.h"
 #include "runtime/stack/cells.h"
+#include "runtime/thread/gate.h"
 
 uint16_t event_mode_wanted;
 

@@ -13,7 +13,8 @@
 #include "tool/base/array.h"
 #include "tool/proc/remote.h"
 
-enum { ENTRY_NAME_BYTES = 64 };
+// ENTRY_MAX_BYTES: more than any allocator's function has.
+enum { ENTRY_NAME_BYTES = 64, ENTRY_MAX_BYTES = 1 << 20 };
 
 struct entry {
     char name[ENTRY_NAME_BYTES];
@@ -74,7 +75,8 @@ bool entries_find_parts(struct entries *entries, const struct remote *remote, st
 // Whether code at `pc`, of a function called `name` (NULL: not known), may be the allocator's.
 bool entries_may_hold(const struct entries *entries, uint64_t pc, const char *name);
 
-// The entry at an address; NULL: there is none.
+// The entry at an address, or of a name; NULL: there is none.
 const struct entry *entries_at(const struct entries *entries, uint64_t address);
+const struct entry *entries_named(const struct entries *entries, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of commands and their options: parsing, every --help, `cairn help`, the man page
-// and shell completion are made from it. A new option is a row; a new command is a row and a file
-// cmds/NAME.c.
+// and shell completion are made from it. Its rows are in rows_*.c, their order is in commands.c. A
+// new option is a row; a new command is a row and a file cmds/NAME.c.
 //
 // A command returns the status to end with: 0, 1 for a failure it has printed to stderr, 2 for
 // wrong use; `run` has the numbers of env and docker.
@@ -12,7 +12,7 @@
 
 #include "tool/query/arguments.h"
 
-extern const struct command commands[];  // ends with name NULL
+extern const struct command *const commands[];  // ends with NULL
 
 // Runs a command line, the word "cairn" or so in front; the status to end with.
 int commands_run(int argc, char **argv);
@@ -49,6 +49,7 @@ int cmd_open(const struct command_args *args);       // cmds/open.c
 int cmd_serve(const struct command_args *args);      // cmds/serve.c
 int cmd_check(const struct command_args *args);      // cmds/check.c
 int cmd_history(const struct command_args *args);    // cmds/history.c
+int cmd_torture(const struct command_args *args);    // cmds/torture.c
 int cmd_diff(const struct command_args *args);       // cmds/diff.c
 int cmd_merge(const struct command_args *args);      // cmds/merge.c
 int cmd_import(const struct command_args *args);     // cmds/import.c

@@ -89,8 +89,8 @@ static bool takes_file(const struct option_row *row) {
 }
 
 static void print_names(FILE *out) {
-    for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "%s%s", command == commands ? "" : " ", command->name);
+    for (const struct command *const *each = commands; *each; each++)
+        fprintf(out, "%s%s", each == commands ? "" : " ", (*each)->name);
 }
 
 static void print_topics(FILE *out) {
@@ -106,7 +106,8 @@ static void print_bash(FILE *out) {
           out);
     print_names(out);
     fputs("' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", out);
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
         fprintf(out, "    %s) options='", command->name);
         for (const struct option_row *row = command->options; row->name; row++)
             fprintf(out, "--%s ", row->name);
@@ -167,7 +168,8 @@ static void print_zsh(FILE *out) {
           "_cairn() {\n"
           "    local -a names=(\n",
           out);
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
         fprintf(out, "        '%s:", command->name);
         put_zsh_text(out, command->help);
         fputs("'\n", out);
@@ -182,7 +184,8 @@ static void print_zsh(FILE *out) {
           "    (( CURRENT-- ))\n"
           "    case $command in\n",
           out);
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
         fprintf(out, "    %s)\n        _arguments", command->name);
         for (const struct option_row *row = command->options; row->name; row++)
             print_zsh_option(out, row);
@@ -202,7 +205,8 @@ static void print_zsh(FILE *out) {
 }
 
 static void print_fish(FILE *out) {
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
         fprintf(out, "complete -c cairn -n __fish_use_subcommand -f -a %s -d ", command->name);
         put_quoted(out, command->help);
         fputc('\n', out);
@@ -285,8 +289,8 @@ void manual_print_page(FILE *out) {
     fputs("cairn(1)\n\n# NAME\n\ncairn - where a program's memory goes\n\n"
           "# SYNOPSIS\n\n*cairn* COMMAND \\[OPTIONS\\] \\[ARGUMENTS\\]\n\n# COMMANDS\n\n",
           out);
-    for (const struct command *command = commands; command->name; command++)
-        print_page_command(out, command);
+    for (const struct command *const *each = commands; *each; each++)
+        print_page_command(out, *each);
     fputs("# TOPICS\n\n", out);
     for (const struct topic *topic = topics; topic->name; topic++) {
         fprintf(out, "## %s: %s\n\n```\n%s```\n\n", topic->name, topic->title, topic->text);

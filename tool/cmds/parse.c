@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing and help, made from the table in commands.c.
+// Parsing and help, made from the table of commands.
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -67,10 +67,10 @@ static const struct option_row *row_of(const struct command *command, int value)
 // A long option that another command has; NULL: none has.
 static const char *whose_option(const char *word) {
     size_t length = strcspn(word, "=");
-    for (const struct command *command = commands; command->name; command++)
-        for (const struct option_row *row = command->options; row->name; row++)
+    for (const struct command *const *each = commands; *each; each++)
+        for (const struct option_row *row = (*each)->options; row->name; row++)
             if (strlen(row->name) + 2 == length && !strncmp(row->name, word + 2, length - 2))
-                return command->name;
+                return (*each)->name;
     return NULL;
 }
 
@@ -236,8 +236,8 @@ void commands_print_overview(FILE *out) {
     fputs("cairn " CAIRN_TOOL_VERSION " - where a program's memory goes\n\n"
           "usage: cairn COMMAND [OPTIONS] [ARGUMENTS]\n\n",
           out);
-    for (const struct command *command = commands; command->name; command++)
-        fprintf(out, "  %-10s %s\n", command->name, command->help);
+    for (const struct command *const *each = commands; *each; each++)
+        fprintf(out, "  %-10s %s\n", (*each)->name, (*each)->help);
     fputs("\nStart with:  cairn run PROGRAM [ARGUMENT...]\n"
           "Options of a command:  cairn help COMMAND\n",
           out);

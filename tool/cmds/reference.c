@@ -171,13 +171,13 @@ static void print_commands(FILE *out) {
           "has a unit (`64K`, `1.5GiB`); a time has one (`500ms`, `10s`, `2m`, `1h`).\n\n"
           "| command | purpose |\n|---|---|\n",
           out);
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
         fprintf(out, "| [%s](#cairn-%s) | ", command->name, command->name);
         put_text(out, command->help);
         fputs(" |\n", out);
     }
-    for (const struct command *command = commands; command->name; command++)
-        print_command(out, command);
+    for (const struct command *const *each = commands; *each; each++) print_command(out, *each);
 }
 
 static void print_limits(FILE *out, const struct view *view) {

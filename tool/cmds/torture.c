@@ -14,7 +14,7 @@
 #include "tool/base/output.h"
 #include "tool/base/units.h"
 #include "tool/check/results.h"
-#include "tool/cmds/torture.h"
+#include "tool/cmds/commands.h"
 #include "tool/proc/process.h"
 #include "tool/query/name_options.h"
 #include "tool/torture/torture.h"

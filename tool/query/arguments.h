@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command's options as a row each, and what was given of them: what the table of commands
-// (tool/cmds/commands.c) is made of, and all that a query reads of a command line.
+// (tool/cmds/rows.h) is made of, and all that a query reads of a command line.
 //
 // The one table of options that exclude each other, or that need something beside them. The parser
 // checks what can be seen on the command line; what follows from it (a preset samples, a view shows

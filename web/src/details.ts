@@ -4,7 +4,7 @@
 
 import { focused, type App } from "./app";
 import { h, type Child } from "./dom";
-import { INLINED, MARK, type Part } from "./model";
+import { INLINED, MARK, type Part } from "./numbering";
 import * as units from "./units";
 import type { View } from "./view";
 import { sparkline } from "./spark";

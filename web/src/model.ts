@@ -1,67 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles of a page on common ground: functions, lines, files and modules are numbered once for
-// all of them, stacks stand in one row, and one tree of functions holds them all. So several
-// processes add up, and two recordings compare, by the names of their functions.
+// What is asked of the profiles of a page on common ground: stacks in words, one tree of functions that
+// holds them all, what they held at a moment. So several processes add up, and two recordings compare, by
+// the names of their functions.
 
-import type { Page, Profile } from "./data";
-import { heldAt, nearest, readHistory, type History } from "./history";
+import type { Page } from "./data";
+import { heldAt, nearest } from "./history";
+import { BLOCKS, makeMeasures, type Measure } from "./measures";
+import { ALLOCATOR, HIDDEN, INTERPRETER, MARK, NumberedParts, type Part } from "./numbering";
 import { Tree } from "./tree";
 import * as units from "./units";
 import { baseName } from "./units";
-
-export const INLINED = 1,
-  MARK = 8;
-const HIDDEN = 2,
-  ALLOCATOR = 4,
-  INTERPRETER = 16,
-  PYTHON = 32;
-
-export interface Measure {
-  id: string;
-  label: string;
-  help: string;
-  isBytes: boolean;
-  noun: [string, string]; // of the blocks or calls beside it
-  values: Float64Array; // by stack
-  counts: Float64Array; // blocks or calls, by stack
-}
-
-/** Texts numbered in the order in which they came. */
-class Numbering {
-  readonly list: string[] = [];
-  private numbers = new Map<string, number>();
-
-  of(text: string): number {
-    let number = this.numbers.get(text);
-    if (number === undefined) {
-      number = this.list.length;
-      this.list.push(text);
-      this.numbers.set(text, number);
-    }
-    return number;
-  }
-
-  find(text: string): number {
-    return this.numbers.get(text) ?? -1;
-  }
-}
-
-/** One profile's tables, with the common numbers of its frames. */
-export interface Part {
-  profile: Profile;
-  flags: Float64Array;
-  fn: Int32Array; // by frame
-  line: Int32Array; // by frame, -1: unknown
-  file: Int32Array;
-  placeStart: Int32Array; // frames of place p: placeFrames[placeStart[p]] up to placeStart[p + 1]
-  placeFrames: Float64Array;
-  nodeParent: Int32Array;
-  nodePlace: Int32Array;
-  isPython: Uint8Array; // by node: code in Python is on the way to it
-  history: History | null;
-  firstStack: number; // common number of its first stack
-  stackNode: Int32Array;
-}
 
 // Functions of a language's standard library, wherever they were compiled into; and code that came with the system.
 const STANDARD = /^(<.* as )?<?(std|core|alloc|__gnu_cxx|__cxxabiv1)::|^lib(std)?c\+\+/;
@@ -98,263 +46,28 @@ function hashOfText(text: string): number {
 
 const NOT_RECORDED = "[stack not recorded]";
 const SNAPSHOTS_KEPT = 8;
-const BLOCKS: [string, string] = ["block", "blocks"];
 
-export class Model {
-  readonly functions = new Numbering(); // "name\0module": the same name in two libraries is two
-  readonly modules = new Numbering();
-  readonly files = new Numbering();
-  readonly lines = new Numbering();
-  readonly fnName: string[] = [];
-  readonly fnModule: number[] = [];
-  readonly lineFile: number[] = [];
-  readonly lineNumber: number[] = [];
-  readonly parts: Part[] = [];
+export class Model extends NumberedParts {
   private isOwnFn: boolean[] = [];
-  readonly stackCount: number;
   readonly partOf: Uint16Array; // by stack
-  readonly isDiff: boolean;
   readonly rows: Float64Array | null; // of two recordings: stacks with the same number are the same, as the tool has it
   readonly measures: Measure[];
   readonly hasHistory: boolean;
-  readonly hasSnapshotValues: boolean;
   readonly isOneRecording: boolean; // two snapshots of one are compared: they differ in nothing but what was live
   private lastCells: { key: string; measures: Measure[] } | null = null;
   private snapshots = new Map<number, Measure>();
-  private renamed = new Map<string, string>(); // files of the earlier side as the later one has them
   private keys: Float64Array | null = null; // by stack
   private trees = new Map<boolean, { tree: Tree; leaf: Int32Array }>();
 
-  constructor(readonly page: Page) {
-    this.isDiff = page.profiles.some((profile) => profile.facts.role === "after");
-    if (this.isDiff) this.findRenamed(page.profiles);
+  constructor(page: Page) {
+    super(page);
     this.rows = page.profiles.at(-1)?.numbers.get("matching") ?? null;
-    let stacks = 0;
-    for (const profile of page.profiles) {
-      const part = this.readPart(profile, stacks);
-      stacks += part.stackNode.length;
-      this.parts.push(part);
-    }
-    this.stackCount = stacks;
-    this.partOf = new Uint16Array(stacks);
+    this.partOf = new Uint16Array(this.stackCount);
     this.parts.forEach((part, i) => this.partOf.fill(i, part.firstStack, part.firstStack + part.stackNode.length));
     this.hasHistory = this.parts.some((part) => part.history);
-    this.hasSnapshotValues = this.parts.some((part) => Boolean(part.profile.facts.at_text));
     this.isOneRecording =
       this.isDiff && this.hasSnapshotValues && new Set(this.parts.map((part) => part.profile.facts.path)).size === 1;
-    this.measures = this.makeMeasures();
-  }
-
-  /** A program or source that lies elsewhere, or is called otherwise, on the other side of a comparison. */
-  private findRenamed(profiles: Profile[]): void {
-    const [before, after] = profiles.map(
-      ({ texts, numbers }) =>
-        new Set(
-          ["module", "file"].flatMap((name) =>
-            [...(numbers.get("frame." + name) ?? [])].map((number) => texts[number - 1] ?? ""),
-          ),
-        ),
-    );
-    const byName = new Map<string, string | null>();
-    for (const path of after)
-      if (!before.has(path)) byName.set(baseName(path), byName.has(baseName(path)) ? null : path);
-    for (const path of before) {
-      const other = after.has(path) ? null : byName.get(baseName(path));
-      if (other) this.renamed.set(path, other);
-    }
-    const [from, to] = profiles.map(({ facts }) => facts.executable);
-    if (from && to) this.renamed.set(from, to);
-  }
-
-  /** Of a comparison, functions of one name are the same, in whatever library. */
-  private functionOf(name: string, module: string): number {
-    const known = this.functions.list.length;
-    const fn = this.functions.of(this.isDiff ? name : name + "\0" + module);
-    if (fn === known) this.fnName.push(name);
-    this.fnModule[fn] = this.modules.of(module);
-    return fn;
-  }
-
-  private lineOf(file: string, number: number): number {
-    const known = this.lines.list.length;
-    const line = this.lines.of(file + ":" + number);
-    if (line === known) {
-      this.lineFile.push(this.files.of(file));
-      this.lineNumber.push(number);
-    }
-    return line;
-  }
-
-  private readFrames(profile: Profile, part: Part): void {
-    const text = (number: number) => (number ? (profile.texts[number - 1] ?? "") : ""),
-      path = (number: number) => this.renamed.get(text(number)) ?? text(number);
-    const column = (name: string) => profile.numbers.get("frame." + name) ?? new Float64Array();
-    const functions = column("function"),
-      files = column("file"),
-      lines = column("line");
-    const modules = column("module"),
-      offsets = column("offset");
-    for (let frame = 0; frame < part.fn.length; frame++) {
-      const module = path(modules[frame]);
-      const address = `${module ? baseName(module) + "+" : ""}0x${Math.max(offsets[frame], 0).toString(16)}`;
-      part.fn[frame] = this.functionOf(functions[frame] ? text(functions[frame]) : address, module);
-      const file = path(files[frame]);
-      part.file[frame] = file ? this.files.of(file) : -1;
-      part.line[frame] = file && lines[frame] ? this.lineOf(file, lines[frame]) : -1;
-    }
-  }
-
-  private readPart(profile: Profile, firstStack: number): Part {
-    const column = (name: string) => profile.numbers.get(name) ?? new Float64Array();
-    const frames = column("frame.function").length,
-      counts = column("place.count");
-    const back = column("node.back"),
-      steps = column("stack.node");
-    const part: Part = {
-      profile,
-      firstStack,
-      history: readHistory(profile),
-      flags: column("frame.flags"),
-      fn: new Int32Array(frames),
-      line: new Int32Array(frames),
-      file: new Int32Array(frames),
-      placeStart: new Int32Array(counts.length + 1),
-      placeFrames: column("place.frames"),
-      isPython: new Uint8Array(back.length + 1),
-      nodeParent: new Int32Array(back.length + 1),
-      nodePlace: new Int32Array(back.length + 1),
-      stackNode: new Int32Array(steps.length),
-    };
-    for (let i = 0; i < counts.length; i++) part.placeStart[i + 1] = part.placeStart[i] + counts[i];
-    for (let i = 0; i < back.length; i++) part.nodeParent[i + 1] = i + 1 - back[i];
-    part.nodePlace.set(column("node.place"), 1);
-    for (let i = 0, node = 0; i < steps.length; i++) part.stackNode[i] = node += steps[i];
-    this.readFrames(profile, part);
-    for (let node = 1; node < part.nodeParent.length; node++) {
-      part.isPython[node] = part.isPython[part.nodeParent[node]];
-      for (let i = part.placeStart[part.nodePlace[node]]; i < part.placeStart[part.nodePlace[node] + 1]; i++)
-        if (part.flags[part.placeFrames[i]] & PYTHON) part.isPython[node] = 1;
-    }
-    return part;
-  }
-
-  private joined(name: string): Float64Array {
-    const all = new Float64Array(this.stackCount);
-    for (const part of this.parts) {
-      const own = part.profile.numbers.get("stack." + name);
-      if (own) all.set(own.subarray(0, part.stackNode.length), part.firstStack);
-    }
-    for (let i = 0; i < all.length; i++) if (all[i] < 0) all[i] = 0;
-    return all;
-  }
-
-  get isOfOwners(): boolean {
-    return this.parts.some((part) => part.profile.facts.of_owners);
-  }
-
-  private makeKept(blocks: Float64Array): Measure[] {
-    const kept = { noun: BLOCKS, counts: blocks };
-    return [
-      {
-        ...kept,
-        id: "exit",
-        label: "Kept",
-        help: "bytes of the blocks",
-        isBytes: true,
-        values: this.joined("at_exit_bytes"),
-      },
-      { ...kept, id: "exit-blocks", label: "Blocks kept", help: "blocks", isBytes: false, values: blocks },
-    ];
-  }
-
-  private makeMeasures(): Measure[] {
-    const isOver = this.parts.every((part) => part.profile.facts.has_ended);
-    const peakBlocks = this.joined("peak_blocks"),
-      exitBlocks = this.joined("at_exit_blocks");
-    const calls = this.joined("allocations");
-    const callNoun: [string, string] = ["call", "calls"];
-    if (this.isOfOwners) return this.makeKept(exitBlocks);
-    const end = isOver ? "At the end" : "Now";
-    const list: Measure[] = [
-      ...(this.hasSnapshotValues ? this.makeThen() : []),
-      {
-        id: "peak",
-        label: "At the peak",
-        help: "bytes that were live when the heap was largest",
-        isBytes: true,
-        noun: BLOCKS,
-        values: this.joined("peak_bytes"),
-        counts: peakBlocks,
-      },
-      {
-        id: "exit",
-        label: end,
-        help: "bytes that were never freed",
-        isBytes: true,
-        noun: BLOCKS,
-        values: this.joined("at_exit_bytes"),
-        counts: exitBlocks,
-      },
-      {
-        id: "allocated",
-        label: "Allocated",
-        help: "bytes asked for over all time",
-        isBytes: true,
-        noun: callNoun,
-        values: this.joined("allocated_bytes"),
-        counts: calls,
-      },
-      {
-        id: "calls",
-        label: "Calls",
-        help: "number of allocations",
-        isBytes: false,
-        noun: callNoun,
-        values: calls,
-        counts: calls,
-      },
-      {
-        id: "peak-blocks",
-        label: "Blocks at the peak",
-        help: "blocks that were live when the heap was largest",
-        isBytes: false,
-        noun: BLOCKS,
-        values: peakBlocks,
-        counts: peakBlocks,
-      },
-      {
-        id: "exit-blocks",
-        label: isOver ? "Blocks at the end" : "Blocks now",
-        help: "blocks that were never freed",
-        isBytes: false,
-        noun: BLOCKS,
-        values: exitBlocks,
-        counts: exitBlocks,
-      },
-    ];
-    const extra = (id: string, label: string, help: string, isBytes: boolean, values: Float64Array): void => {
-      if (values.some((value) => value > 0))
-        list.push({ id, label, help, isBytes, noun: callNoun, values, counts: isBytes ? calls : values });
-    };
-    extra(
-      "temporary",
-      "Temporary blocks",
-      "blocks freed by their thread before it allocated again",
-      false,
-      this.joined("temporary"),
-    );
-    extra("slack", "Slack", "room of all blocks beyond what was asked for", true, this.joined("slack_bytes"));
-    return list;
-  }
-
-  /** What was live at the snapshots that the page was asked for. */
-  private makeThen(): Measure[] {
-    const help = this.parts.map((part) => part.profile.facts.at_text).join(" → "),
-      counts = this.joined("at_blocks");
-    return [
-      { id: "at", label: "Live at snapshot", help, isBytes: true, noun: BLOCKS, values: this.joined("at"), counts },
-      { id: "at-blocks", label: "Blocks at snapshot", help, isBytes: false, noun: BLOCKS, values: counts, counts },
-    ];
+    this.measures = makeMeasures(this);
   }
 
   get hasContexts(): boolean {

@@ -2,7 +2,7 @@
 // Live bytes over time as a small line, for recordings that kept it by stack.
 
 import { svg } from "./dom";
-import type { Part } from "./model";
+import type { Part } from "./numbering";
 import * as units from "./units";
 
 /** What was live at each snapshot of a part, or null if the recording does not say. */

@@ -2,7 +2,9 @@
 // What the state selects of the model: which stacks count, and their sums. Screens ask here; results
 // are kept until the part of the state changes that they depend on.
 
-import { keyOf, MARK, type Measure, type Model, type Part } from "./model";
+import type { Measure } from "./measures";
+import { keyOf, type Model } from "./model";
+import { MARK, type Part } from "./numbering";
 import type { State } from "./state";
 import {
   calleesOf,

@@ -148,7 +148,9 @@ static void test_numbers(void **state) {
 // What the table must keep for parsing, help and completion to work.
 static void test_table(void **state) {
     (void)state;
-    for (const struct command *command = commands; command->name; command++) {
+    for (const struct command *const *each = commands; *each; each++) {
+        const struct command *command = *each;
+        assert_non_null(command->name);
         assert_non_null(command->run);
         assert_non_null(command->help);
         bool has[256] = {['h'] = true};

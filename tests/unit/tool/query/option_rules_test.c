@@ -52,10 +52,10 @@ static void check_pair(const struct command *command, int first, int second) {
 
 static void test_pairs(void **state) {
     (void)state;
-    for (const struct command *command = commands; command->name; command++)
+    for (const struct command *const *each = commands; *each; each++)
         for (const struct option_rule *rule = option_rules; rule->others; rule++)
             for (const int *other = rule->others; *other != CIRCUMSTANCE_END; other++)
-                if (!rule->is_needed) check_pair(command, rule->subject, *other);
+                if (!rule->is_needed) check_pair(*each, rule->subject, *other);
 }
 
 static void check_needed(const struct command *command, const struct option_rule *rule) {
@@ -77,9 +77,9 @@ static void check_needed(const struct command *command, const struct option_rule
 
 static void test_needs(void **state) {
     (void)state;
-    for (const struct command *command = commands; command->name; command++)
+    for (const struct command *const *each = commands; *each; each++)
         for (const struct option_rule *rule = option_rules; rule->others; rule++)
-            if (rule->is_needed) check_needed(command, rule);
+            if (rule->is_needed) check_needed(*each, rule);
 }
 
 // The rule of what needs one of other options, whatever the circumstances; NULL: none.
@@ -96,9 +96,9 @@ static const struct option_rule *needing(int option) {
 // a rule.
 static void test_others(void **state) {
     (void)state;
-    for (const struct command *command = commands; command->name; command++)
-        for (const struct option_row *row = command->options; row->name; row++) {
-            struct command_args args = with(command, (int)row->id, CIRCUMSTANCE_END);
+    for (const struct command *const *each = commands; *each; each++)
+        for (const struct option_row *row = (*each)->options; row->name; row++) {
+            struct command_args args = with(*each, (int)row->id, CIRCUMSTANCE_END);
             assert_int_equal(options_check(&args, &error), !needing((int)row->id));
         }
     assert_non_null(needing(OPTION_EVENTS_WAIT));

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/attach/executable.h"
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "tool/proc/process.h"
+
+bool executable_open(struct executable *executable, int file) {
+    *executable = (struct executable){.file = file};
+    elf_version(EV_CURRENT);
+    if (executable->file >= 0) executable->elf = elf_begin(executable->file, ELF_C_READ_MMAP, NULL);
+    return executable->elf && elf_kind(executable->elf) == ELF_K_ELF &&
+           gelf_getclass(executable->elf) == ELFCLASS64;
+}
+
+void executable_close(struct executable *executable) {
+    if (executable->elf) elf_end(executable->elf);
+    if (executable->file >= 0) close(executable->file);
+}
+
+bool executable_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
+    uint64_t entry = header->e_entry;
+    bool is_known = !pid || process_auxiliary(pid, AT_ENTRY, &entry);
+    *bias = entry - header->e_entry;
+    return is_known;
+}
+
+void executable_extent(Elf *elf, uint64_t bias, uint64_t *low, uint64_t *high,
+                       uint64_t *entry_point) {
+    size_t count = 0;
+    GElf_Phdr segment;
+    GElf_Ehdr header;
+    *low = UINT64_MAX;
+    if (gelf_getehdr(elf, &header)) *entry_point = bias + header.e_entry;
+    if (elf_getphdrnum(elf, &count) != 0) count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        uint64_t start = bias + segment.p_vaddr, end = start + segment.p_memsz;
+        if (start < *low) *low = start;
+        if (end > *high) *high = end;
+    }
+}
+
+bool executable_code(Elf *elf, uint64_t bias, uint64_t address, uint64_t size,
+                     struct code_function *function) {
+    size_t count = 0, file_bytes = 0;
+    GElf_Phdr segment;
+    const char *file = elf_rawfile(elf, &file_bytes);
+    if (!file || elf_getphdrnum(elf, &count) != 0) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD) continue;
+        uint64_t offset = address - bias - segment.p_vaddr;
+        if (offset >= segment.p_filesz || size > segment.p_filesz - offset ||
+            segment.p_offset > file_bytes || segment.p_filesz > file_bytes - segment.p_offset)
+            continue;
+        uint64_t left = segment.p_filesz - offset - size;
+        *function = (struct code_function){
+            .bytes = (const uint8_t *)file + segment.p_offset + offset,
+            .size = (size_t)size,
+            .available = (size_t)size + (left < CODE_PADDING_MAX ? left : CODE_PADDING_MAX),
+            .address = address};
+        return true;
+    }
+    return false;
+}

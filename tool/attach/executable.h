@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of the executable in which entries of an allocator are searched.
+#ifndef TOOL_ATTACH_EXECUTABLE_H
+#define TOOL_ATTACH_EXECUTABLE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tool/attach/code.h"
+
+struct executable {
+    int file;
+    Elf *elf;
+};
+
+// `file`: a descriptor, which belongs to it from now on, or -1. False: it is no ELF file of 64
+// bits; it is to be closed in any case.
+bool executable_open(struct executable *executable, int file);
+void executable_close(struct executable *executable);
+
+// The load bias of the executable, by the address of its entry in the auxiliary vector; 0 for a
+// file, which is `pid` 0.
+bool executable_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias);
+
+// Where its first segment begins and its last one ends, and where it begins to execute. `high` is
+// raised if it is less.
+void executable_extent(Elf *elf, uint64_t bias, uint64_t *low, uint64_t *high,
+                       uint64_t *entry_point);
+
+// The code of a function as the file has it: in memory another tool's jumps may lie over it.
+bool executable_code(Elf *elf, uint64_t bias, uint64_t address, uint64_t size,
+                     struct code_function *function);
+
+#endif
