@@ -160,9 +160,13 @@ static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block,
 
 static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t size) {
     uint32_t id = thread->seen.value;
-    count_other_size(thread, id, size);
-    struct cairn_sizes *sizes = block_stats_sizes(id);
-    if (sizes) thread->at.sizes = sizes;
+    if (likely(thread->at.sizes->cell == id)) {
+        if (block_stats_count_other_size(id, size)) thread->at.header = 0;
+    } else {
+        count_other_size(thread, id, size);
+        struct cairn_sizes *sizes = block_stats_sizes(id);
+        if (sizes) thread->at.sizes = sizes;
+    }
     gate_leave(thread);
     return block;
 }

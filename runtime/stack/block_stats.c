@@ -55,9 +55,10 @@ static uint64_t *bucket_of(struct cairn_sizes *sizes, uint64_t size) {
 }
 
 static unsigned place_free(const struct cairn_sizes *sizes) {
-    unsigned place = 0;
-    while (place < CAIRN_SIZES_EXACT && sizes->counts[place]) place++;
-    return place;
+#pragma GCC unroll 8
+    for (unsigned place = 0; place < CAIRN_SIZES_EXACT; place++)
+        if (unlikely(sizes->counts[place] == 0)) return place;
+    return CAIRN_SIZES_EXACT;
 }
 
 // The place of a size, else one that is free, else CAIRN_SIZES_EXACT.
