@@ -82,7 +82,7 @@ def tidy_tests(build):
     for source in sorted([*TOP.glob("tool/**/*.c"), *TOP.glob("runtime/**/*.c")]):
         path = source.relative_to(TOP)
         rooms.setdefault(path.parent, []).append(f"{place}/tidy/{path.with_suffix('.ok')}")
-    return [Test(f"lint/tidy/{room}", make_command(build) + stamps, "tidy") for room, stamps in rooms.items()]
+    return [Test(f"lint/tidy/{room}", make_command(build) + ["BUILT=1"] + stamps, "tidy") for room, stamps in rooms.items()]
 
 
 def lint_tests(build):

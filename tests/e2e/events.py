@@ -93,7 +93,7 @@ for words in ("one:4 5 1", "ring:random 20 1", "walk 20 16", "walk:3 20 16", "ra
         t.check_equal(f"{name}: temporary blocks", dict(temporaries_by_stack(events)), temporary)
 
 # Filters, and what is shown.
-result, path, log = logged(t.program("mixed"))
+result, path, log = logged(t.program("mixed", 20000))
 events = rows(log)
 large = rows(log, "--min-size", "1000")
 t.check_equal("min-size", large, [e for e in events if int(e["bytes"] or 0) >= 1000])

@@ -30,7 +30,7 @@ int main(void) {
 
 
 def make(root, *words):
-    return subprocess.run(["make", "-s", f"BUILD={t.BUILD}", f"DESTDIR={root}", *words, "install"], cwd=t.SOURCE,
+    return subprocess.run(["make", "-s", "BUILT=1", f"BUILD={t.BUILD}", f"DESTDIR={root}", *words, "install"], cwd=t.SOURCE,
                           env=t.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 
 

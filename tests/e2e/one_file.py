@@ -23,7 +23,8 @@ STATUS_RUN_FAILED = 125
 
 
 def make_tool():
-    made = subprocess.run(["make", "-s", f"BUILD={t.BUILD}", f"{str(t.BUILD).removeprefix(f'{t.SOURCE}/')}/dist/bin/cairn"],
+    made = subprocess.run(["make", "-s", "BUILT=1", f"BUILD={t.BUILD}",
+                           f"{str(t.BUILD).removeprefix(f'{t.SOURCE}/')}/dist/bin/cairn"],
                           cwd=t.SOURCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={name: value for name, value in t.environment().items() if not name.startswith("MAKE")})
     if made.returncode and "no source package" in made.stdout:

@@ -26,7 +26,7 @@ def end(argv, status=0, **how):
     """The recording of a program that is run to its end, and what is known of it."""
     result, path = t.record(argv, options=("--unreachable",), **how)
     t.check_equal(f"{argv}: status", result.status, status)
-    return path, t.report(path).get("reachability")
+    return path, t.report(path, "--top", "1").get("reachability")
 
 
 def sums_of(found):
@@ -90,7 +90,7 @@ def check_real_programs():
         wanted, judged = leak_judge.of_program(argv, given, settings)
         result, path = t.record(argv, options=("--unreachable",), stdin=given, env={**settings, **FILLED})
         t.check_equal(f"{what}: status and output", (result.status, result.out), (judged.status, judged.out))
-        leak_judge.check(what, sums_of(t.report(path)["reachability"]), wanted, rings, 16)
+        leak_judge.check(what, sums_of(t.report(path, "--top", "1")["reachability"]), wanted, rings, 16)
         t.check(wanted[1] + rings >= least, f"{what}: the judge found {wanted}")
     argv, settings = REAL[-4][0], REAL[-4][2]
     if shutil.which(argv[0]) and leak_judge.library():
@@ -163,7 +163,7 @@ def check_low_heap():
         return
     path, found = end([program, "scattered"])
     t.check_equal("free blocks in caches are not lost", sums_of(found), (0, 0, 0, 0))
-    totals = t.report(path)["at_exit"]
+    totals = t.report(path, "--top", "1")["at_exit"]
     # glibc's own record of the cache is a block more
     t.check(0 <= found["reachable_blocks"] - totals["blocks"] <= 2,
             f"blocks: {found['reachable_blocks']} beside {totals['blocks']} recorded")

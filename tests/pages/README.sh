@@ -5,6 +5,6 @@ server_here app && cp "$SOURCE_DIR/tests/pages/cairn.sh" cairn-0.2.0-linux-x86_6
 make() {
     case $1 in
     try) env "${2:-A=}" "$SOURCE_DIR/dev/try.sh" ;;
-    *) command make -n -C "$SOURCE_DIR" "$@" ;;
+    *) command make -n BUILT=1 -C "$SOURCE_DIR" "$@" ;;
     esac
 }

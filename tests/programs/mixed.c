@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fixed pseudo-random mixture of allocations from many stacks, with one clear peak in the
 // middle: the same calls in every run, so that two profilers must agree to the byte. No realloc:
-// profilers differ in what they attribute to it (realloc_chain.c has that).
+// profilers differ in what they attribute to it (realloc_chain.c has that). mixed [STEPS]: 200,000
+// by default, of sizes that do not depend on it.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SLOTS 5000
 #define STEPS 200000
+#define SIZES 1000
 #define KINDS 6
 
 static void *slots[SLOTS];
@@ -59,11 +61,12 @@ __attribute__((noinline)) static void step(uint32_t slot, uint32_t kind, size_t 
     slots[slot] = kinds[kind](bytes);
 }
 
-int main(void) {
-    for (int i = 0; i < STEPS; i++) {
+int main(int argc, char **argv) {
+    int steps = argc > 1 ? atoi(argv[1]) : STEPS;
+    for (int i = 0; i < steps; i++) {
         uint32_t random = next_random();
         // Sizes rise to the middle of the run and fall again.
-        size_t scale = (size_t)(i < STEPS / 2 ? i : STEPS - i) / 200 + 1;
+        size_t scale = (size_t)(i < steps / 2 ? i : steps - i) / (size_t)(steps / SIZES) + 1;
         step(random % SLOTS, random / SLOTS % KINDS, random / 31 % scale + 1);
     }
     for (int i = 0; i < SLOTS; i += 2) {

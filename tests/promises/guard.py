@@ -21,7 +21,7 @@ def guarded(name, argv, variables=None):
     plain = t.run(argv, env=variables)
     result, path = t.record(argv, env={**(variables or {}), "CAIRN_GUARD": "32"})
     result.check_like(name, plain)
-    found = t.report(path)
+    found = t.report(path, "--top", "1")
     for process in found.get("processes", [found]):
         guard = process.get("guard", {"overrun_blocks": 0})
         t.check(not guard["overrun_blocks"], f"{name}: {str(guard)[:600]}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program that works when it is asked to, recorded (PID) and not, and one that clang's XRay can instrument.
-server_here prog && cat >waits.c <<'END' && gcc -g -O1 -fno-omit-frame-pointer -o waits waits.c || return
+cat >waits.c <<'END' && gcc -g -O1 -fno-omit-frame-pointer -o waits waits.c || return
 #include <stdio.h>
 #include <stdlib.h>
 static void *volatile kept;
@@ -53,4 +53,5 @@ __attribute__((noinline)) void fill(int n) { for (int i = 0; i < n; i++) free(my
 int main() { fill(100); return 0; }
 END
 printf '[always]\nfun:*my_alloc*=arg1\n' >xray.list
+g++ -g -O1 -o prog prog.cc || return
 clang++ -fxray-instrument -fxray-attr-list=xray.list -o .xray prog.cc 2>/dev/null && xray() { :; }
