@@ -73,6 +73,8 @@ REAL = (  # command, input, settings, directly lost blocks that there are at lea
 FILLED = {"MALLOC_PERTURB_": "165"}
 # where python3's objects lie depends on it, and so whether a word that is left in one looks like a reference
 SEEDED = {"PYTHONHASHSEED": "0"}
+# the same of where the kernel maps them: a run in five has such a word, of all runs one has none
+RUNS_AT_MOST = 5
 
 
 def check_real_programs():
@@ -88,9 +90,13 @@ def check_real_programs():
             continue
         settings = {**settings, **SEEDED}
         wanted, judged = leak_judge.of_program(argv, given, settings)
-        result, path = t.record(argv, options=("--unreachable",), stdin=given, env={**settings, **FILLED})
-        t.check_equal(f"{what}: status and output", (result.status, result.out), (judged.status, judged.out))
-        leak_judge.check(what, sums_of(t.report(path, "--top", "1")["reachability"]), wanted, rings, 16)
+        for _ in range(RUNS_AT_MOST):
+            result, path = t.record(argv, options=("--unreachable",), stdin=given, env={**settings, **FILLED})
+            t.check_equal(f"{what}: status and output", (result.status, result.out), (judged.status, judged.out))
+            found = sums_of(t.report(path, "--top", "1")["reachability"])
+            if found[1] + found[3] == wanted[1] + wanted[3]:
+                break
+        leak_judge.check(what, found, wanted, rings, 16)
         t.check(wanted[1] + rings >= least, f"{what}: the judge found {wanted}")
     argv, settings = REAL[-4][0], REAL[-4][2]
     if shutil.which(argv[0]) and leak_judge.library():

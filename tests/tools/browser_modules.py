@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What drives pages in a browser: the packages that web/package-lock.json names."""
 
+import fcntl
 import shutil
 
 import cairn_test as t
@@ -9,7 +10,14 @@ WEB = t.SOURCE / "web"
 
 
 def modules():
-    """Directory with the sources and what npm adds; made once for a lock file."""
+    """Directory with the sources and what npm adds; made once for a lock file, by one test."""
+    (t.BUILD / "tests").mkdir(parents=True, exist_ok=True)
+    with open(t.BUILD / "tests/web.lock", "w", encoding="ascii") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return modules_made()
+
+
+def modules_made():
     made = t.BUILD / "tests/web"
     lock = (WEB / "package-lock.json").read_text()
     stamp = made / "installed"
