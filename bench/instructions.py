@@ -12,6 +12,7 @@ it. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32
 code, 1 MiB behind them. A simulation has no prefetching and no other core, but it is the same on every machine.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -34,9 +35,9 @@ COUNTED = {"instructions": "I +refs", "first level, data": "D1 +misses", "first 
            "second level": "LL +misses"}
 
 
-def counted(command, variables, options=(), before=()):
-    """What callgrind says of a command: text."""
-    with tempfile.TemporaryDirectory() as place:
+def counted(command, variables, options=(), before=(), where=None):
+    """What callgrind says of a command, which runs in a directory of its own or in this one: text."""
+    with contextlib.nullcontext(where) if where else tempfile.TemporaryDirectory() as place:
         env = dict(os.environ, CAIRN_OUTPUT=f"{place}/x.cairn", FLOOR_OUT=f"{place}/floor", **variables)
         return subprocess.run([*before, "valgrind", "--tool=callgrind", f"--callgrind-out-file={place}/out",
                                *options, *command], env=env, cwd=place, capture_output=True, text=True,
@@ -62,11 +63,15 @@ def a_start(command, variables):
     return number_of(counted(command, variables), COUNTED["instructions"])
 
 
+def misses_of(said):
+    """All that is counted, by COUNTED."""
+    return {name: number_of(said, what) for name, what in COUNTED.items()}
+
+
 def misses_a_pair(row, variables):
-    """The same of all that is counted, by COUNTED."""
-    few, many = (counted([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, CACHES) for pairs in PAIRS)
-    return {name: (number_of(many, what) - number_of(few, what)) / (PAIRS[1] - PAIRS[0])
-            for name, what in COUNTED.items()}
+    few, many = (misses_of(counted([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, CACHES))
+                 for pairs in PAIRS)
+    return {name: (many[name] - few[name]) / (PAIRS[1] - PAIRS[0]) for name in COUNTED}
 
 
 def recorded_by(library):

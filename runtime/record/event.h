@@ -318,9 +318,8 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread, enum event_layout layo
     last->block = NULL;
     record->net_bytes = left_bytes;
     record->frees++;
-    cell->freed_bytes += last->size;
-    CELL_COUNT(cell, frees);
-    CELL_COUNT(cell, temporary);
+    cell_count_free(cell, last->size);
+    cell_count_temporary(cell);
     return true;
 }
 

@@ -90,31 +90,28 @@ ALWAYS_INLINE void cell_turn(struct value_log *log, struct cairn_cell *cell, uin
     if (unlikely(!cell_turn_fast(cell, epoch))) cell_turn_slow(log, id, epoch);
 }
 
-// One of the cell's numbers of 32 bits has just passed its end. Without the part above, for which
-// there was no room, it stays there. In line, since a call in the hooks would cost registers.
-ALWAYS_INLINE void cell_carry(const struct cairn_cell *cell, uint32_t *low, size_t high_at) {
+// Adds one to a number of 32 bits of the cell, whose part above lies at `high_at` in the rare part.
+// Without that, for which there was no room, it stays at its end. In line, since a call in the
+// hooks would cost registers.
+ALWAYS_INLINE void cell_count_up(const struct cairn_cell *cell, uint32_t *low, size_t high_at) {
+    if (likely(++*low != 0)) return;
     if (cell->rare)
         ++*(uint16_t *)((uint8_t *)&cells.rare[cell->rare - 1] + high_at);
     else
         *low = UINT32_MAX;
 }
-#define CELL_COUNT(cell, number)                                                                   \
-    do {                                                                                           \
-        if (unlikely(++(cell)->number == 0))                                                       \
-            cell_carry(cell, &(cell)->number, offsetof(struct cairn_cell_rare, number##_high));    \
-    } while (0)
 
 // Counts in a cell of this thread that is of the present epoch.
 ALWAYS_INLINE void cell_count_alloc(struct cairn_cell *cell, uint64_t size) {
     cell->allocated_bytes += size;
-    CELL_COUNT(cell, calls);
+    cell_count_up(cell, &cell->calls, offsetof(struct cairn_cell_rare, calls_high));
 }
 ALWAYS_INLINE void cell_count_free(struct cairn_cell *cell, uint64_t size) {
     cell->freed_bytes += size;
-    CELL_COUNT(cell, frees);
+    cell_count_up(cell, &cell->frees, offsetof(struct cairn_cell_rare, frees_high));
 }
 ALWAYS_INLINE void cell_count_temporary(struct cairn_cell *cell) {
-    CELL_COUNT(cell, temporary);
+    cell_count_up(cell, &cell->temporary, offsetof(struct cairn_cell_rare, temporary_high));
 }
 
 ALWAYS_INLINE void cell_alloc(struct value_log *log, uint32_t id, uint64_t size) {
