@@ -528,6 +528,8 @@ bench-newer: all bench-programs
 bench-counts: all bench-programs
 	$(Q)BUILD_DIR=$(BUILD) $(PYTHON) bench/instructions.py --misses > $(BUILD)/counts.md
 	$(Q)mv $(BUILD)/counts.md bench/results/counts.md && cat bench/results/counts.md
+	$(Q)BUILD_DIR=$(BUILD) $(PYTHON) bench/program_counts.py > $(BUILD)/counts.md
+	$(Q)mv $(BUILD)/counts.md bench/results/program_counts.md && cat bench/results/program_counts.md
 
 bench-quick:
 	@dev/deps.sh bench
