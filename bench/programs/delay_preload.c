@@ -8,7 +8,6 @@
 static void *(*next)(size_t);
 static unsigned long steps;
 
-// dlsym allocates nothing where the name is found.
 __attribute__((constructor)) static void begin(void) {
     const char *wanted = getenv("DELAY_STEPS");
     steps = wanted ? strtoul(wanted, NULL, 10) : 0;
@@ -16,6 +15,7 @@ __attribute__((constructor)) static void begin(void) {
 
 __attribute__((visibility("default"))) void *malloc(size_t size) {
     unsigned long number = size;
+    // dlsym allocates nothing where the name is found
     if (!next) next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
     void *block = next(size);
     for (unsigned long i = 0; i < steps; i++) {

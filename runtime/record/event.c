@@ -16,9 +16,7 @@
 #include "runtime/sys/probes.h"
 
 ALWAYS_INLINE void count_other_size(struct thread *thread, uint32_t cell, uint64_t size) {
-    if (block_stats_count_first_size(&cells.items[cell], size) ||
-        unlikely(block_stats_count_other_size(cell, size)))
-        thread->at.header = 0;
+    if (block_stats_count_other_size(cell, size)) thread->at.header = 0;
 }
 
 COLD void event_turn_slow(struct thread *thread, uint32_t id) {
@@ -161,7 +159,7 @@ static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block,
 static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t size) {
     uint32_t id = thread->seen.value;
     if (likely(thread->at.sizes->cell == id)) {
-        if (block_stats_count_other_size(id, size)) thread->at.header = 0;
+        if (block_stats_count_later_size(id, size)) thread->at.header = 0;
     } else {
         count_other_size(thread, id, size);
         struct cairn_sizes *sizes = block_stats_sizes(id);

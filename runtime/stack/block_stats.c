@@ -145,12 +145,8 @@ struct cairn_sizes *block_stats_sizes(uint32_t id) {
     return rare && rare->sizes ? sizes_at(rare->sizes) : NULL;
 }
 
-bool block_stats_count_other_size(uint32_t id, uint64_t size) {
+bool block_stats_count_later_size(uint32_t id, uint64_t size) {
     struct cairn_sizes *sizes = block_stats_sizes(id);
-    if (!sizes && calls_of(id) == 1 && size <= UINT32_MAX) {
-        cells.items[id].size = (uint32_t)size;
-        return true;
-    }
     if (!sizes) sizes = sizes_begin(id);
     if (!sizes) return false;
     unsigned place = add_size(sizes, cells.items[id].calls, size);

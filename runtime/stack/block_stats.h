@@ -27,16 +27,16 @@ struct uses {
 
 extern HIDDEN struct uses uses;
 
-// The size of a cell's first block is the usual one from now on. False: it is not the first, or
-// that has to be looked for.
-ALWAYS_INLINE bool block_stats_count_first_size(struct cairn_cell *cell, uint64_t size) {
-    if (cell->calls != 1 || cell->rare || size > UINT32_MAX) return false;
+// Counts a block, of which the cell's calls know already, whose size is not its usual one. True:
+// that is the usual one now, as it is with the first block.
+bool block_stats_count_later_size(uint32_t id, uint64_t size);
+ALWAYS_INLINE bool block_stats_count_other_size(uint32_t id, uint64_t size) {
+    struct cairn_cell *cell = &cells.items[id];
+    bool is_first = cell->calls == 1 && (!cell->rare || cells.rare[cell->rare - 1].calls_high == 0);
+    if (!is_first || size > UINT32_MAX) return block_stats_count_later_size(id, size);
     cell->size = (uint32_t)size;
     return true;
 }
-
-// True: another size is the usual one now.
-bool block_stats_count_other_size(uint32_t id, uint64_t size);
 
 // Where the cell's other sizes are counted; NULL: nowhere yet. It stays there.
 struct cairn_sizes *block_stats_sizes(uint32_t id);
@@ -59,7 +59,7 @@ ALWAYS_INLINE unsigned block_stats_places_like(const struct cairn_sizes *sizes, 
 }
 #endif
 
-// What block_stats_count_other_size does, of a size that has a place and does not become the usual
+// What block_stats_count_later_size does, of a size that has a place and does not become the usual
 // one. False: it is another one, and nothing was done.
 ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t size) {
     unsigned like = block_stats_places_like(sizes, (uint32_t)size);
@@ -70,6 +70,7 @@ ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t s
     ++*count;
     return true;
 }
+
 void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
 // A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
 // asked for, and what it took beyond a plain block of its size, as far as they are known.

@@ -36,7 +36,7 @@ static void allocate_quickly(uint64_t size) {
     cell->calls++;
     if (block_stats_has_usual_size(cell, size)) return;
     if (sizes && block_stats_count_again(sizes, size)) return;
-    if (!block_stats_count_first_size(cell, size)) block_stats_count_other_size(CELL, size);
+    block_stats_count_other_size(CELL, size);
 }
 
 static const struct cairn_sizes *others(void) {
