@@ -35,6 +35,8 @@ def run(row, share, preload):
         variables = {**settings, **SEEDS, **({"LD_PRELOAD": str(BUILD / PRELOADS[preload])} if PRELOADS[preload] else {})}
         said = instructions.counted(argv, variables, instructions.CACHES, where=place)
         floor = pathlib.Path(place, "floor")
+        if preload == "floor" and not floor.exists():
+            sys.exit(f"{BUILD / PRELOADS[preload]} counted nothing of {row.name}: make all bench-programs")
         allocations = count_of_floor([floor]) if floor.exists() else 0
     return instructions.misses_of(said), allocations
 
