@@ -190,21 +190,12 @@ static NOINLINE void *alloc_wide(struct thread *thread, void *block, size_t size
     return block;
 }
 
-// One of few stacks in turn is what most programs' next stack is. So this is one function without a
-// call, but for those at its end, and saves no registers. The stack is remembered only while the
-// thread is not switched off and goes by the present rules; that recording as a whole is, and a
-// mark, is noticed where a cell is not of the present epoch.
-ALWAYS_INLINE void *alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
-                                 const struct walk_check *near, enum event_layout layout) {
+// An allocation whose stack is remembered.
+ALWAYS_INLINE void *alloc_again(struct thread *thread, void *block, size_t size, uintptr_t *frame,
+                                struct walk_seen again, enum event_layout layout) {
     const bool is_logged = layout == EVENT_NARROW_LOGGED;
-    const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
     bool has_usual_size;
-    if (!again) {
-        bool is_guessed = stack_cache_guesses(&thread->recall);
-        return is_logged ? alloc_unguessed_logged(thread, block, size, frame, near, is_guessed)
-                         : alloc_unguessed(thread, block, size, frame, near, is_guessed);
-    }
-    event_see(thread, *again);
+    event_see(thread, again);
     if (unlikely(!event_is_countable(thread, size)))
         return is_logged ? event_alloc_seen_logged(thread, block, size, frame)
                          : event_alloc_seen(thread, block, size, frame);
@@ -218,14 +209,34 @@ ALWAYS_INLINE void *alloc_unseen(struct thread *thread, void *block, size_t size
     return block;
 }
 
+// Stacks come in no order.
+static NOINLINE void *alloc_digested(struct thread *thread, void *block, size_t size,
+                                     uintptr_t *frame, const struct walk_check *near) {
+    const struct walk_seen *again = stack_cache_digested(&thread->recall, frame);
+    if (!again) return alloc_unguessed(thread, block, size, frame, near, false);
+    return alloc_again(thread, block, size, frame, *again, EVENT_NARROW);
+}
+
+// One of few stacks in turn is what most programs' next stack is. So this is one function without a
+// call, but for those at its end, and saves no registers. The stack is remembered only while the
+// thread is not switched off and goes by the present rules; that recording as a whole is, and a
+// mark, is noticed where a cell is not of the present epoch.
 void *event_alloc_unseen(struct thread *thread, void *block, size_t size, uintptr_t *frame,
                          const struct walk_check *near) {
-    return alloc_unseen(thread, block, size, frame, near, EVENT_NARROW);
+    const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
+    if (again) return alloc_again(thread, block, size, frame, *again, EVENT_NARROW);
+    if (stack_cache_digests(&thread->recall))
+        return alloc_digested(thread, block, size, frame, near);
+    bool is_guessed = stack_cache_guesses(&thread->recall);
+    return alloc_unguessed(thread, block, size, frame, near, is_guessed);
 }
 
 NOINLINE void *event_alloc_unseen_logged(struct thread *thread, void *block, size_t size,
                                          uintptr_t *frame, const struct walk_check *near) {
-    return alloc_unseen(thread, block, size, frame, near, EVENT_NARROW_LOGGED);
+    const struct walk_seen *again = stack_cache_guessed(&thread->recall, frame);
+    if (again) return alloc_again(thread, block, size, frame, *again, EVENT_NARROW_LOGGED);
+    bool is_guessed = stack_cache_guesses(&thread->recall);
+    return alloc_unguessed_logged(thread, block, size, frame, near, is_guessed);
 }
 
 void *event_alloc_unseen_noted(struct thread *thread, void *block, size_t size, uintptr_t *frame,

@@ -21,16 +21,21 @@ enum { CHEAPER_OF = 10, CHEAPER_BY = 1 };
 enum { TICKS_MAX = 20000 };
 
 static bool stack_cache_make(struct stack_cache *recall) {
-    if (recall->nodes) return true;
+    if (recall->seen) return true;
     if (sys_is_over_budget()) return false;
-    size_t node_bytes = (RECALL_NODES + 1) * sizeof *recall->nodes;
+    size_t seen_bytes = (RECALL_NODES + 1) * sizeof *recall->seen;
+    size_t place_bytes = (RECALL_NODES + 1) * sizeof *recall->places;
     size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
-    uint8_t *memory = sys_map(node_bytes + table_bytes + RECALL_GUESSES * sizeof *recall->guesses);
+    size_t guess_bytes = RECALL_GUESSES * sizeof *recall->guesses;
+    size_t digest_bytes = RECALL_DIGESTS * sizeof *recall->digests;
+    uint8_t *memory = sys_map(seen_bytes + place_bytes + table_bytes + guess_bytes + digest_bytes);
     recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
     if (!memory || !recall->checks) return false;
-    recall->nodes = (struct stack_cache_node *)memory;
-    recall->table = (uint16_t *)(memory + node_bytes);
-    recall->guesses = (uint16_t *)(memory + node_bytes + table_bytes);
+    recall->seen = (struct walk_seen *)memory;
+    recall->places = (struct stack_cache_place *)(memory += seen_bytes);
+    recall->table = (uint16_t *)(memory += place_bytes);
+    recall->guesses = (uint16_t *)(memory += table_bytes);
+    recall->digests = (uint16_t *)(memory + guess_bytes);
     return true;
 }
 
@@ -41,12 +46,14 @@ void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count) {
 }
 
 void stack_cache_reset(struct stack_cache *recall) {
-    recall->last = recall->place = 0;
+    recall->last = recall->place = recall->root = 0;
     recall->node_count = recall->check_count = 0;
     recall->generation = rule_generation();
-    if (!recall->nodes) return;
+    recall->digest_trust = DIGEST_TRUST_MOST;
+    if (!recall->seen) return;
     memset(recall->table, 0, TABLE_SLOTS * sizeof *recall->table);
     memset(recall->guesses, 0, RECALL_GUESSES * sizeof *recall->guesses);
+    memset(recall->digests, 0, RECALL_DIGESTS * sizeof *recall->digests);
 }
 
 // The key of a place: a root's is its frame and return address, a child's its parent, the number
@@ -71,9 +78,10 @@ static uint32_t root_find(const struct stack_cache *recall, const uintptr_t *fra
     uint32_t hash = place_hash((uintptr_t)frame, frame[1]);
     for (uint32_t i = 0; i < TABLE_PROBES; i++) {
         uint32_t number = recall->table[(hash + i) % TABLE_SLOTS];
-        const struct stack_cache_node *node = &recall->nodes[number];
+        const struct walk_seen *seen = &recall->seen[number];
         if (!number) return 0;
-        if (!node->parent && node->seen.frame == frame && node->seen.pc == frame[1]) return number;
+        if (seen->frame == frame && seen->pc == frame[1] && !recall->places[number].parent)
+            return number;
     }
     return 0;
 }
@@ -83,10 +91,10 @@ static uint32_t child_find(const struct stack_cache *recall, uint32_t parent, ui
     uint32_t hash = child_hash(parent, shared, value);
     for (uint32_t i = 0; i < TABLE_PROBES; i++) {
         uint32_t number = recall->table[(hash + i) % TABLE_SLOTS];
-        const struct stack_cache_node *node = &recall->nodes[number];
+        const struct stack_cache_place *place = &recall->places[number];
         if (!number) return 0;
-        if (node->parent == parent && node->shared == shared &&
-            check_after(&node->seen, shared)->value == value)
+        if (place->parent == parent && place->shared == shared &&
+            check_after(&recall->seen[number], shared)->value == value)
             return number;
     }
     return 0;
@@ -103,12 +111,34 @@ static bool table_enter(struct stack_cache *recall, uint32_t hash, uint32_t numb
     return false;
 }
 
+// How many words of a root make a digest.
+static uint16_t digest_count_of(const struct walk_seen *seen) {
+    uint32_t count = 0;
+    while (count < RECALL_DIGEST_MOST && count < seen->check_count &&
+           ((uintptr_t)check_after(seen, count)->slot ^ (uintptr_t)seen->frame) < SYS_PAGE_LEAST)
+        count++;
+    return (uint16_t)(count - count % RECALL_DIGEST_STEP);
+}
+
+// Whether that node is the present stack's, which says how far digests are to be trusted; not so
+// where nothing was noted.
+static bool digest_is_right(struct stack_cache *recall, const uintptr_t *frame, uint32_t number) {
+    const struct walk_check *near;
+    if (!number) return false;
+    if (!walk_is_same(&recall->seen[number], frame, &near)) {
+        recall->digest_trust -= DIGEST_WRONG;
+        return false;
+    }
+    if (recall->digest_trust < DIGEST_TRUST_MOST) recall->digest_trust++;
+    return true;
+}
+
 // Goes down from the root by the words that differ. Sets the place where an unknown stack belongs.
-static uint32_t node_find(struct stack_cache *recall, const uintptr_t *frame) {
-    uint32_t number = root_find(recall, frame), shared = 0;
+static uint32_t node_find(struct stack_cache *recall, uint32_t root) {
+    uint32_t number = root, shared = 0;
     recall->place = 0;
     while (number) {
-        const struct walk_seen *seen = &recall->nodes[number].seen;
+        const struct walk_seen *seen = &recall->seen[number];
         const struct walk_check *checks = walk_seen_checks(seen);
         uint32_t differs = checks_verify(checks, seen->check_count - shared);
         if (differs == 0) return number;
@@ -130,6 +160,18 @@ static void guess_note(struct stack_cache *recall, bool is_right) {
     recall->run = 0;
 }
 
+// The node of the stack; 0: it is not known.
+static uint32_t node_of_stack(struct stack_cache *recall, const uintptr_t *frame) {
+    uint32_t root = root_find(recall, frame);
+    recall->root = (uint16_t)root;
+    bool is_tried = stack_cache_digests(recall) && recall->places[root].digest_count;
+    uint16_t *place = is_tried ? stack_cache_digest(recall, root) : NULL;
+    if (is_tried && digest_is_right(recall, frame, *place)) return *place;
+    uint32_t number = node_find(recall, root);
+    if (is_tried && number) *place = (uint16_t)number;
+    return number;
+}
+
 static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame,
                                                bool is_guessed) {
     if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
@@ -137,14 +179,14 @@ static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const
     const struct walk_check *near;
     uint32_t number = *guess;
     bool is_tried = is_guessed || recall->is_doubtful;
-    if (is_tried || !walk_is_same(&recall->nodes[number].seen, frame, &near)) {
-        number = node_find(recall, frame);
+    if (is_tried || !walk_is_same(&recall->seen[number], frame, &near)) {
+        number = node_of_stack(recall, frame);
         guess_note(recall, number && number == *guess);
         if (number) *guess = (uint16_t)number;
     }
     if (!number) return NULL;
     recall->last = (uint16_t)number;
-    return &recall->nodes[number].seen;
+    return &recall->seen[number];
 }
 
 static bool is_in_use(const struct stack_cache *recall) {
@@ -174,6 +216,7 @@ static void trial_begin(struct stack_cache *recall) {
 static void trial_end(struct stack_cache *recall) {
     bool is_cheaper = recall->ticks[1] * CHEAPER_OF < recall->ticks[0] * (CHEAPER_OF - CHEAPER_BY);
     phase_begin(recall, is_cheaper ? RECALL_WORKS : RECALL_WAITS, recall->pause);
+    recall->digest_trust = DIGEST_TRUST_MOST;
     if (recall->pause < LONGEST_PAUSE) recall->pause *= 2;
 }
 
@@ -218,21 +261,25 @@ static void stack_cache_count_own(struct stack_cache *recall) {
 
 static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
     uint32_t number = recall->node_count + 1;
-    struct stack_cache_node *node = &recall->nodes[number];
     struct walk_check *checks = &recall->checks[recall->check_count] + 1;
     bool is_root = !recall->place;
     uint32_t hash = is_root ? place_hash((uintptr_t)seen->frame, seen->pc)
                             : child_hash(recall->place, recall->place_shared,
                                          check_after(seen, recall->place_shared)->value);
-    *node = (struct stack_cache_node){*seen, recall->place_shared, recall->place};
     checks[-1] = walk_check_end();
     memcpy(checks, walk_seen_checks(seen), seen->check_count * sizeof *checks);
-    node->seen.end = checks + seen->check_count;
+    recall->seen[number] = *seen;
+    recall->seen[number].end = checks + seen->check_count;
+    recall->places[number] = (struct stack_cache_place){recall->place_shared, recall->place,
+                                                        is_root ? digest_count_of(seen) : 0};
     if (!table_enter(recall, hash, number)) return;
     recall->node_count = number;
     recall->check_count += 1 + seen->check_count;
     stack_cache_count_own(recall);
     *stack_cache_guess(recall, seen->frame, seen->pc) = (uint16_t)number;
+    if (is_root) recall->root = (uint16_t)number;
+    if (recall->is_doubtful && recall->places[recall->root].digest_count)
+        *stack_cache_digest(recall, recall->root) = (uint16_t)number;
     recall->last = (uint16_t)number;
 }
 

@@ -9,7 +9,9 @@
 //     with the hook's frame and return address of now, is guessed first (guesses). A guess is only
 //     believed once all its words are compared, so a place that several share costs time alone.
 //     While most guesses are wrong none is tried, only whether it would have been right is noted.
-//     While most guesses are wrong none is tried; whether it would have been right is looked at.
+//   - Then the inner words tell: a stack that has them all is looked for by a hash of them
+//   (digests).
+//     It is the one if all its words are equal.
 //   - Otherwise a stack is found by its hook's frame and return address (a root), and from there by
 //     the first word that differs from it, inside out: a child of the root has the same inner words
 //     up to there, so going on from it compares no word twice.
@@ -29,11 +31,21 @@
 
 #include "runtime/unwind/walk.h"
 
-enum { RECALL_NODES = 1024, RECALL_TRIAL = 512, RECALL_GUESSES = 1024 };
+enum { RECALL_NODES = 1024, RECALL_TRIAL = 512, RECALL_GUESSES = 1024, RECALL_DIGESTS = 8192 };
 
 // Guesses are doubted after so many wrong ones with at most one right between two, and tried again
 // after so many right ones in a row.
 enum { RECALL_WRONG = 16, RECALL_RIGHT = 8 };
+
+// A digest is of so many words at most and at least, a multiple of RECALL_DIGEST_STEP. They lie on
+// the page of the hook's frame, so they can be read whatever the stack is by now.
+enum { RECALL_DIGEST_MOST = 12, RECALL_DIGEST_STEP = 4 };
+
+// How far digests are trusted: a wrong one takes more than a right one gives.
+enum { DIGEST_WRONG = 2, DIGEST_TRUSTED = 32, DIGEST_TRUST_MOST = 64 };
+
+// While guesses are doubted they are looked at in one of so many captures.
+enum { RECALL_LOOK = 32 };
 
 enum stack_cache_phase {
     RECALL_WAITS,     // not in use; the next trial comes when `left` captures are done
@@ -43,18 +55,22 @@ enum stack_cache_phase {
     RECALL_WORKS,  // in use until the next trial
 };
 
-// A remembered stack. It has the inner `shared` words of its parent, then a word of another value.
-struct stack_cache_node {
-    struct walk_seen seen;
+// Where a remembered stack belongs. It has the inner `shared` words of its parent, then a word of
+// another value.
+struct stack_cache_place {
     uint32_t shared;
-    uint16_t parent;  // 0: a root
+    uint16_t parent;        // 0: a root
+    uint16_t digest_count;  // of a root: so many inner words make the digest of all stacks below it
 };
 
 struct stack_cache {
-    struct stack_cache_node *nodes;  // [0] is none, and of no frame
-    uint16_t *table;                 // node numbers by hash of their place
-    uint16_t *guesses;               // node numbers by what came before; 0: none yet
-    struct walk_check *checks;       // of all nodes
+    // The nodes: [0] is none, and of no frame. Apart, so that none lies in two lines of the cache.
+    struct walk_seen *seen;
+    struct stack_cache_place *places;
+    uint16_t *table;            // node numbers by hash of their place
+    uint16_t *guesses;          // node numbers by what came before; 0: none yet
+    uint16_t *digests;          // node numbers by their digest, the last one; 0: none
+    struct walk_check *checks;  // of all nodes
     uint32_t node_count, check_count;
     uint32_t touched_count;  // most checks there ever were
     uint32_t check_limit;
@@ -67,6 +83,8 @@ struct stack_cache {
     uint32_t wrong_left;    // `left` at the last wrong guess
     uint8_t run;            // wrong guesses; while they are doubted, right ones
     bool is_doubtful;       // guesses are not tried
+    uint8_t digest_trust;   // digests are tried from DIGEST_TRUSTED on
+    uint16_t root;          // where the last search began; 0: there was none
     uint16_t last;          // the node seen last; 0: another stack, which is not kept
     uint16_t place;         // where the stack that was not found belongs: below this node…
     uint32_t place_shared;  // …after so many equal words
@@ -103,9 +121,49 @@ ALWAYS_INLINE const struct walk_seen *stack_cache_guessed(struct stack_cache *re
     if (!stack_cache_guesses(recall) || unlikely(recall->left == 0)) return NULL;
     if (unlikely(recall->generation != rule_generation())) return NULL;
     uint32_t number = *stack_cache_guess(recall, frame, frame[1]);
-    const struct walk_seen *seen = &recall->nodes[number].seen;
+    const struct walk_seen *seen = &recall->seen[number];
     const struct walk_check *near;
     if (!walk_is_same(seen, frame, &near)) return NULL;
+    recall->left--;
+    recall->last = (uint16_t)number;
+    return seen;
+}
+
+// Where a stack is noted: by the present words where the root of its kind has its inner ones. Any
+// stack of the same hook's frame and return address has one, whatever words lie there.
+ALWAYS_INLINE uint16_t *stack_cache_digest(const struct stack_cache *recall, uint32_t root) {
+    const unsigned turn = 7, bits = 64, upper_shift = 40;
+    const uint64_t factor = 0x9E3779B97F4A7C15u;
+    const struct walk_check *check = recall->seen[root].end;
+    const struct walk_check *last = check - recall->places[root].digest_count;
+    uint64_t words = 0;
+    for (; check != last; check -= RECALL_DIGEST_STEP)
+#pragma GCC unroll 4
+        for (int i = 1; i <= RECALL_DIGEST_STEP; i++)
+            words = (words << turn | words >> (bits - turn)) ^ *check[-i].slot;
+    return &recall->digests[(words * factor >> upper_shift) % RECALL_DIGESTS];
+}
+
+// stack_cache_digested tries digests: there is no order, so that guesses are in vain.
+ALWAYS_INLINE bool stack_cache_digests(const struct stack_cache *recall) {
+    return recall->phase == RECALL_WORKS && recall->is_doubtful &&
+           recall->digest_trust >= DIGEST_TRUSTED;
+}
+
+// The same as stack_cache_guessed by the digest, where the search of the last stack began at the
+// same root.
+ALWAYS_INLINE const struct walk_seen *stack_cache_digested(struct stack_cache *recall,
+                                                           const uintptr_t *frame) {
+    const struct walk_seen *root = &recall->seen[recall->root];
+    if (recall->left % RECALL_LOOK == 0 || unlikely(recall->generation != rule_generation()))
+        return NULL;
+    if (root->frame != frame || root->pc != frame[1]) return NULL;
+    if (!recall->places[recall->root].digest_count) return NULL;
+    uint32_t number = *stack_cache_digest(recall, recall->root);
+    const struct walk_seen *seen = &recall->seen[number];
+    const struct walk_check *near;
+    if (!walk_is_same(seen, frame, &near)) return NULL;
+    if (recall->digest_trust < DIGEST_TRUST_MOST) recall->digest_trust++;
     recall->left--;
     recall->last = (uint16_t)number;
     return seen;

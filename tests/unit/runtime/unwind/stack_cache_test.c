@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -22,7 +23,7 @@ struct stack {
 };
 
 static struct stack stacks[STACKS_MAX];
-static uintptr_t memory[WORDS];
+static _Alignas(SYS_PAGE_LEAST) uintptr_t memory[WORDS];
 static struct walk_check checks_memory[1 + WORDS], *const checks = &checks_memory[1];
 static struct stack_cache recall;
 static uint64_t seed;
@@ -54,22 +55,26 @@ static struct walk_seen stack_seen(const struct stack *stack, uint32_t value) {
 
 static void always_in_use(void) {
     if (recall.phase != RECALL_WAITS && recall.phase != RECALL_TIMED_OFF && recall.left > 1) return;
-    if (!recall.nodes) return;
+    if (!recall.seen) return;
     recall.phase = RECALL_WORKS;
     recall.left = ALWAYS;
 }
 
-static uint32_t guessed_count;
+static uint32_t guessed_count, digested_count;
 
-// Whether the stack was known. Every other capture is guessed first, as hooks do it: what it says
-// is what the whole search says of the others.
+// Whether the stack was known. Every other capture is guessed first, or by its digest, as hooks do
+// it: what that says is what the whole search says of the others.
 static bool capture(uint32_t number) {
     static bool is_guessed;
     stack_enter(&stacks[number]);
     is_guessed = !is_guessed;
     const struct walk_seen *known = is_guessed ? stack_cache_guessed(&recall, memory) : NULL;
+    guessed_count += known != NULL;
+    if (!known && is_guessed && stack_cache_digests(&recall)) {
+        known = stack_cache_digested(&recall, memory);
+        digested_count += known != NULL;
+    }
     if (known) {
-        guessed_count++;
         assert_int_equal(known->value, number + 1);
         return true;
     }
@@ -86,7 +91,7 @@ static void stack_cache_start(void) {
     memset(&recall, 0, sizeof recall);
     stack_cache_limit(&recall, 1);
     stacks_make(1, 4);
-    while (!recall.nodes) capture(0);
+    while (!recall.seen) capture(0);
 }
 
 // No trial is on, and none comes soon.
@@ -144,6 +149,63 @@ static void test_guesses_that_are_wrong_are_given_up(void **state) {
     assert_in_range(tried_of(3000, true), 0, 300);
     tried_of(600, false);
     assert_in_range(tried_of(3000, false), 2700, 3000);
+}
+
+// Of captures in no order of stacks that have the same caller.
+static uint32_t digested_of(uint32_t captures) {
+    digested_count = 0;
+    for (uint32_t i = 0; i < 300; i++) stacks[i].words[CALLER_WORD] = stacks[0].words[CALLER_WORD];
+    for (uint32_t i = 0; i < captures; i++) capture((uint32_t)random_below(&seed, 300));
+    return digested_count;
+}
+
+// Of stacks in no order most are found by their inner words, unless these are the same.
+static void test_without_an_order_the_inner_words_tell(void **state) {
+    (void)state;
+    stack_cache_start();
+    stacks_make(300, 8);
+    stack_cache_reset(&recall);
+    no_trial();
+    digested_of(3000);
+    assert_in_range(digested_of(3000), 1300, 1500);  // every other one but where guesses are noted
+    stacks_make(300, 1);
+    stack_cache_reset(&recall);
+    no_trial();
+    digested_of(3000);
+    assert_int_equal(digested_of(3000), 0);
+    assert_false(stack_cache_digests(&recall));
+}
+
+// A digest reads the page of the hook's frame only: what lies behind it may be gone by then.
+static void test_a_digest_does_not_leave_the_page(void **state) {
+    (void)state;
+    enum { NEAR = 8, FAR = 8 };
+    struct walk_check words[1 + NEAR + FAR] = {walk_check_end()};
+    uint8_t *pages = mmap(NULL, (size_t)sys_page_bytes() * 2, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    uintptr_t *frame = (uintptr_t *)(pages + sys_page_bytes()) - 1 - NEAR;
+    for (int i = 1; i <= NEAR + FAR; i++)
+        words[1 + NEAR + FAR - i] = (struct walk_check){&frame[i], frame[i] = (uintptr_t)i};
+    stack_cache_start();
+    stack_cache_reset(&recall);
+    no_trial();
+    assert_null(stack_cache_find(&recall, frame, false));
+    struct walk_seen seen = {frame, frame[1], words + 1 + NEAR + FAR, NEAR + FAR, 5};
+    stack_cache_keep(&recall, &seen);
+    recall.is_doubtful = true;
+    assert_int_equal(recall.places[recall.root].digest_count, NEAR);
+    recall.left |= 1;                                   // not one that looks at guesses
+    assert_null(stack_cache_digested(&recall, frame));  // which is not noted so far
+    assert_int_equal(stack_cache_find(&recall, frame, false)->value, 5);
+    stack_cache_keep(&recall, NULL);
+    recall.left |= 1;
+    assert_int_equal(stack_cache_digested(&recall, frame)->value, 5);
+    frame[NEAR]++;
+    assert_int_equal(mprotect(pages + sys_page_bytes(), (size_t)sys_page_bytes(), PROT_NONE), 0);
+    recall.left |= 1;
+    assert_null(stack_cache_digested(&recall, frame));
+    munmap(pages, (size_t)sys_page_bytes() * 2);
 }
 
 // No trial is on, and no capture is left over: only then a guess counts itself.
@@ -213,6 +275,8 @@ int main(void) {
         cmocka_unit_test(test_a_known_stack_is_found_and_no_other_taken_for_it),
         cmocka_unit_test(test_an_order_that_repeats_is_followed),
         cmocka_unit_test(test_guesses_that_are_wrong_are_given_up),
+        cmocka_unit_test(test_without_an_order_the_inner_words_tell),
+        cmocka_unit_test(test_a_digest_does_not_leave_the_page),
         cmocka_unit_test(test_a_guess_is_made_between_trials_only),
         cmocka_unit_test(test_too_many_stacks_begin_anew),
         cmocka_unit_test(test_forgotten_rules_forget_all),
