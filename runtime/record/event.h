@@ -193,15 +193,36 @@ ALWAYS_INLINE void event_note(struct thread *thread, const void *block, uint32_t
     if (layout == EVENT_NARROW_AGED) ages_note_birth(thread, live_narrow_birth(slot, address));
 }
 
+// The block that is remembered has come back, with the size and header of then: it takes its place
+// again, by the same word.
+ALWAYS_INLINE bool event_enter_same(struct thread *thread, const void *block, size_t size,
+                                    enum event_layout layout) {
+    struct cairn_cell *cell = thread->at.cell;
+    struct cairn_thread *record = thread->record;
+    const uintptr_t address = (uintptr_t)block;
+    uint32_t *slot = thread->last.slot, word = thread->last.word;
+    if (unlikely(live_header(address) != thread->at.header) || unlikely(!live_is_empty(slot)))
+        return false;
+    if (!event_is_notable(thread, layout)) return false;
+    event_note(thread, block, word >> LIVE_ID_SHIFT, size, slot, layout);
+    if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
+    *slot = word;
+    event_count_alloc(record, cell, size, thread->at.slack_bytes);
+    return true;
+}
+
 // Such a block whose size and header are those of one before. Its place is remembered for its free
 // in the plain layout only (struct thread_last).
 ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t size,
                                      enum event_layout layout) {
+    const bool is_remembered = layout == EVENT_NARROW || layout == EVENT_NARROW_LOGGED;
     struct thread_cell *at = &thread->at;
     struct cairn_cell *cell = at->cell;
     struct cairn_thread *record = thread->record;
     const uintptr_t address = (uintptr_t)block;
     if (unlikely(size != at->size)) return false;
+    if (is_remembered && block == thread->last.block && likely(size == thread->last.size))
+        return event_enter_same(thread, block, size, layout);
     uint32_t *slot = live_insert_slot_again(&thread->near, address, at->header);
     if (unlikely(!slot)) return false;
     if (!event_is_notable(thread, layout)) return false;
@@ -211,7 +232,7 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     *slot = word;
     event_count_alloc(record, cell, size, at->slack_bytes);
     thread->last.block = block;
-    if (layout != EVENT_NARROW && layout != EVENT_NARROW_LOGGED) return true;
+    if (!is_remembered) return true;
     thread->last.slot = slot;
     thread->last.word = word;
     thread->last.size = size;
@@ -296,7 +317,7 @@ ALWAYS_INLINE bool event_is_temporary(const struct thread *thread, const void *b
     return thread->last.block == block;
 }
 ALWAYS_INLINE void event_count_temporary(struct thread *thread, uint32_t id) {
-    thread->last.block = NULL;
+    thread_keep_last(thread, NULL);
     cell_count_temporary(&cells.items[id]);
 }
 
@@ -315,7 +336,6 @@ ALWAYS_INLINE bool event_free_last(struct thread *thread, enum event_layout layo
     if (layout == EVENT_NARROW_LOGGED)
         event_log_free_fast(thread, last->block, live_narrow_turn(slot, (uintptr_t)last->block));
     *slot = 0;
-    last->block = NULL;
     record->net_bytes = left_bytes;
     record->frees++;
     cell_count_free(cell, last->size);

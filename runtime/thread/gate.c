@@ -16,14 +16,14 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-uint32_t thread_no_slot;
+uint32_t thread_no_slot = THREAD_NO_WORD;
 struct cairn_sizes thread_no_sizes;
 
 void thread_forget(struct thread *thread) {
     thread->seen.frame = NULL;
     thread->near.start = LIVE_NEAR_NONE;
     thread->at.sizes = &thread_no_sizes;
-    thread->last.word = 1;
+    thread->last.word = THREAD_NO_WORD + 1;  // of no block either
     thread_keep_last(thread, NULL);
 }
 

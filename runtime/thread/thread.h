@@ -70,8 +70,11 @@ struct thread_log {
 // a temporary one, and its place in the live map need not be looked for: the word that was put
 // there holds a cell of this thread, so nobody else can have put it there, and whoever else freed
 // the block has taken it away.
+//
+// The next block is mostly the one that was just freed, at the same place. Then its place and word
+// are those that are remembered, if its size and header are the same, and the stack.
 struct thread_last {
-    const void *block;  // NULL: none, or it was freed
+    const void *block;  // NULL: none, or it was freed; but it may be freed without that
     uint32_t *slot;     // never NULL; if its free would do more than count, a place that never
                         // holds the word
     uint64_t size;
@@ -133,8 +136,10 @@ struct thread {
     uintptr_t wrapped[CAIRN_WRAP_HEAPS];  // by heap: its outermost call (inject/wrap.c); 0: none
 };
 
-// The last block has no place that is remembered, if there is one.
-extern HIDDEN uint32_t thread_no_slot;             // never written
+// The last block has no place that is remembered, if there is one. What lies there is neither empty
+// nor the word of a block, and never changes.
+enum { THREAD_NO_WORD = 1 };
+extern HIDDEN uint32_t thread_no_slot;
 extern HIDDEN struct cairn_sizes thread_no_sizes;  // the same: of no cell
 ALWAYS_INLINE void thread_keep_last(struct thread *thread, const void *block) {
     thread->last.slot = &thread_no_slot;

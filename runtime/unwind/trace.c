@@ -12,10 +12,10 @@ struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value)
                               top->check_count, value};
 }
 
-const uintptr_t walk_end_word = 0;
+static const uintptr_t end_words[2];
 
 struct walk_check walk_check_end(void) {
-    return (struct walk_check){&walk_end_word, 1};
+    return (struct walk_check){(const uintptr_t *)((const char *)end_words + 1), 1};
 }
 
 // Of a trace with so many frames; one lies before them.

@@ -127,12 +127,21 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
                  struct walk_range known);
 
 // What lies before the outermost word of every list of words: a word that is never what it was, so
-// that comparing finds the end of the list without counting.
-extern HIDDEN const uintptr_t walk_end_word;
+// that comparing finds the end of the list without counting. It lies at an odd address, as no word
+// that a walk reads does.
 struct walk_check walk_check_end(void);
+ALWAYS_INLINE bool walk_is_end(const uintptr_t *slot) {
+    return (uintptr_t)slot & 1;
+}
+
+// The word there, which may be the end's.
+typedef uintptr_t walk_any_word __attribute__((aligned(1)));
+ALWAYS_INLINE uintptr_t walk_word(const uintptr_t *slot) {
+    return *(const walk_any_word *)slot;
+}
 
 ALWAYS_INLINE bool check_differs(const struct walk_check *check) {
-    return *check->slot != check->value;
+    return walk_word(check->slot) != check->value;
 }
 
 // Compares the words that decide the way on from a frame with `count` of them, from the inside out:
@@ -180,17 +189,17 @@ ALWAYS_INLINE bool walk_is_same(const struct walk_seen *seen, const uintptr_t *f
     *near = NULL;
     if (unlikely(seen->frame != frame) || unlikely(seen->pc != frame[1])) return false;
     for (;; check -= 8) {
-        if (unlikely(*(slot = check[-1].slot) != check[-1].value)) break;
-        if (unlikely(*(slot = check[-2].slot) != check[-2].value)) break;
-        if (unlikely(*(slot = check[-3].slot) != check[-3].value)) break;
-        if (unlikely(*(slot = check[-4].slot) != check[-4].value)) break;
-        if (unlikely(*(slot = check[-5].slot) != check[-5].value)) break;
-        if (unlikely(*(slot = check[-6].slot) != check[-6].value)) break;
-        if (unlikely(*(slot = check[-7].slot) != check[-7].value)) break;
-        if (unlikely(*(slot = check[-8].slot) != check[-8].value)) break;
+        if (unlikely(walk_word(slot = check[-1].slot) != check[-1].value)) break;
+        if (unlikely(walk_word(slot = check[-2].slot) != check[-2].value)) break;
+        if (unlikely(walk_word(slot = check[-3].slot) != check[-3].value)) break;
+        if (unlikely(walk_word(slot = check[-4].slot) != check[-4].value)) break;
+        if (unlikely(walk_word(slot = check[-5].slot) != check[-5].value)) break;
+        if (unlikely(walk_word(slot = check[-6].slot) != check[-6].value)) break;
+        if (unlikely(walk_word(slot = check[-7].slot) != check[-7].value)) break;
+        if (unlikely(walk_word(slot = check[-8].slot) != check[-8].value)) break;
     }
     *near = check;
-    return slot == &walk_end_word;
+    return walk_is_end(slot);
 }
 
 // How much of such a stack differs: WALK_ELSEWHERE, not even the caller is the same; otherwise the
