@@ -196,7 +196,7 @@ ALWAYS_INLINE void *alloc_again(struct thread *thread, void *block, size_t size,
     const bool is_logged = layout == EVENT_NARROW_LOGGED;
     bool has_usual_size;
     event_see(thread, again);
-    if (unlikely(!event_is_countable(thread, size)))
+    if (unlikely(!event_make_countable(thread, size)))
         return is_logged ? event_alloc_seen_logged(thread, block, size, frame)
                          : event_alloc_seen(thread, block, size, frame);
     if (unlikely(!event_enter_fast(thread, block, size, EVENT_USUAL, layout, &has_usual_size))) {

@@ -151,10 +151,23 @@ ALWAYS_INLINE void event_count_alloc(struct cairn_thread *record, struct cairn_c
     record->net_bytes += (int64_t)size;
 }
 
-// A block of the last stack needs no total to be published and no cell to be turned.
+// A block of the last stack needs no total to be published…
+ALWAYS_INLINE bool event_is_within(const struct thread *thread, size_t size) {
+    return likely(thread->record->net_bytes + (int64_t)size <= thread->high_bytes);
+}
+// …and no cell to be turned.
 ALWAYS_INLINE bool event_is_countable(const struct thread *thread, size_t size) {
-    return likely(thread->record->net_bytes + (int64_t)size <= thread->high_bytes) &&
-           likely(cell_is_current(thread->at.cell));
+    return event_is_within(thread, size) && likely(cell_is_current(thread->at.cell));
+}
+// The same where a turn that needs no call is done: where heaps grow, nearly every cell is older
+// than the last peak. What the tool or the program may want is looked at first, as event_look_on
+// does; a mark is none of these turns.
+ALWAYS_INLINE bool event_make_countable(const struct thread *thread, size_t size) {
+    struct cairn_cell *cell = thread->at.cell;
+    uint32_t epoch = __atomic_load_n(&cells.totals->epoch, __ATOMIC_ACQUIRE);
+    if (!event_is_within(thread, size)) return false;
+    if (cell->epoch == epoch) return true;
+    return likely(gate_is_undisturbed()) && likely(cell_turn_fast(cell, epoch));
 }
 
 // What event_enter_again and event_free_last take from memory, found in the plain way: for the
