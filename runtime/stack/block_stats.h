@@ -28,7 +28,7 @@ struct uses {
 extern HIDDEN struct uses uses;
 
 // Counts a block, of which the cell's calls know already, whose size is not its usual one. True:
-// that is the usual one now, as it is with the first block.
+// that is the usual one now, as it is with the first block, or none is any more.
 bool block_stats_count_later_size(uint32_t id, uint64_t size);
 ALWAYS_INLINE bool block_stats_count_other_size(uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.items[id];
