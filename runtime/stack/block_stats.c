@@ -232,10 +232,5 @@ void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bo
         publish_barrier();
         rare->reallocs = number;
     }
-    entry->calls++;
-    entry->grown += size > old_size;
-    if (is_in_place)
-        entry->in_place++;
-    else
-        entry->copied_bytes += old_size < size ? old_size : size;
+    block_stats_add_realloc(entry, old_size, size, is_in_place);
 }
