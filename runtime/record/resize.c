@@ -91,9 +91,8 @@ ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct resized
     if (!done->block) return 0;
     uint32_t cell = event_alloc_counted(thread, done->block, done->size, frame);
     thread->log.flags = 0;
-    uint32_t id = thread->seen.value;
-    if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
-        block_stats_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
+    if (done->old.id && cell > CAIRN_CELL_OTHER)
+        block_stats_count_realloc(cell, done->old.size, done->size, done->block == done->old_block);
     return cell;
 }
 

@@ -7,7 +7,7 @@
 // child, which goes on too and prints nothing.
 // Prints allocations, frees, bytes of both, failed calls, temporary blocks, the most bytes at a
 // time; calls that resized a block, that grew it, and left it in place, and bytes copied; and
-// allocations of threads in their region.
+// allocations of threads in their region, and calls that resized a block to less than SMALL bytes.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #include <cairn/cairn.h>
 
-enum { SLOTS = 400, DEPTH = 6, PARTS = 6, LARGE_BYTES = 300000 };
+enum { SMALL = 40, SLOTS = 400, DEPTH = 6, PARTS = 6, LARGE_BYTES = 300000 };
 
 static struct {
     void *block;
@@ -27,7 +27,7 @@ static struct {
 
 static struct {
     uint64_t allocations, frees, allocated, freed, failed, temporary, live, most;
-    uint64_t resized, grown, in_place, copied, in_region;
+    uint64_t resized, grown, in_place, copied, in_region, to_small;
 } done;
 
 static const void *last;  // the block allocated last, until it is freed
@@ -87,6 +87,7 @@ static void note_resized(unsigned slot, uintptr_t before, void *block, size_t si
     size_t old_size = slots[slot].size;
     done.resized++;
     done.grown += size > old_size;
+    done.to_small += size < SMALL;
     if ((uintptr_t)block == before)
         done.in_place++;
     else
@@ -220,9 +221,10 @@ int main(int argc, char **argv) {
     }
     if (argc > 3) waitpid(child, NULL, 0);
     drop_all();
-    int length = snprintf(text, sizeof text, "%lu %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu\n",
-                          done.allocations, done.frees, done.allocated, done.freed, done.failed,
-                          done.temporary, done.most, done.resized, done.grown, done.in_place,
-                          done.copied, done.in_region);
+    int length =
+        snprintf(text, sizeof text, "%lu %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu\n",
+                 done.allocations, done.frees, done.allocated, done.freed, done.failed,
+                 done.temporary, done.most, done.resized, done.grown, done.in_place, done.copied,
+                 done.in_region, done.to_small);
     return write(1, text, (size_t)length) != length;
 }
