@@ -22,7 +22,7 @@ import tempfile
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build").resolve()
 ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring", 20, 1),
-        ("grow", 20, 1), ("one:8", 5, 1), ("one:random", 5, 1),
+        ("grow", 20, 1), ("resize", 20, 1), ("one:8", 5, 1), ("one:random", 5, 1),
         ("walk", 20, 256),
         ("random", 20, 1024), ("never", 20, 1)]
 # Of one size, of several in turn and of any; of several stacks; a heap that grows.

@@ -5,6 +5,7 @@
 //   ring     the same, each block lives for 1,000 further allocations
 //   grow     the same, each block a byte larger than the one that is freed: every free leaves a new
 //            peak of the heap behind
+//   resize   one, and before it is freed each block gets 16 bytes more by realloc
 //   walk     the leaves of a tree with STACKS leaves, four to a branch, in their order
 //   random   STACKS stacks that differ from the outermost frame on, in random order
 //   never    stacks that differ from the outermost frame on and never repeat
@@ -24,8 +25,18 @@
 
 enum { RING = 1000, BLOCK_BYTES = 48, STEP_BYTES = 16, RANDOM_BYTES = 1024, THREADS_MAX = 64 };
 
-enum mode { MODE_ONE, MODE_RING, MODE_GROW, MODE_WALK, MODE_RANDOM, MODE_NEVER, MODES };
-static const char *const mode_names[MODES] = {"one", "ring", "grow", "walk", "random", "never"};
+enum mode {
+    MODE_ONE,
+    MODE_RING,
+    MODE_GROW,
+    MODE_RESIZE,
+    MODE_WALK,
+    MODE_RANDOM,
+    MODE_NEVER,
+    MODES
+};
+static const char *const mode_names[MODES] = {"one",  "ring",   "grow", "resize",
+                                              "walk", "random", "never"};
 
 static struct {
     enum mode mode;
@@ -52,6 +63,10 @@ static struct worker workers[THREADS_MAX];
 __attribute__((noinline)) static void leaf(struct worker *self) {
     void *block = malloc(plan.sizes[self->at] + self->grown_bytes);
     __asm__ volatile("" : : "r"(block) : "memory");
+    if (plan.mode == MODE_RESIZE) {
+        block = realloc(block, plan.sizes[self->at] + STEP_BYTES);
+        __asm__ volatile("" : : "r"(block) : "memory");
+    }
     if (plan.mode == MODE_RING || plan.mode == MODE_GROW) {
         free(self->ring[self->at]);
         self->ring[self->at] = block;
@@ -81,7 +96,7 @@ __attribute__((noinline)) static void tree(unsigned levels, struct worker *self)
 static void do_innermost(struct worker *self) {
     if (plan.mode == MODE_WALK) {
         for (uint64_t i = 0; i < plan.pairs_a_part; i += plan.stacks) tree(plan.tree_levels, self);
-    } else if (plan.mode <= MODE_GROW) {
+    } else if (plan.mode <= MODE_RESIZE) {
         for (uint64_t i = 0; i < plan.pairs_a_part; i++) leaf(self);
     } else {
         leaf(self);

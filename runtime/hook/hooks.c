@@ -240,15 +240,16 @@ static COLD void *realloc_bootstrap(void *block, size_t size) {
 }
 
 // Without a block it is an allocation like any other: some programs (Lua) have no other.
-static NOINLINE void *realloc_new(size_t size, uintptr_t *frame) {
-    bool inside = event_inside_begin((uintptr_t)frame);
+static NOINLINE void *realloc_new(size_t size) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.realloc(NULL, size);
     event_inside_end(inside);
-    return event_record_alloc(block, size, frame);
+    block = event_record_alloc(block, size, EVENT_HERE());
+    EVENT_KEEP_FRAME();
+    return block;
 }
 
-// Apart, so that a new block does not pay for the registers that this one keeps.
-static NOINLINE void *realloc_block(void *block, size_t size, uintptr_t *frame) {
+static COLD void *realloc_rare(void *block, size_t size, uintptr_t *frame) {
     struct live_block old = resize_take(block, frame);
     bool inside = event_inside_begin((uintptr_t)frame);
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
@@ -258,11 +259,27 @@ static NOINLINE void *realloc_block(void *block, size_t size, uintptr_t *frame) 
     return result;
 }
 
+// Apart, so that a new block does not pay for the registers that this one keeps.
+static NOINLINE void *realloc_block(void *block, size_t size) {
+    struct live_block old;
+    void *result;
+    if (unlikely(bootstrap_owns(block)) ||
+        unlikely(!resize_take_usual(block, EVENT_HERE(), &old))) {
+        result = realloc_rare(block, size, EVENT_HERE());
+    } else {
+        result = real.realloc(block, size);
+        const struct resized done = {block, old, result, size};
+        if (unlikely(!resize_book_usual(done, EVENT_HERE())))
+            resize_book(block, old, result, size, EVENT_HERE());
+    }
+    EVENT_KEEP_FRAME();
+    return result;
+}
+
+// Both are hooks of their own, reached by a jump.
 EXPORT void *realloc(void *block, size_t size) {
     gate_make_ready();
-    block = block ? realloc_block(block, size, EVENT_HERE()) : realloc_new(size, EVENT_HERE());
-    EVENT_KEEP_FRAME();
-    return block;
+    return block ? realloc_block(block, size) : realloc_new(size);
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t size) {

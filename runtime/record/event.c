@@ -128,6 +128,10 @@ uint32_t event_alloc_now(struct thread *thread, void *block, size_t size, uintpt
     return cell;
 }
 
+NOINLINE void event_alloc_in(struct thread *thread, void *block, size_t size, uint32_t cell) {
+    alloc_enter(thread, block, size, cell, EVENT_NARROW);
+}
+
 // The trace is of the present rules, which it never is where the thread is switched off
 // (region_stack_switch).
 ALWAYS_INLINE bool is_countable(const struct thread *thread, const void *block) {
@@ -156,7 +160,7 @@ static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block,
     return alloc_unguessed_in(thread, block, size, frame, near, is_guessed, EVENT_NARROW_LOGGED);
 }
 
-static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t size) {
+ALWAYS_INLINE void count_new_size(struct thread *thread, size_t size) {
     uint32_t id = thread->seen.value;
     if (likely(thread->at.sizes->cell == id)) {
         if (block_stats_count_later_size(id, size)) thread->at.header = 0;
@@ -165,6 +169,14 @@ static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t 
         struct cairn_sizes *sizes = block_stats_sizes(id);
         if (sizes) thread->at.sizes = sizes;
     }
+}
+
+NOINLINE void event_count_new_size(struct thread *thread, size_t size) {
+    count_new_size(thread, size);
+}
+
+static NOINLINE void *alloc_new_size(struct thread *thread, void *block, size_t size) {
+    count_new_size(thread, size);
     gate_leave(thread);
     return block;
 }
@@ -450,7 +462,7 @@ bool event_record_free_rest(void *block, struct thread *thread, uintptr_t *frame
                                   : free_rest(thread, block, frame);
 }
 
-void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
+static NOINLINE void *record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
     if (event_is_off() && !event_turn_on()) return block;
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return block;
@@ -460,6 +472,11 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
         probe_alloc(frame, block, size, cell);
     gate_leave(thread);
     return block;
+}
+
+void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
+    return likely(probes_event.word == EVENT_TOTALS) ? event_record_alloc_totals(block, size, frame)
+                                                     : record_alloc_otherwise(block, size, frame);
 }
 
 void event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {

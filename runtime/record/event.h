@@ -453,8 +453,9 @@ ALWAYS_INLINE void *event_record_alloc_totals(void *block, size_t size, uintptr_
     struct thread *thread = gate_enter_open((uintptr_t)frame);
     if (unlikely(!thread)) return event_alloc_closed(block, size, frame);
     bool is_usual = event_is_usual(thread) && thread->seen.value;
-    if (unlikely(!is_usual) || unlikely(!event_is_countable(thread, size)))
-        return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!is_usual)) return event_alloc_rare(thread, block, size, frame);
+    if (unlikely(!event_is_countable(thread, size)))
+        return event_alloc_seen(thread, block, size, frame);
     if (unlikely(!event_enter_again(thread, block, size, EVENT_NARROW)))
         return event_alloc_other_size(thread, block, size, frame);
     gate_leave(thread);
@@ -580,6 +581,19 @@ ALWAYS_INLINE void event_count_free(struct thread *thread, struct live_block blo
 
 // The cell; 0: it was not counted.
 uint32_t event_alloc_now(struct thread *thread, void *block, size_t size, uintptr_t *frame);
+
+// Its end, where the cell is known and nothing is noted: enters the block and counts it.
+void event_alloc_in(struct thread *thread, void *block, size_t size, uint32_t cell);
+
+// Counts the size of a block that event_enter_fast entered, if it is not the usual one.
+void event_count_new_size(struct thread *thread, size_t size);
+ALWAYS_INLINE void event_count_size(struct thread *thread, size_t size, bool is_usual) {
+    struct cairn_sizes *sizes = thread->at.sizes;
+    if (is_usual) return;
+    if (unlikely(sizes->cell != thread->seen.value) ||
+        unlikely(!block_stats_count_again(sizes, size)))
+        event_count_new_size(thread, size);
+}
 
 // Every other allocation that a thread watches is timed: one in EVENT_TIMED_EVERY.
 uint32_t event_alloc_watched(struct thread *thread, void *block, size_t size, uintptr_t *frame);

@@ -85,12 +85,18 @@ NOINLINE uint32_t event_cell_of_unseen(struct thread *thread, uintptr_t *frame,
     return thread->seen.value;
 }
 
-COLD uint32_t event_cell_of_thread(struct thread *thread, uintptr_t *frame) {
+// Its first event, or the first in a region or after a mark.
+static COLD uint32_t cell_of_thread_new(struct thread *thread, uintptr_t *frame) {
     struct frame frames[2] = {{.pc = CAIRN_CUT_NO_STACKS}};
     uint32_t count = region_stack_frame(&thread->nest, frames, 1, 2);
     uint32_t cell = cell_of_frames(thread, frames, count, 0, frame);
     event_see(thread, (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell});
     return cell;
+}
+
+uint32_t event_cell_of_thread(struct thread *thread, uintptr_t *frame) {
+    uint32_t known = thread->seen.value;
+    return likely(known) ? known : cell_of_thread_new(thread, frame);
 }
 
 NOINLINE uint32_t event_cell_of_python(struct thread *thread, uintptr_t *frame) {

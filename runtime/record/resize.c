@@ -6,13 +6,6 @@
 #include "runtime/record/event_log.h"
 #include "runtime/thread/gate.h"
 
-struct resized {
-    void *old_block;        // its address then
-    struct live_block old;  // as resize_take returned it
-    void *block;            // NULL: freed
-    size_t size;
-};
-
 // With the log only modes are in use that event_take_now is right for.
 static COLD struct live_block take_logged(void *block) {
     struct live_block known = event_take_now(block);
@@ -29,9 +22,17 @@ static struct live_block take_old(void *block, uintptr_t *frame) {
     return known.id ? known : sampling_take(gate_self, block, frame);
 }
 
+// Only a registered thread can be INSIDE, and without that the call that libc's reallocarray makes
+// to realloc would be an event besides.
+static COLD void take_slot(uintptr_t *frame) {
+    struct thread *thread = gate_enter((uintptr_t)frame);
+    if (thread) gate_leave(thread);
+}
+
 struct live_block resize_take(void *block, uintptr_t *frame) {
     struct live_block none = {0, 0};
     if (unlikely(event_is_off())) event_turn_on();
+    if (unlikely(!gate_is_registered()) && !event_is_off()) take_slot(frame);
     bool passes =
         !event_is_exact() && (event_free_passes(block) || event_free_passes_paused(block));
     struct thread *thread = block && !passes ? gate_enter((uintptr_t)frame) : NULL;
@@ -90,9 +91,8 @@ ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct resized
     if (!done->block) return 0;
     uint32_t cell = event_alloc_counted(thread, done->block, done->size, frame);
     thread->log.flags = 0;
-    uint32_t id = thread->seen.value;
-    if (done->old.id && id && gate_is_recording() && !thread->nest.is_off)
-        block_stats_count_realloc(id, done->old.size, done->size, done->block == done->old_block);
+    if (done->old.id && cell > CAIRN_CELL_OTHER)
+        block_stats_count_realloc(cell, done->old.size, done->size, done->block == done->old_block);
     return cell;
 }
 
@@ -136,6 +136,42 @@ void resize_book(void *block, struct live_block old, void *result, size_t size, 
         event_alloc(thread, NULL, size, frame);
     }
     gate_leave(thread);
+}
+
+NOINLINE bool resize_take_any(void *block, struct live_block *old) {
+    if (unlikely(!cells.fast_limit)) return false;
+    *old = event_take_now(block);
+    return old->id != 0;
+}
+
+// The allocation is counted down as event_alloc_counted does.
+static void book_in(struct thread *thread, struct resized done, uint32_t cell) {
+    thread->watch.left--;
+    event_count_free(thread, done.old, NULL, done.size < done.old.size, 0);
+    event_alloc_in(thread, done.block, done.size, cell);
+    if (cell != CAIRN_CELL_OTHER)
+        block_stats_count_realloc(cell, done.old.size, done.size, done.block == done.old_block);
+}
+
+// A mark leaves a stack with another cell, which the long way finds.
+static bool has_news(const struct thread *thread) {
+    return stack_has_new_generation(&thread->stack) || !gate_is_undisturbed();
+}
+
+// The trace is never of the present rules where the thread is switched off (region_stack_switch).
+NOINLINE bool resize_book_unseen(struct thread *thread, struct resized done, uintptr_t *frame,
+                                 const struct walk_check *near) {
+    if (unlikely(thread->trace.generation != rule_generation()) || unlikely(has_news(thread)))
+        return false;
+    bool is_guessed = stack_cache_guesses(&thread->recall);
+    book_in(thread, done, event_cell_of_unseen(thread, frame, near, is_guessed));
+    return true;
+}
+
+NOINLINE bool resize_book_seen(struct thread *thread, struct resized done) {
+    if (unlikely(has_news(thread))) return false;
+    book_in(thread, done, thread->seen.value);
+    return true;
 }
 
 void resize_keep(void *block, struct live_block old, uintptr_t *frame) {

@@ -148,7 +148,7 @@ struct cairn_sizes *block_stats_sizes(uint32_t id) {
 bool block_stats_count_later_size(uint32_t id, uint64_t size) {
     struct cairn_sizes *sizes = block_stats_sizes(id);
     if (!sizes) sizes = sizes_begin(id);
-    if (!sizes) return false;
+    if (!sizes) return true;
     unsigned place = add_size(sizes, cells.items[id].calls, size);
     if (unlikely(place == CAIRN_SIZES_EXACT)) return false;
     bool is_exact = !sizes->errors[place];
@@ -232,10 +232,5 @@ void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bo
         publish_barrier();
         rare->reallocs = number;
     }
-    entry->calls++;
-    entry->grown += size > old_size;
-    if (is_in_place)
-        entry->in_place++;
-    else
-        entry->copied_bytes += old_size < size ? old_size : size;
+    block_stats_add_realloc(entry, old_size, size, is_in_place);
 }

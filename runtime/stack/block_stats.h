@@ -28,7 +28,7 @@ struct uses {
 extern HIDDEN struct uses uses;
 
 // Counts a block, of which the cell's calls know already, whose size is not its usual one. True:
-// that is the usual one now, as it is with the first block.
+// that is the usual one now, as it is with the first block, or none is any more.
 bool block_stats_count_later_size(uint32_t id, uint64_t size);
 ALWAYS_INLINE bool block_stats_count_other_size(uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.items[id];
@@ -71,7 +71,26 @@ ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t s
     return true;
 }
 
+// A block of this cell was another one before: of `old_size` bytes, at the same address or not.
 void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+ALWAYS_INLINE void block_stats_add_realloc(struct cairn_reallocs *entry, uint64_t old_size,
+                                           uint64_t size, bool is_in_place) {
+    entry->calls++;
+    entry->grown += size > old_size;
+    if (is_in_place)
+        entry->in_place++;
+    else
+        entry->copied_bytes += old_size < size ? old_size : size;
+}
+// The same without a call; false: the cell's first, and nothing was done.
+ALWAYS_INLINE bool block_stats_count_realloc_again(const struct cairn_cell *cell, uint64_t old_size,
+                                                   uint64_t size, bool is_in_place) {
+    uint32_t number = likely(cell->rare) ? cells.rare[cell->rare - 1].reallocs : 0;
+    if (unlikely(!number)) return false;
+    struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + (number - 1);
+    block_stats_add_realloc(entry, old_size, size, is_in_place);
+    return true;
+}
 // A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was
 // asked for, and what it took beyond a plain block of its size, as far as they are known.
 void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, uint64_t waste);

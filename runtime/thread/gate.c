@@ -21,6 +21,7 @@ struct cairn_sizes thread_no_sizes;
 
 void thread_forget(struct thread *thread) {
     thread->seen.frame = NULL;
+    thread->seen.value = 0;
     thread->near.start = LIVE_NEAR_NONE;
     thread->at.sizes = &thread_no_sizes;
     thread->last.word = THREAD_NO_WORD + 1;  // of no block either

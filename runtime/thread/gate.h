@@ -141,6 +141,22 @@ ALWAYS_INLINE void gate_inside_end(bool is_inside) {
     if (is_inside) gate_open(gate_self);
 }
 
+// The same of a thread that is BUSY with this frame's event: it waits for the real function from
+// one store to the next, and is BUSY again after it. NULL: the stamp has moved meanwhile, and the
+// gate is open.
+ALWAYS_INLINE void gate_wait(struct thread *thread, uintptr_t here) {
+    compiler_barrier();
+    *(volatile uintptr_t *)&thread->holder.frame = here | GATE_INSIDE;
+    compiler_barrier();
+}
+ALWAYS_INLINE struct thread *gate_resume(uintptr_t here) {
+    struct thread *thread = gate_self;
+    gate_hold(thread, gate_holder_of(here));
+    if (likely(thread->stamp == __atomic_load_n(&gate_page.stamp, __ATOMIC_RELAXED))) return thread;
+    gate_open(thread);
+    return NULL;
+}
+
 // Counts a loss, from any thread.
 void gate_count_loss(enum cairn_loss loss);
 

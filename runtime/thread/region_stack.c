@@ -6,12 +6,6 @@
 #include "runtime/thread/thread.h"
 #include "runtime/unwind/unwind_cache.h"
 
-void region_stack_reset(struct thread *thread) {
-    thread->nest.id = thread->nest.depth = thread->nest.is_off = 0;
-    thread->nest.high_bytes = INT64_MAX;
-    for (unsigned i = 0; i < CAIRN_WRAP_HEAPS; i++) thread->wrapped[i] = 0;
-}
-
 static void set_bound(struct thread *thread) {
     int64_t high = thread->nest.high_bytes, total = thread->total_peak_bytes;
     thread->peak_bytes = high < total ? high : total;
@@ -34,6 +28,14 @@ static void forget_stacks(struct thread *thread, uint32_t id) {
     thread->nest.id = id;
     thread->seen = (struct walk_seen){0};
     stack_cache_reset(&thread->recall);
+}
+
+// The slot's last thread may have ended in a region.
+void region_stack_reset(struct thread *thread) {
+    forget_stacks(thread, 0);
+    thread->nest.depth = thread->nest.is_off = 0;
+    thread->nest.high_bytes = INT64_MAX;
+    for (unsigned i = 0; i < CAIRN_WRAP_HEAPS; i++) thread->wrapped[i] = 0;
 }
 
 bool region_stack_begin(struct thread *thread, const char *name) {

@@ -39,6 +39,12 @@ __attribute__((noinline)) static void make_sizes(void) {
     for (size_t i = 0; i < 1500; i++) free(sized(1000 + i));
 }
 
+// 1,000 blocks from one place: after seven of 16 bytes each time one of 80. The first of these
+// comes before the stack's sizes have an entry of their own.
+__attribute__((noinline)) static void make_alternate(void) {
+    for (int i = 0; i < 1000; i++) free(sized(i % 8 == 7 ? 80 : 16));
+}
+
 // 20 buffers of 8 bytes, each doubled 10 times; then cut to 100 bytes.
 __attribute__((noinline)) static void *grow(void *block, size_t size) {
     void *grown = realloc(block, size);
@@ -77,6 +83,7 @@ int main(void) {
     pthread_t thread;
     make_temporary();
     make_sizes();
+    make_alternate();
     make_buffers();
     for (int i = 0; i < PRODUCED; i++) produced[i] = produce();
     pthread_create(&thread, NULL, consume, (void *)(intptr_t)200);
