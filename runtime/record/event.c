@@ -162,13 +162,16 @@ static NOINLINE void *alloc_unguessed_logged(struct thread *thread, void *block,
 
 ALWAYS_INLINE void count_new_size(struct thread *thread, size_t size) {
     uint32_t id = thread->seen.value;
-    if (likely(thread->at.sizes->cell == id)) {
-        if (block_stats_count_later_size(id, size)) thread->at.header = 0;
-    } else {
-        count_other_size(thread, id, size);
-        struct cairn_sizes *sizes = block_stats_sizes(id);
-        if (sizes) thread->at.sizes = sizes;
+    struct cairn_sizes *sizes = thread->at.sizes;
+    bool is_its = sizes->cell == id;
+    if (!is_its && likely(sizes = block_stats_sizes(id))) {
+        thread->at.sizes = sizes;
+        if (likely(block_stats_count_again(sizes, size))) return;
     }
+    if (unlikely(!sizes))
+        count_other_size(thread, id, size);
+    else if (block_stats_count_size_in(id, sizes, size))
+        thread->at.header = 0;
 }
 
 NOINLINE void event_count_new_size(struct thread *thread, size_t size) {

@@ -24,10 +24,6 @@ static uint32_t entry_take(struct region *region, uint64_t entry_bytes, void **e
     return taken ? (uint32_t)((uint64_t)(taken - region->base) / entry_bytes) + 1 : 0;
 }
 
-static struct cairn_sizes *sizes_at(uint32_t number) {
-    return (struct cairn_sizes *)uses.sizes.base + (number - 1);
-}
-
 // The first size that is not the usual one, or one of a cell that was not busy yet; its present
 // call is counted already. NULL: not counted.
 static COLD struct cairn_sizes *sizes_begin(uint32_t id) {
@@ -140,20 +136,18 @@ static COLD bool turn(uint32_t id, struct cairn_sizes *sizes, unsigned place) {
     return true;
 }
 
-struct cairn_sizes *block_stats_sizes(uint32_t id) {
-    const struct cairn_cell_rare *rare = cell_rare(id);
-    return rare && rare->sizes ? sizes_at(rare->sizes) : NULL;
-}
-
-bool block_stats_count_later_size(uint32_t id, uint64_t size) {
-    struct cairn_sizes *sizes = block_stats_sizes(id);
-    if (!sizes) sizes = sizes_begin(id);
-    if (!sizes) return true;
+bool block_stats_count_size_in(uint32_t id, struct cairn_sizes *sizes, uint64_t size) {
     unsigned place = add_size(sizes, cells.items[id].calls, size);
     if (unlikely(place == CAIRN_SIZES_EXACT)) return false;
     bool is_exact = !sizes->errors[place];
     if (likely(sizes->counts[place] % SIZES_TURN_EVERY) || !is_exact) return false;
     return turn(id, sizes, place);
+}
+
+bool block_stats_count_later_size(uint32_t id, uint64_t size) {
+    struct cairn_sizes *sizes = block_stats_sizes(id);
+    if (!sizes) sizes = sizes_begin(id);
+    return sizes ? block_stats_count_size_in(id, sizes, size) : true;
 }
 
 // What is older than the last bucket is counted there.

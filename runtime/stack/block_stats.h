@@ -30,6 +30,8 @@ extern HIDDEN struct uses uses;
 // Counts a block, of which the cell's calls know already, whose size is not its usual one. True:
 // that is the usual one now, as it is with the first block, or none is any more.
 bool block_stats_count_later_size(uint32_t id, uint64_t size);
+// The same where the cell's other sizes are counted there.
+bool block_stats_count_size_in(uint32_t id, struct cairn_sizes *sizes, uint64_t size);
 ALWAYS_INLINE bool block_stats_count_other_size(uint32_t id, uint64_t size) {
     struct cairn_cell *cell = &cells.items[id];
     bool is_first = cell->calls == 1 && (!cell->rare || cells.rare[cell->rare - 1].calls_high == 0);
@@ -39,7 +41,10 @@ ALWAYS_INLINE bool block_stats_count_other_size(uint32_t id, uint64_t size) {
 }
 
 // Where the cell's other sizes are counted; NULL: nowhere yet. It stays there.
-struct cairn_sizes *block_stats_sizes(uint32_t id);
+ALWAYS_INLINE struct cairn_sizes *block_stats_sizes(uint32_t id) {
+    const struct cairn_cell_rare *rare = cell_rare(id);
+    return rare && rare->sizes ? (struct cairn_sizes *)uses.sizes.base + (rare->sizes - 1) : NULL;
+}
 
 // The places of an entry that hold a size, whether they are valid or not: a bit each.
 #if defined(__SSE2__)

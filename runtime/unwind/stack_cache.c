@@ -172,8 +172,8 @@ static uint32_t node_of_stack(struct stack_cache *recall, const uintptr_t *frame
     return number;
 }
 
-static NOINLINE const struct walk_seen *stack_cache_use(struct stack_cache *recall,
-                                                        const uintptr_t *frame, bool is_guessed) {
+static const struct walk_seen *stack_cache_use(struct stack_cache *recall, const uintptr_t *frame,
+                                               bool is_guessed) {
     if (unlikely(recall->generation != rule_generation())) stack_cache_reset(recall);
     uint16_t *guess = stack_cache_guess(recall, frame, frame[1]);
     const struct walk_check *near;
