@@ -56,17 +56,16 @@ void decoder_free(struct decoder *decoder) {
 }
 
 bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record) {
-    struct recorded_cell from;
-    uint32_t older, sizes;
-    if (!recording_cell(decoder->recording, cell, &from)) return false;
-    if (!recording_word(decoder->recording, from.record, &older)) return false;
-    if (!recording_word(decoder->recording, (size_t)from.record + 1, &sizes)) return false;
+    uint32_t at, older, sizes;
+    if (!recording_cell_record(decoder->recording, cell, &at)) return false;
+    if (!recording_word(decoder->recording, at, &older)) return false;
+    if (!recording_word(decoder->recording, (size_t)at + 1, &sizes)) return false;
     bool is_foreign = sizes & CAIRN_RECORD_FOREIGN;
     *record = (struct record){.older = older,
                               .keep = is_foreign ? keep_all : CAIRN_RECORD_KEEP(sizes),
                               .added = is_foreign ? 0 : CAIRN_RECORD_NEW(sizes),
                               .is_foreign = is_foreign,
-                              .first_frame = (size_t)from.record + RECORD_HEAD_WORDS};
+                              .first_frame = (size_t)at + RECORD_HEAD_WORDS};
     if (is_foreign && CAIRN_RECORD_NEW(sizes) == 1)
         recording_word(decoder->recording, record->first_frame, &record->freer);
     return true;
