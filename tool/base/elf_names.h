@@ -35,7 +35,7 @@ void elf_names_take(struct elf_names *names, const Elf_Data *data);
 
 // The name at an offset of these strings; NULL if there is none, or it is not wanted for certain.
 static inline const char *elf_names_at(const struct elf_names *names, uint64_t offset) {
-    if (offset >= names->bytes) return NULL;
+    if (!names->text || offset >= names->bytes) return NULL;
     const char *name = names->text + offset;
     return names->starts[elf_names_slot(name)] ? name : NULL;
 }
