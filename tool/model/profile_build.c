@@ -224,10 +224,11 @@ static bool find_cells(struct builder *builder, struct behind *merging) {
         struct found_cell found = {id, TREE_ROOT};
         struct record record = {0};
         if (!recording_cell_is_used(profile->recording, id)) continue;
-        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &found.node))
+        if (id == CAIRN_CELL_OTHER)
+            decoder_record(&builder->decoder, id, &record);
+        else if (!decoder_stack_record(&builder->decoder, id, &found.node, &record))
             return false;
         if (merging) behind_put(merging, &found, sizeof found);
-        decoder_record(&builder->decoder, id, &record);
         if (!note_freer(builder, id, &record)) return false;
     }
     return true;
