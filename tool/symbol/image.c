@@ -228,7 +228,7 @@ static void sort_by_digit(const struct symtab_entry *from, size_t count, unsigne
 }
 
 // By their start, a digit after the other, from the lowest on: comparing each with a dozen others
-// took half of what the names of a library with 40,000 functions cost. False without memory.
+// took half of what the names of a library with 17,000 functions cost. False without memory.
 static bool sort_by_start(struct symtab *symtab) {
     uint64_t highest = 0;
     struct symtab_entry *other = calloc(symtab->count, sizeof *other);
