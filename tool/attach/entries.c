@@ -8,6 +8,7 @@
 
 #include "tool/attach/entry_names.h"
 #include "tool/attach/executable.h"
+#include "tool/base/elf_names.h"
 #include "tool/proc/process.h"
 
 // Sanitizers have a malloc that knows more of its blocks than an allocator: it is left alone.
@@ -55,16 +56,24 @@ static bool look_at_symbol(struct search *search, const char *name, const Elf64_
     return true;
 }
 
-static bool look_at_symbols(struct search *search, Elf *elf, Elf_Scn *section,
-                            const GElf_Shdr *header) {
+static void want_names(struct elf_names *names) {
+    elf_names_want(names, "mallctl");
+    elf_names_want(names, CAIRN_PYTHON_FREE_THREADED);
+    for (size_t i = 0; i < SANITIZERS; i++) elf_names_want(names, sanitizers[i].symbol);
+    entry_names_want(names);
+}
+
+static bool look_at_symbols(struct search *search, struct elf_names *names, Elf *elf,
+                            Elf_Scn *section, const GElf_Shdr *header) {
     Elf_Data *data = elf_getdata(section, NULL);
     const Elf64_Sym *symbols = data ? data->d_buf : NULL;
     size_t count = symbols ? data->d_size / sizeof *symbols : 0;
+    elf_names_open(names, elf, header->sh_link);
     for (size_t i = 0; i < count; i++) {
         int type = ELF64_ST_TYPE(symbols[i].st_info);
         bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
         if (!is_function || symbols[i].st_shndx == SHN_UNDEF) continue;
-        const char *name = elf_strptr(elf, header->sh_link, symbols[i].st_name);
+        const char *name = elf_names_at(names, symbols[i].st_name);
         if (!name) continue;
         if (!look_at_symbol(search, name, &symbols[i])) return false;
         if (header->sh_type == SHT_DYNSYM && !strcmp(name, "malloc")) search->exports_malloc = true;
@@ -182,15 +191,17 @@ static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
 // `pid` 0: in a file.
 static bool find_in_elf(struct entries *entries, pid_t pid, Elf *elf, struct error *error) {
     struct search search = {.has_mallctl = false};
+    struct elf_names names = {.text = NULL};
     GElf_Ehdr header;
     uint64_t bias;
     bool is_ok = true;
+    want_names(&names);
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section && is_ok;
          section = elf_nextscn(elf, section)) {
         GElf_Shdr about;
         if (!gelf_getshdr(section, &about)) continue;
         if (about.sh_type == SHT_SYMTAB || about.sh_type == SHT_DYNSYM)
-            is_ok = look_at_symbols(&search, elf, section, &about);
+            is_ok = look_at_symbols(&search, &names, elf, section, &about);
     }
     if (!is_ok) error_set(error, "out of memory");
     bool has_any = search.items.count && gelf_getehdr(elf, &header);

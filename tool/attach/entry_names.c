@@ -112,6 +112,17 @@ static int compare_name(const void *key, const void *item) {
     return strcmp(key, ((const struct entry_name *)item)->name);
 }
 
+static bool is_without_prefix(const struct entry_name *name) {
+    return name->where & (IN_PLAIN | WITH_JEMALLOC);
+}
+
+void entry_names_want(struct elf_names *names) {
+    for (unsigned family = FAMILY_PLAIN + 1; family < FAMILY_COUNT; family++)
+        elf_names_want(names, families[family].prefix);
+    for (size_t i = 0; i < ENTRY_NAMES; i++)
+        if (is_without_prefix(&entry_names[i])) elf_names_want(names, entry_names[i].name);
+}
+
 enum entry_family entry_family_of(const char **name) {
     for (unsigned family = FAMILY_PLAIN + 1; family < FAMILY_COUNT; family++) {
         size_t length = strlen(families[family].prefix);
@@ -129,6 +140,7 @@ const char *entry_family_allocator(enum entry_family family) {
 const struct entry_name *entry_name_find(const char *rest, enum entry_family family) {
     const struct entry_name *found =
         bsearch(rest, entry_names, ENTRY_NAMES, sizeof *entry_names, compare_name);
-    unsigned wanted = 1u << family | (family == FAMILY_PLAIN ? WITH_JEMALLOC : 0);
-    return found && found->where & wanted ? found : NULL;
+    bool is_there = found && (family == FAMILY_PLAIN ? is_without_prefix(found)
+                                                     : (found->where & 1u << family) != 0);
+    return is_there ? found : NULL;
 }

@@ -5,6 +5,7 @@
 #define TOOL_ATTACH_ENTRY_NAMES_H
 
 #include "format/attachment.h"
+#include "tool/base/elf_names.h"
 
 enum entry_family {
     FAMILY_PLAIN,
@@ -30,6 +31,9 @@ struct entry_name {
     enum cairn_entry_kind kind;
     unsigned where;
 };
+
+// Every name that an allocator of any family may give a function.
+void entry_names_want(struct elf_names *names);
 
 // The family whose prefix the name has, and what it is without that.
 enum entry_family entry_family_of(const char **name);

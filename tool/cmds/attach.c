@@ -236,7 +236,7 @@ static int session_report(struct session *session) {
     bool is_failed = problem->text[0] || session->watch.problem.text[0];
     bool is_quiet = args_has(session->args, OPTION_QUIET);
     FILE *out = is_failed || is_quiet ? NULL : stderr;
-    bool is_reported = finish_print(out, session->store.path, &options, &error);
+    bool is_reported = finish_print(out, session->store.path, &options, NULL, &error);
     if (problem->text[0]) return command_fail(STATUS_FAILURE, problem);
     if (session->watch.problem.text[0])
         return command_fail(STATUS_FAILURE, &session->watch.problem);

@@ -2,6 +2,7 @@
 #include "tool/cmds/finish.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,17 +37,57 @@ static void print_symbolized(FILE *out, const struct symbolized *done,
     }
 }
 
+static void settle_header(void *context, struct cairn_header *header) {
+    memory_finish(header, context);
+}
+
+void finish_begin(struct finish_early *early, struct memory *memory, const struct memory_end *end,
+                  enum symbolize_which symbols, bool is_quiet) {
+    struct memory_end settled = *end;
+    struct error unused;  // the file is tried again, and says what is wrong
+    *early = (struct finish_early){.memory = *memory};
+    if (is_quiet && symbols == SYMBOLIZE_NONE) return;
+    name_options_symbols()->is_quick = symbols == SYMBOLIZE_NONE;
+    early->is_open = opened_open_memory(memory->header, memory->bytes, is_quiet, settle_header,
+                                        &settled, &early->opened, &unused);
+    // all names may take long, and whoever does not want to wait is not heard yet
+    early->has_names = early->is_open && symbols == SYMBOLIZE_OWN &&
+                       symbolize_collect(symbols, &early->opened, &early->names, &unused);
+}
+
+void finish_free(struct finish_early *early) {
+    if (early->is_open) opened_close(&early->opened);
+    free(early->names.bytes);
+    memory_close(&early->memory);
+    *early = (struct finish_early){.memory = {.file = -1}};
+}
+
+// What was opened early, if that is the recording at `path`; else the file. NULL with an error.
+static struct opened *open_recording(const char *path, struct finish_early *early,
+                                     struct opened *opened, struct error *error) {
+    struct error unused;
+    if (early && early->is_open && opened_moved(&early->opened, path, &unused))
+        return &early->opened;
+    return opened_open(path, opened, error) ? opened : NULL;
+}
+
 static bool finish_recording(FILE *out, const char *path, const struct summary_options *options,
-                             const struct view_options *view, struct error *error) {
-    struct opened opened;
+                             const struct view_options *view, struct finish_early *early,
+                             struct error *error) {
+    struct opened own;
     struct symbolized done = {0};
     struct error problem = {0};
+    if (!out && options->symbols == SYMBOLIZE_NONE) return true;
     name_options_symbols()->is_quick = options->symbols == SYMBOLIZE_NONE;
-    if (!opened_open(path, &opened, error)) return false;
-    symbolize_opened(path, options->symbols, &opened, &done, &problem);
-    bool is_ok = !out || report_summary_print(out, &opened, path, options, view, error);
+    struct opened *opened = open_recording(path, early, &own, error);
+    if (!opened) return false;
+    if (opened != &own && early->has_names)
+        symbolize_keep(path, &early->names, opened, &done, &problem);
+    else
+        symbolize_opened(path, options->symbols, opened, &done, &problem);
+    bool is_ok = !out || report_summary_print(out, opened, path, options, view, error);
     print_symbolized(out, &done, &problem);
-    opened_close(&opened);
+    if (opened == &own) opened_close(&own);
     return is_ok;
 }
 
@@ -67,7 +108,7 @@ static bool finish_run(FILE *out, const char *path, const struct summary_options
 }
 
 bool finish_print(FILE *out, const char *path, const struct summary_options *options,
-                  struct error *error) {
+                  struct finish_early *early, struct error *error) {
     struct subject subject;
     if (!subject_find(relative_path(path), &subject, error)) return false;
     const struct view_options view = {.top = options->top,
@@ -75,5 +116,5 @@ bool finish_print(FILE *out, const char *path, const struct summary_options *opt
                                       .has_all_frames = options->has_all_frames,
                                       .is_plain_number = options->is_plain_number};
     return subject.is_run ? finish_run(out, subject.path, options, &view, error)
-                          : finish_recording(out, subject.path, options, &view, error);
+                          : finish_recording(out, subject.path, options, &view, early, error);
 }

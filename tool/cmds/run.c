@@ -52,6 +52,7 @@ struct run_command {
     struct entry_patcher begin;
     struct job job;
     enum symbolize_which symbols;
+    struct finish_early early;
     char *wrap_rows;  // allocators by name; NULL: none
     FILE *summary;    // where the report goes; NULL: nowhere (--quiet)
 };
@@ -137,6 +138,18 @@ static void run_begin(void *context, pid_t pid, uint64_t attachment) {
     entry_patch_started(context, pid, attachment);
 }
 
+// The program's own modules are asked for names as they were while it ran.
+static void run_hold_files(const struct run_command *run) {
+    name_options_symbols()->held = run->watch.files.list;
+    name_options_symbols()->held_count = run->watch.files.count;
+}
+
+static void run_over(void *context, struct memory *memory, const struct memory_end *end) {
+    struct run_command *run = context;
+    run_hold_files(run);
+    finish_begin(&run->early, memory, end, run->symbols, !run->summary);
+}
+
 // Programs that the library left alone.
 static void run_say_unrecorded(const struct run_command *run) {
     const struct cairn_hello *first = &run->watch.unrecorded;
@@ -161,8 +174,7 @@ static void run_report(struct run_command *run) {
                                       .empty_reason = run_empty_reason(run),
                                       .symbols = run->symbols};
     uint64_t top = SUMMARY_TOP_DEFAULT;
-    name_options_symbols()->held = run->watch.files.list;
-    name_options_symbols()->held_count = run->watch.files.count;
+    run_hold_files(run);
     args_number(run->args, OPTION_TOP, top, SIZE_MAX, &top, NULL);
     options.top = (size_t)top;
     // a recording that could not be kept is said under --quiet too
@@ -171,7 +183,7 @@ static void run_report(struct run_command *run) {
     if (run->summary) run_say_unrecorded(run);
     if (run->summary) run_say_refused(run);
     if (run->store.is_made) {
-        bool is_done = finish_print(run->summary, run->store.path, &options, &error);
+        bool is_done = finish_print(run->summary, run->store.path, &options, &run->early, &error);
         if (!is_done && run->summary) run_say(run, error.text);
     } else if (run->summary && run->watch.writer.problem.text[0]) {
         run_say(run, "the recording is lost: nothing of it was kept");
@@ -341,6 +353,8 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     if (args_has(run->args, OPTION_UNREACHABLE)) run->watch.last_look = reachability_last_look();
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;
+    run->watch.over = run_over;
+    run->watch.over_context = run;
     run->launch.socket_name = run->watch.listener.name;
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_limits, &launched, error))
@@ -374,6 +388,7 @@ static int run_beside(struct run_command *run) {
     job_finish(&run->job);
     run_report(run);
     run_say_log(run);
+    finish_free(&run->early);
     run_open_page(run);
     watch_close(&run->watch);
     run_log_close(run->log);
@@ -382,7 +397,8 @@ static int run_beside(struct run_command *run) {
 }
 
 int cmd_run(const struct command_args *args) {
-    struct run_command run = {.args = args, .job = {.signal_file = -1}};
+    struct run_command run = {
+        .args = args, .job = {.signal_file = -1}, .early = {.memory = {.file = -1}}};
     struct error error;
     int status = STATUS_USAGE;
     if (!run_prepare(&run, &status, &error)) return command_fail(status, &error);

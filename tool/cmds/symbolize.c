@@ -38,23 +38,33 @@ static struct names_effort effort_of(enum symbolize_which which) {
 }
 
 // Where there is not one name, the recording stays as it is.
+bool symbolize_keep(const char *path, struct names_collected *found, struct opened *opened,
+                    struct symbolized *done, struct error *error) {
+    bool is_ok = true;
+    done->frames += found->frame_count;
+    done->unresolved += found->unnamed_count;
+    done->bytes += found->size;
+    done->late += found->late_count;
+    done->recordings++;
+    if (found->unnamed_count < found->frame_count)
+        is_ok =
+            recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, found->bytes, found->size, error);
+    return is_ok && names_keep(opened->names, found, error);
+}
+
 static bool keep_names(const char *path, const struct names_effort *effort, struct opened *opened,
                        struct symbolized *done, struct error *error) {
     struct names_collected found;
-    bool is_ok = names_collect(opened->names, effort, &found, error);
-    if (is_ok) {
-        done->frames += found.frame_count;
-        done->unresolved += found.unnamed_count;
-        done->bytes += found.size;
-        done->late += found.late_count;
-        done->recordings++;
-    }
-    if (is_ok && found.unnamed_count < found.frame_count)
-        is_ok =
-            recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, found.bytes, found.size, error);
-    is_ok = is_ok && names_keep(opened->names, &found, error);
+    bool is_ok = names_collect(opened->names, effort, &found, error) &&
+                 symbolize_keep(path, &found, opened, done, error);
     free(found.bytes);
     return is_ok;
+}
+
+bool symbolize_collect(enum symbolize_which which, struct opened *opened,
+                       struct names_collected *found, struct error *error) {
+    const struct names_effort effort = effort_of(which);
+    return names_collect(opened->names, &effort, found, error);
 }
 
 bool symbolize_opened(const char *path, enum symbolize_which which, struct opened *opened,

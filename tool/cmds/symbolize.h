@@ -26,6 +26,13 @@ bool symbolize_read_option(const struct command_args *args, enum symbolize_which
 bool symbolize_opened(const char *path, enum symbolize_which which, struct opened *opened,
                       struct symbolized *done, struct error *error);
 
+// The two halves of that: the names of a recording that may not be in a file yet, with the same
+// effort, and what is done with them; `found->bytes` for free() after either, whatever comes of it.
+bool symbolize_collect(enum symbolize_which which, struct opened *opened,
+                       struct names_collected *found, struct error *error);
+bool symbolize_keep(const char *path, struct names_collected *found, struct opened *opened,
+                    struct symbolized *done, struct error *error);
+
 // The same for each recording of a run, those with the highest peaks first.
 bool symbolize_run(const char *path, enum symbolize_which which, struct symbolized *done,
                    struct error *error);

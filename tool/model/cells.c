@@ -81,6 +81,44 @@ bool recording_cell(const struct recording *recording, size_t id, struct recorde
     return true;
 }
 
+bool recording_cell_is_used(const struct recording *recording, size_t id) {
+    struct cairn_cell from;
+    struct recorded_cell cell;
+    bool is_older = cairn_is_older(recording->header.version);
+    if (!is_older && !recording_copy(recording, CAIRN_SECTION_CELLS, id, &from, sizeof from))
+        return false;
+    if (!is_older && (from.calls || from.frees || from.freed_bytes)) return true;
+    // the upper halves of its counts are in its rare part
+    return (is_older || from.rare) && recording_cell(recording, id, &cell) &&
+           (cell.calls || cell.frees || cell.freed_bytes);
+}
+
+bool recording_cell_left(const struct recording *recording, size_t id, int64_t *bytes) {
+    struct cairn_cell from;
+    struct recorded_cell cell;
+    if (cairn_is_older(recording->header.version)) {
+        if (!recording_cell(recording, id, &cell)) return false;
+        *bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes);
+        return true;
+    }
+    if (!recording_copy(recording, CAIRN_SECTION_CELLS, id, &from, sizeof from)) return false;
+    *bytes = (int64_t)(from.allocated_bytes - from.freed_bytes);
+    return true;
+}
+
+bool recording_cell_record(const struct recording *recording, size_t id, uint32_t *record) {
+    struct cairn_cell from;
+    struct recorded_cell cell;
+    if (cairn_is_older(recording->header.version)) {
+        if (!recording_cell(recording, id, &cell)) return false;
+        *record = cell.record;
+        return true;
+    }
+    if (!recording_copy(recording, CAIRN_SECTION_CELLS, id, &from, sizeof from)) return false;
+    *record = from.record;
+    return true;
+}
+
 bool recording_has_temporary(const struct recording *recording) {
     if (cairn_is_older(recording->header.version))
         return recording_count(recording, OLDER_SECTION_CELLS_USE) != 0;

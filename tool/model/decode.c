@@ -56,17 +56,16 @@ void decoder_free(struct decoder *decoder) {
 }
 
 bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record) {
-    struct recorded_cell from;
-    uint32_t older, sizes;
-    if (!recording_cell(decoder->recording, cell, &from)) return false;
-    if (!recording_word(decoder->recording, from.record, &older)) return false;
-    if (!recording_word(decoder->recording, (size_t)from.record + 1, &sizes)) return false;
+    uint32_t at, older, sizes;
+    if (!recording_cell_record(decoder->recording, cell, &at)) return false;
+    if (!recording_word(decoder->recording, at, &older)) return false;
+    if (!recording_word(decoder->recording, (size_t)at + 1, &sizes)) return false;
     bool is_foreign = sizes & CAIRN_RECORD_FOREIGN;
     *record = (struct record){.older = older,
                               .keep = is_foreign ? keep_all : CAIRN_RECORD_KEEP(sizes),
                               .added = is_foreign ? 0 : CAIRN_RECORD_NEW(sizes),
                               .is_foreign = is_foreign,
-                              .first_frame = (size_t)from.record + RECORD_HEAD_WORDS};
+                              .first_frame = (size_t)at + RECORD_HEAD_WORDS};
     if (is_foreign && CAIRN_RECORD_NEW(sizes) == 1)
         recording_word(decoder->recording, record->first_frame, &record->freer);
     return true;
@@ -152,19 +151,18 @@ static bool take_region(struct decoder *decoder, uint32_t cell, size_t at) {
 }
 
 // Applies a cell's record to the stack of its older cell.
-static enum outcome apply(struct decoder *decoder, uint32_t cell, uint32_t *node) {
-    struct record record;
-    if (!decoder_record(decoder, cell, &record)) return OUTCOME_DAMAGED;
-    bool has_kept = record.keep <= decoder->tree->nodes.items[*node].depth;
-    if (!has_kept && record.keep != keep_all) return OUTCOME_DAMAGED;
-    if (record.added > decoder->frames_left) return OUTCOME_DAMAGED;
-    decoder->frames_left -= record.added;
-    if (record.is_foreign) decoder->cell_regions[cell] = decoder->cell_regions[record.older];
-    *node = tree_ancestor(decoder->tree, *node, record.keep);
-    size_t at = record.first_frame;
-    for (uint32_t i = 0; i < record.added; i++) {
+static enum outcome apply(struct decoder *decoder, uint32_t cell, const struct record *record,
+                          uint32_t *node) {
+    bool has_kept = record->keep <= decoder->tree->nodes.items[*node].depth;
+    if (!has_kept && record->keep != keep_all) return OUTCOME_DAMAGED;
+    if (record->added > decoder->frames_left) return OUTCOME_DAMAGED;
+    decoder->frames_left -= record->added;
+    if (record->is_foreign) decoder->cell_regions[cell] = decoder->cell_regions[record->older];
+    *node = tree_ancestor(decoder->tree, *node, record->keep);
+    size_t at = record->first_frame;
+    for (uint32_t i = 0; i < record->added; i++) {
         uint32_t place;
-        if (i + 1 == record.added && take_region(decoder, cell, at)) break;
+        if (i + 1 == record->added && take_region(decoder, cell, at)) break;
         enum outcome outcome = decode_frame(decoder, &at, &place);
         if (outcome != OUTCOME_OK) return outcome;
         if (!tree_child(decoder->tree, *node, place, node)) return OUTCOME_NO_MEMORY;
@@ -196,18 +194,53 @@ static enum outcome collect(struct decoder *decoder, uint32_t cell, uint32_t *no
     }
 }
 
-bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+// A cell is decoded, or is damaged: what builds upon it goes the same way.
+static void settle(struct decoder *decoder, uint32_t cell, enum outcome outcome, uint32_t *node) {
+    if (outcome == OUTCOME_DAMAGED) {
+        decoder->recording->damage.bad_stacks++;
+        *node = TREE_ROOT;
+    }
+    decoder->cell_states[cell] = *node + STATE_FIRST_NODE;
+}
+
+static bool follow(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+    struct record record;
     decoder->pending.count = 0;
     enum outcome outcome = collect(decoder, cell, node);
     while (decoder->pending.count && outcome != OUTCOME_NO_MEMORY) {
         uint32_t next = decoder->pending.items[--decoder->pending.count];
-        if (outcome == OUTCOME_OK) outcome = apply(decoder, next, node);
-        if (outcome == OUTCOME_DAMAGED) {
-            // what builds upon it goes the same way
-            decoder->recording->damage.bad_stacks++;
-            *node = TREE_ROOT;
-        }
-        decoder->cell_states[next] = *node + STATE_FIRST_NODE;
+        if (outcome == OUTCOME_OK)
+            outcome = decoder_record(decoder, next, &record) ? apply(decoder, next, &record, node)
+                                                             : OUTCOME_DAMAGED;
+        settle(decoder, next, outcome, node);
     }
     return outcome != OUTCOME_NO_MEMORY;
+}
+
+// The stack that a record builds upon, if that is known: of nearly every cell in their order.
+static bool is_next(const struct decoder *decoder, const struct record *record, uint32_t *node) {
+    *node = TREE_ROOT;
+    if (!record->older || !record->keep) return true;
+    if (record->older >= recording_count(decoder->recording, CAIRN_SECTION_CELLS)) return false;
+    uint32_t state = decoder->cell_states[record->older];
+    if (state < STATE_FIRST_NODE) return false;
+    *node = state - STATE_FIRST_NODE;
+    return true;
+}
+
+bool decoder_stack_record(struct decoder *decoder, uint32_t cell, uint32_t *node,
+                          struct record *record) {
+    bool has_record = decoder_record(decoder, cell, record);
+    if (!has_record) *record = (struct record){0};
+    if (!has_record || decoder->cell_states[cell] != STATE_UNKNOWN ||
+        !is_next(decoder, record, node))
+        return follow(decoder, cell, node);
+    enum outcome outcome = apply(decoder, cell, record, node);
+    if (outcome != OUTCOME_NO_MEMORY) settle(decoder, cell, outcome, node);
+    return outcome != OUTCOME_NO_MEMORY;
+}
+
+bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node) {
+    struct record record;
+    return decoder_stack_record(decoder, cell, node, &record);
 }

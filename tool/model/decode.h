@@ -40,6 +40,9 @@ bool decoder_extend(struct decoder *decoder, size_t old_cells, size_t old_words)
 
 // The stack of a cell as a node of the tree; false only without memory.
 bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node);
+// The same with the cell's record; all zero: it has none.
+bool decoder_stack_record(struct decoder *decoder, uint32_t cell, uint32_t *node,
+                          struct record *record);
 
 // False if the cell or its record does not exist.
 bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record);

@@ -60,6 +60,11 @@ void index_table_free(struct index_table *table) {
 uint64_t index_table_seed(void) {
     static uint64_t seed;
     const uint64_t fallback = 0x632be59bd9b4e019u;
-    if (!seed && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = fallback;
-    return seed;
+    uint64_t known = __atomic_load_n(&seed, __ATOMIC_RELAXED), made = 0;
+    if (known) return known;
+    if (getrandom(&made, sizeof made, GRND_NONBLOCK) != sizeof made || !made) made = fallback;
+    // of two threads that ask first, one makes it
+    bool is_first =
+        __atomic_compare_exchange_n(&seed, &known, made, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return is_first ? made : known;
 }

@@ -225,6 +225,10 @@ struct profile {
 
 // Builds all of it; fails only without memory. The recording must outlive the profile.
 bool profile_build(struct recording *recording, struct profile *profile, struct error *error);
+// No more than tree, places and modules, which are the same: for who wants to know which code there
+// is.
+bool profile_build_places(struct recording *recording, struct profile *profile,
+                          struct error *error);
 void profile_free(struct profile *profile);
 
 // What one cell adds to its stack.

@@ -69,15 +69,11 @@ static uint64_t waste_of(const struct recording *recording, size_t id,
     return is_own ? aligned.waste_bytes : 0;
 }
 
-static bool read_used_cell(const struct recording *recording, size_t id,
-                           struct recorded_cell *cell) {
-    return recording_cell(recording, id, cell) && (cell->calls || cell->frees || cell->freed_bytes);
-}
-
 bool profile_cell(const struct profile *profile, size_t id, struct cell_values *values) {
     struct recorded_cell cell;
     if (profile->heap_cell_of) return heaps_cell(profile, id, values);
-    if (!read_used_cell(profile->recording, id, &cell)) return false;
+    if (!recording_cell(profile->recording, id, &cell)) return false;
+    if (!cell.calls && !cell.frees && !cell.freed_bytes) return false;
     *values =
         (struct cell_values){.calls = cell.calls,
                              .frees = cell.frees,
@@ -107,11 +103,10 @@ static void find_peak(struct builder *builder) {
     struct profile *profile = builder->profile;
     const struct cairn_header *header = &profile->recording->header;
     size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
-    struct recorded_cell cell;
+    int64_t left;
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
-        if (recording_cell(profile->recording, id, &cell))
-            builder->exit_bytes = figures_add(builder->exit_bytes,
-                                              (int64_t)(cell.allocated_bytes - cell.freed_bytes));
+        if (recording_cell_left(profile->recording, id, &left))
+            builder->exit_bytes = figures_add(builder->exit_bytes, left);
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
     profile->peak.at_ns =
@@ -221,33 +216,38 @@ static void merge_found(void *context, const void *bytes, size_t size) {
         builder->has_failed = !merge_cell(builder, *found);
 }
 
-// Cells are decoded in their order, as most build upon the one before.
+// Cells are decoded in their order, as most build upon the one before. `merging` NULL: their values
+// are not asked for.
 static bool find_cells(struct builder *builder, struct behind *merging) {
     struct profile *profile = builder->profile;
     for (uint32_t id = CAIRN_CELL_OTHER; id < profile->cell_count; id++) {
         struct found_cell found = {id, TREE_ROOT};
-        struct recorded_cell cell;
         struct record record = {0};
-        if (!read_used_cell(profile->recording, id, &cell)) continue;
-        if (id != CAIRN_CELL_OTHER && !decoder_stack(&builder->decoder, id, &found.node))
+        if (!recording_cell_is_used(profile->recording, id)) continue;
+        if (id == CAIRN_CELL_OTHER)
+            decoder_record(&builder->decoder, id, &record);
+        else if (!decoder_stack_record(&builder->decoder, id, &found.node, &record))
             return false;
-        behind_put(merging, &found, sizeof found);
-        decoder_record(&builder->decoder, id, &record);
+        if (merging) behind_put(merging, &found, sizeof found);
         if (!note_freer(builder, id, &record)) return false;
     }
     return true;
 }
 
-// One thread follows records into the tree, and needs no counters; another adds those up, and needs
-// of the tree the numbers of its nodes.
-static bool merge_cells(struct builder *builder) {
-    struct profile *profile = builder->profile;
-    struct behind merging;
+static bool make_room_for_cells(struct profile *profile) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_CELLS);
     if (count > UINT32_MAX) count = UINT32_MAX;
     profile->stack_of_cell = calloc(count + 1, sizeof *profile->stack_of_cell);
-    if (!profile->stack_of_cell || !behind_start(&merging, merge_found, builder)) return false;
-    profile->cell_count = count;
+    profile->cell_count = profile->stack_of_cell ? count : 0;
+    return profile->stack_of_cell != NULL;
+}
+
+// One thread follows records into the tree, and needs no counters; another adds those up, and needs
+// of the tree the numbers of its nodes.
+static bool merge_cells(struct builder *builder) {
+    struct behind merging;
+    if (!make_room_for_cells(builder->profile) || !behind_start(&merging, merge_found, builder))
+        return false;
     bool is_ok = find_cells(builder, &merging);
     behind_end(&merging);
     return is_ok && !builder->has_failed;
@@ -332,20 +332,29 @@ static void read_reachability(struct profile *profile) {
     reachability->unknown_count = !reachability->known_count;
 }
 
+static bool start_decoder(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    return tree_start(&profile->tree) &&
+           decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
+                         &profile->tree);
+}
+
+// Stacks that are not those of the heap's cells.
+static bool find_others(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    return mapped_build(profile, &builder->decoder) && heaps_build(profile, &builder->decoder) &&
+           overruns_read(&profile->overruns, profile->recording, &builder->decoder);
+}
+
 static bool build(struct builder *builder) {
     struct profile *profile = builder->profile;
     size_t slot_count = 0;
     builder->slot_limit = threads_slot_limit(profile->recording);
     builder->slots = calloc(builder->slot_limit, sizeof *builder->slots);
-    if (!builder->slots || !tree_start(&profile->tree)) return false;
-    if (!decoder_start(&builder->decoder, profile->recording, &profile->modules, &profile->places,
-                       &profile->tree))
-        return false;
+    if (!builder->slots || !start_decoder(builder)) return false;
     find_inherited_other(profile);
     find_peak(builder);
-    if (!merge_cells(builder) || !mapped_build(profile, &builder->decoder) ||
-        !heaps_build(profile, &builder->decoder) ||
-        !overruns_read(&profile->overruns, profile->recording, &builder->decoder) ||
+    if (!merge_cells(builder) || !find_others(builder) ||
         !profile_name_stacks(profile, builder->stacks.items, builder->stacks.count) ||
         !profile_name_stacks(profile, profile->mapped.stacks, profile->mapped.stack_count))
         return false;
@@ -363,7 +372,13 @@ static bool build(struct builder *builder) {
     return true;
 }
 
-bool profile_build(struct recording *recording, struct profile *profile, struct error *error) {
+static bool build_places(struct builder *builder) {
+    return start_decoder(builder) && make_room_for_cells(builder->profile) &&
+           find_cells(builder, NULL) && find_others(builder);
+}
+
+static bool build_by(bool (*make)(struct builder *builder), struct recording *recording,
+                     struct profile *profile, struct error *error) {
     memset(profile, 0, sizeof *profile);
     profile->recording = recording;
     profile->figures = figures_of(recording);
@@ -375,7 +390,7 @@ bool profile_build(struct recording *recording, struct profile *profile, struct 
     }
     places_start(&profile->places, &profile->modules);
     struct builder builder = {.profile = profile};
-    bool is_built = build(&builder);
+    bool is_built = make(&builder);
     decoder_free(&builder.decoder);
     array_free(&builder.stacks);
     array_free(&builder.stack_of_node);
@@ -383,6 +398,15 @@ bool profile_build(struct recording *recording, struct profile *profile, struct 
     if (is_built) return true;
     profile_free(profile);
     return error_set(error, "no memory for the stacks of this recording");
+}
+
+bool profile_build(struct recording *recording, struct profile *profile, struct error *error) {
+    return build_by(build, recording, profile, error);
+}
+
+bool profile_build_places(struct recording *recording, struct profile *profile,
+                          struct error *error) {
+    return build_by(build_places, recording, profile, error);
 }
 
 void profile_free(struct profile *profile) {

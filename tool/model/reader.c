@@ -275,16 +275,6 @@ size_t recording_count(const struct recording *recording, uint32_t kind) {
     return recording->sections[kind].count;
 }
 
-bool recording_copy(const struct recording *recording, uint32_t kind, size_t index, void *out,
-                    size_t bytes) {
-    const struct recording_section *section = &recording->sections[kind];
-    size_t there = section->entry_bytes < bytes ? section->entry_bytes : bytes;
-    if (index >= section->count) return false;
-    memcpy(out, section->bytes + index * section->entry_bytes, there);
-    memset((uint8_t *)out + there, 0, bytes - there);
-    return true;
-}
-
 // Copies the part of entry `index` that this version knows.
 static bool copy_entry(const struct recording *recording, uint32_t kind, size_t index, void *out) {
     return recording_copy(recording, kind, index, out, known_entry_bytes[kind]);
@@ -388,10 +378,6 @@ bool recording_waste(const struct recording *recording, struct cairn_waste *wast
 
 bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost) {
     return copy_entry(recording, CAIRN_SECTION_LOST, index, lost);
-}
-
-bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {
-    return copy_entry(recording, CAIRN_SECTION_RECORDS, index, word);
 }
 
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot) {

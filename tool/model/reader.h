@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "format/format.h"
 #include "format/guard.h"
@@ -81,9 +82,21 @@ uint64_t recording_peak_ns(const struct recording *recording);
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 
-// The first `bytes` of an entry, which no entry of the section is shorter than.
-bool recording_copy(const struct recording *recording, uint32_t kind, size_t index, void *out,
-                    size_t bytes);
+// The first `bytes` of an entry, zeros for what it has not. Asked for each word of each stack.
+static inline bool recording_copy(const struct recording *recording, uint32_t kind, size_t index,
+                                  void *out, size_t bytes) {
+    const struct recording_section *section = &recording->sections[kind];
+    const size_t there = section->entry_bytes;
+    if (index >= section->count) return false;
+    const uint8_t *from = section->bytes + index * there;
+    if (there >= bytes) {
+        memcpy(out, from, bytes);
+        return true;
+    }
+    memcpy(out, from, there);
+    memset((uint8_t *)out + there, 0, bytes - there);
+    return true;
+}
 
 // A cell, whichever version of the format it is from: cairn_cell with its rare part, numbers whole.
 struct recorded_cell {
@@ -96,6 +109,11 @@ struct recorded_cell {
     uint32_t watched, short_lived;
 };
 bool recording_cell(const struct recording *recording, size_t id, struct recorded_cell *cell);
+// One thing of a cell, for those who ask each cell of a large recording for no more. Whether
+// anything was counted there; the bytes that are left of it; its record. False: there is none.
+bool recording_cell_is_used(const struct recording *recording, size_t id);
+bool recording_cell_left(const struct recording *recording, size_t id, int64_t *bytes);
+bool recording_cell_record(const struct recording *recording, size_t id, uint32_t *record);
 // Temporary blocks were counted, and what blocks take beyond what was asked for.
 bool recording_has_temporary(const struct recording *recording);
 bool recording_module(const struct recording *recording, size_t index, struct cairn_module *module);
@@ -137,7 +155,9 @@ static inline bool recording_knows_heap_blocks(const struct recording *recording
 }
 bool recording_heap_points(const struct recording *recording, size_t index,
                            struct cairn_heap_points *points);
-bool recording_word(const struct recording *recording, size_t index, uint32_t *word);
+static inline bool recording_word(const struct recording *recording, size_t index, uint32_t *word) {
+    return recording_copy(recording, CAIRN_SECTION_RECORDS, index, word, sizeof *word);
+}
 // Slot of the thread that owns a cell.
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot);
 

@@ -341,15 +341,19 @@ static int compare_pairs(const void *a, const void *b) {
     return (first->freer > second->freer) - (first->freer < second->freer);
 }
 
+static void add_pair(struct shape_freed *sum, const struct shape_freed *pair) {
+    sum->frees += pair->frees;
+    sum->bytes += pair->bytes;
+    estimate_add(&sum->estimate, &pair->estimate);
+}
+
 // Equal neighbours become one.
 static size_t merge_pairs(struct shape_freed *pairs, size_t count) {
     size_t kept = 0;
     qsort(pairs, count, sizeof *pairs, compare_pairs);
     for (size_t i = 0; i < count; i++) {
         if (kept && !compare_pairs(&pairs[kept - 1], &pairs[i])) {
-            pairs[kept - 1].frees += pairs[i].frees;
-            pairs[kept - 1].bytes += pairs[i].bytes;
-            estimate_add(&pairs[kept - 1].estimate, &pairs[i].estimate);
+            add_pair(&pairs[kept - 1], &pairs[i]);
         } else {
             pairs[kept++] = pairs[i];
         }
@@ -375,7 +379,11 @@ struct shape_freed *shape_freed_by(const struct profile *profile, size_t *count)
         pair.frees = values.frees;
         pair.bytes = values.freed_bytes;
         pair.estimate = values.freed_estimate;
-        pairs[(*count)++] = pair;
+        // the cells of a thread lie together, so that there is hardly anything to be sorted
+        if (*count && !compare_pairs(&pairs[*count - 1], &pair))
+            add_pair(&pairs[*count - 1], &pair);
+        else
+            pairs[(*count)++] = pair;
     }
     if (pairs) *count = merge_pairs(pairs, *count);
     return pairs;

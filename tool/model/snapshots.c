@@ -91,6 +91,20 @@ static bool read_heap_stacks(struct snapshots *snapshots) {
     return snapshots->cells != NULL;
 }
 
+// What a cell holds at the end; of one that has a stack.
+static bool held_now(const struct profile *profile, size_t id, const struct recorded_cell *cell,
+                     struct live_at *now) {
+    struct cell_values values;
+    if (!profile->sampling.is_on && !profile->heap_cell_of) {
+        *now = (struct live_at){(int64_t)(cell->allocated_bytes - cell->freed_bytes),
+                                (int64_t)(cell->calls - cell->frees)};
+        return true;
+    }
+    if (!profile_cell(profile, id, &values)) return false;
+    *now = (struct live_at){values.exit_bytes, values.exit_blocks};
+    return true;
+}
+
 static bool read_cells(struct snapshots *snapshots) {
     const struct profile *profile = snapshots->profile;
     if (snapshots->is_of_heaps) return read_heap_stacks(snapshots);
@@ -100,11 +114,10 @@ static bool read_cells(struct snapshots *snapshots) {
     for (size_t id = 0; id < profile->cell_count; id++) {
         struct snapshot_cell *cell = &snapshots->cells[id];
         struct recorded_cell from;
-        struct cell_values values;
         cell->stack = profile->stack_of_cell[id];
-        if (!cell->stack || !profile_cell(profile, id, &values)) continue;
-        recording_cell(profile->recording, id, &from);
-        cell->now = (struct live_at){values.exit_bytes, values.exit_blocks};
+        if (!cell->stack || !recording_cell(profile->recording, id, &from) ||
+            !held_now(profile, id, &from, &cell->now))
+            continue;
         cell->epoch = from.epoch;
         cell->origin = (uint32_t)id;
     }

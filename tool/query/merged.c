@@ -8,6 +8,7 @@
 
 #include "tool/base/units.h"
 #include "tool/events/pool_find.h"
+#include "tool/model/source.h"
 #include "tool/model/strings.h"
 #include "tool/query/progress.h"
 #include "tool/query/recordings.h"
@@ -29,11 +30,45 @@ bool opened_open(const char *path, struct opened *opened, struct error *error) {
     opened->process_count = 1;
     snprintf(opened->path, sizeof opened->path, "%s", path);
     if (!recording_open(path, &opened->recording, error)) return false;
-    bool is_built =
-        profile_build(&opened->recording, &opened->profile, error) && is_usable(opened, error);
-    if (is_built && names_open(&opened->profile, &opened->names, error)) return true;
+    if (profile_build(&opened->recording, &opened->profile, error) && is_usable(opened, error) &&
+        names_open(&opened->profile, &opened->names, error))
+        return true;
     opened_close(opened);
     return error_wrap(error, "%s", path);
+}
+
+bool opened_open_memory(const void *bytes, size_t size, bool is_for_names,
+                        void (*settle)(void *context, struct cairn_header *header), void *context,
+                        struct opened *opened, struct error *error) {
+    memset(opened, 0, sizeof *opened);
+    opened->process_count = 1;
+    if (!recording_open_memory(bytes, size, &opened->recording, error)) return false;
+    settle(context, &opened->recording.header);
+    if ((is_for_names ? profile_build_places : profile_build)(&opened->recording, &opened->profile,
+                                                              error) &&
+        (is_for_names || is_usable(opened, error)) &&
+        names_open(&opened->profile, &opened->names, error))
+        return true;
+    opened_close(opened);
+    return false;
+}
+
+bool opened_moved(struct opened *opened, const char *path, struct error *error) {
+    struct recording recording = {0};
+    struct source source;
+    const uint32_t pid = opened->recording.header.pid;
+    const uint64_t start_ns = opened->recording.header.start_unix_ns;
+    if (!source_open(path, &source, error)) return false;
+    bool is_read = recording_load_header(&recording, &source, error);
+    uint64_t bytes = source.size;
+    source_close(&source);
+    if (!is_read) return false;
+    if (recording.header.pid != pid || recording.header.start_unix_ns != start_ns)
+        return error_set(error, "is of another process");
+    opened->recording.header = recording.header;
+    opened->recording.file_bytes = bytes;
+    snprintf(opened->path, sizeof opened->path, "%s", path);
+    return true;
 }
 
 void opened_close(struct opened *opened) {

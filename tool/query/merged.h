@@ -34,6 +34,14 @@ struct opened {
 };
 
 bool opened_open(const char *path, struct opened *opened, struct error *error);
+
+// A recording that is not in a file yet; `bytes` must outlive what is opened. `settle` completes
+// the header. `is_for_names`: its code alone is asked for, none of its figures.
+bool opened_open_memory(const void *bytes, size_t size, bool is_for_names,
+                        void (*settle)(void *context, struct cairn_header *header), void *context,
+                        struct opened *opened, struct error *error);
+// The same recording was written to a file meanwhile: that is what is open from then on.
+bool opened_moved(struct opened *opened, const char *path, struct error *error);
 void opened_close(struct opened *opened);
 
 // The process of a recording without an end still runs.

@@ -137,23 +137,31 @@ bool names_ask(struct names *names, struct asked *asked, struct error *error) {
     return is_ok;
 }
 
-static int compare(const void *a, const void *b, void *context) {
-    const struct place *places = context;
-    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
-    uint32_t x = places[first].module, y = places[second].module;
-    if (x != y) return x < y ? -1 : 1;
-    return (first > second) - (first < second);
+// What is of no module comes last.
+static size_t slot_of(const struct names *names, size_t place) {
+    uint32_t module = names->profile->places.list.items[place].module;
+    return module == MODULE_NONE ? names->profile->modules.count : module;
 }
 
 bool names_list(const struct names *names,
                 bool (*is_wanted)(const struct names *names, size_t place), struct asked *asked,
                 struct error *error) {
-    struct place *places = names->profile->places.list.items;
     size_t place_count = names->profile->places.list.count;
+    size_t module_count = names->profile->modules.count;
+    // by module, in the order of places: where the next one of each belongs
+    size_t *next = calloc(module_count + 2, sizeof *next);
+    bool *are_wanted = calloc(place_count + 1, sizeof *are_wanted);
     asked->list = calloc(place_count + 1, sizeof *asked->list);
-    if (!asked->list) return error_set(error, "no memory for names");
-    for (size_t i = 0; i < place_count; i++)
-        if (is_wanted(names, i)) asked->list[asked->count++] = (uint32_t)i;
-    qsort_r(asked->list, asked->count, sizeof *asked->list, compare, places);
-    return true;
+    bool has_memory = next && are_wanted && asked->list;
+    for (size_t i = 0; has_memory && i < place_count; i++) {
+        are_wanted[i] = is_wanted(names, i);
+        next[slot_of(names, i) + 1] += are_wanted[i];
+    }
+    for (size_t slot = 0; has_memory && slot <= module_count; slot++) next[slot + 1] += next[slot];
+    for (size_t i = 0; has_memory && i < place_count; i++)
+        if (are_wanted[i]) asked->list[next[slot_of(names, i)]++] = (uint32_t)i;
+    if (has_memory) asked->count = next[module_count];
+    free(next);
+    free(are_wanted);
+    return has_memory || error_set(error, "no memory for names");
 }

@@ -67,6 +67,15 @@ void memory_close(struct memory *memory) {
     *memory = (struct memory){.file = -1};
 }
 
+bool memory_share(const struct memory *memory, struct memory *shared) {
+    *shared = (struct memory){.file = -1, .bytes = memory->bytes};
+    if (memory->header->state == CAIRN_STATE_NEW) return false;
+    const int flags = MAP_SHARED | MAP_NORESERVE;
+    void *mapping = mmap(NULL, shared->bytes, PROT_READ, flags, memory->file, 0);
+    if (mapping != MAP_FAILED) shared->header = mapping;
+    return shared->header != NULL;
+}
+
 void memory_end_set_status(struct memory_end *end, int status) {
     end->has_exit = true;
     if (WIFSIGNALED(status)) end->exit_signal = WTERMSIG(status);

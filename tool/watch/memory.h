@@ -23,6 +23,8 @@ bool memory_make(struct memory *memory, struct error *error);
 // The same of a memfd that is there already, empty, and can be sealed; it is closed if this fails.
 bool memory_adopt(struct memory *memory, int file, struct error *error);
 void memory_close(struct memory *memory);
+// The same memory once more, to be read and closed for itself. False: there is nothing to be read.
+bool memory_share(const struct memory *memory, struct memory *shared);
 // The section of this kind with room for `size` bytes; NULL: there is none. The process wrote the
 // table of sections, so it is checked.
 struct cairn_section *memory_section(const struct memory *memory, uint32_t kind, uint64_t size);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "format/attachment.h"
+#include "tool/base/elf_names.h"
 
 enum { MAJOR_SHIFT = 24, MINOR_SHIFT = 16, PART_MAX = 255 };
 
@@ -274,15 +275,21 @@ static void look_at_symbol(const char *name, struct findings *findings) {
         if (!strcmp(name, sanitizers[i].symbol)) findings->obstacle = sanitizers[i].obstacle;
 }
 
+static void want_names(struct elf_names *names) {
+    for (size_t i = 0; i < ALLOCATOR_SIGNS; i++) elf_names_want(names, allocator_signs[i].symbol);
+    for (size_t i = 0; i < SANITIZER_COUNT; i++) elf_names_want(names, sanitizers[i].symbol);
+}
+
 static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-                            struct findings *findings) {
+                            struct elf_names *names, struct findings *findings) {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+    elf_names_open(names, elf, header->sh_link);
     for (size_t i = 0; i < count; i++) {
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF) continue;
         if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
-        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+        const char *name = elf_names_at(names, symbol.st_name);
         if (name) look_at_symbol(name, findings);
     }
 }
@@ -313,11 +320,13 @@ static void look_at_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *heade
 
 static struct findings look_at_tables(Elf *elf) {
     struct findings findings = {.allocator_sign = ALLOCATOR_SIGNS};
+    struct elf_names names = {.text = NULL};
+    want_names(&names);
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header)) continue;
         if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-            look_at_symbols(elf, section, &header, &findings);
+            look_at_symbols(elf, section, &header, &names, &findings);
         if (header.sh_type == SHT_DYNAMIC) look_at_libraries(elf, section, &header, &findings);
     }
     return findings;

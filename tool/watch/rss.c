@@ -16,8 +16,9 @@
 #define PAUSE_FIRST_NS UINT64_C(4000000)
 #define END_LONGEST_NS UINT64_C(25000000)  // half of what the longest living process waits
 
-// A picture may take a hundredth of the time when memory changed, else a two hundredth. A twentieth
-// at first, so that there are some of short programs, and at new heights: one is to be of the peak.
+// Pictures may take a hundredth of the time when memory changed, else a two hundredth. A twentieth
+// at first, so that there are some of short programs. No more than that at new heights, which a
+// heap that grows always has: it cannot get memory while one is taken.
 enum {
     FIRST_SHARE = 20,
     OTHER_SHARE = 100,
@@ -100,8 +101,7 @@ static bool is_picture_due(const struct rss *rss, const struct rss_now *now, uin
     uint64_t last = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
     bool is_higher = now->rss_bytes > peak + peak * HIGHER_PERCENT / 100;
     bool is_lower = now->rss_bytes < last - last * OTHER_PERCENT / 100;
-    if (is_higher) return now_ns >= rss->next_higher_ns;
-    return now_ns >= (is_lower ? rss->next_other_ns : rss->next_picture_ns);
+    return now_ns >= (is_higher || is_lower ? rss->next_other_ns : rss->next_picture_ns);
 }
 
 // The heap's figures at this moment, and what the recording helps to tell apart.
@@ -158,7 +158,6 @@ static void plan_picture(struct rss *rss, uint64_t start_ns, uint64_t began_ns,
     if (rss->pause_ns > most_pause_ns) rss->pause_ns = most_pause_ns;
     uint64_t pause_ns = taken_ns * PAUSE_SHARE;
     if (pause_ns < rss->pause_ns) pause_ns = rss->pause_ns;
-    rss->next_higher_ns = end_ns + taken_ns * FIRST_SHARE;
     rss->next_other_ns = end_ns + taken_ns * other_share;
     rss->next_picture_ns = end_ns + pause_ns;
 }

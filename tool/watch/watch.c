@@ -70,12 +70,16 @@ static void unlink_process(struct watch *watch, struct watched *process) {
     watch->process_count--;
 }
 
-// The process, or the image, is over: the writer keeps what it recorded.
-static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
-    bool is_forked = process->memory.header->forked_from != 0;
+static void settle_end(struct watched *process, bool is_replaced) {
     if (!is_replaced && !process->end.has_exit) watched_look_at_end(process);
     process->end.is_over = true;
     if (!process->end.end_ns) process->end.end_ns = clock_now_ns();
+}
+
+// The process, or the image, is over: the writer keeps what it recorded.
+static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
+    bool is_forked = process->memory.header->forked_from != 0;
+    settle_end(process, is_replaced);
     if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
     bool is_dropped = (is_replaced || is_forked) && watched_is_short_lived(process);
     unlink_process(watch, process);
@@ -375,6 +379,19 @@ static bool has_orphans(const struct watch *watch) {
     return process_any_with_variable(variable, is_short ? watch->main_pid : 0);
 }
 
+// The program is over, and the writer saves what it recorded. Nothing is put into that afterwards
+// if it was the only one, so that it can be read meanwhile.
+static void first_ended(struct watch *watch, struct watched *first, bool is_alone) {
+    struct memory memory;
+    settle_end(first, false);
+    struct memory_end end = first->end;
+    bool is_wanted = is_alone && watch->over && !first->taken && !watch->log;
+    bool is_shared = is_wanted && memory_share(&first->memory, &memory);
+    if (is_shared) code_files_note(&first->memory, first->pid);
+    watched_ended(watch, first, false);
+    if (is_shared) watch->over(watch->over_context, &memory, &end);
+}
+
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     struct watched *first = watch_find(watch, watch->main_pid);
     bool is_alone = first && watch->greeted_count == 1;
@@ -388,7 +405,7 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
             first->end.rss_peak_bytes = rusage_peak_bytes;
             first->end.is_rss_exact = rusage_peak_bytes > 0;
         }
-        watched_ended(watch, first, false);
+        first_ended(watch, first, is_alone && !is_incomplete);
     }
     while (watch->list) {
         struct watched *process = watch->list;

@@ -23,6 +23,10 @@
 // `attachment`: as in struct cairn_hello.
 typedef void watch_begin_fn(void *context, pid_t pid, uint64_t attachment);
 
+// The only process that recorded is over; its memory, which is the callee's from then on, and how
+// it ended. In the watch's thread, while the recording is saved.
+typedef void watch_over_fn(void *context, struct memory *memory, const struct memory_end *end);
+
 struct watch {
     struct handshake_listener listener;
     struct run_directory *directory;
@@ -36,6 +40,8 @@ struct watch {
     void *log_context;
     watch_begin_fn *begin;  // set with it; NULL: nothing has to be done
     void *begin_context;
+    watch_over_fn *over;  // set with it; NULL: nobody wants to know
+    void *over_context;
     struct last_look last_look;  // set with it
     uint64_t caller_due_ns;      // when the caller has work (CLOCK_MONOTONIC): watch_turn waits no
                                  // longer; 0: it has none

@@ -21,11 +21,54 @@ static uint8_t *bytes;
 enum { PROGRAM = 0x400000, LIBRARY_LOW = 0x7f000000 };
 static const uint64_t library = (uint64_t)LIBRARY_LOW << 16;
 
+// Who asks a cell for one thing is told what all of it says.
+static void check_parts_of_cells(void) {
+    size_t count = recording_count(&recording, CAIRN_SECTION_CELLS);
+    struct recorded_cell cell;
+    uint32_t record;
+    int64_t left;
+    for (size_t id = 0; id < count; id++) {
+        assert_true(recording_cell(&recording, id, &cell));
+        bool is_used = cell.calls || cell.frees || cell.freed_bytes;
+        assert_int_equal(recording_cell_is_used(&recording, id), is_used);
+        assert_true(recording_cell_left(&recording, id, &left));
+        assert_int_equal(left, (int64_t)(cell.allocated_bytes - cell.freed_bytes));
+        assert_true(recording_cell_record(&recording, id, &record));
+        assert_int_equal(record, cell.record);
+    }
+    assert_false(recording_cell_is_used(&recording, count));
+    assert_false(recording_cell_left(&recording, count, &left));
+    assert_false(recording_cell_record(&recording, count, &record));
+}
+
+// A profile without figures has the same tree and places, in the same order.
+static void check_places(void) {
+    const struct damage damage = recording.damage;
+    struct profile places;
+    recording.damage = (struct damage){0};
+    assert_true(profile_build_places(&recording, &places, NULL));
+    recording.damage = damage;
+    assert_int_equal(places.modules.count, profile.modules.count);
+    assert_int_equal(places.places.list.count, profile.places.list.count);
+    for (size_t i = 0; i < places.places.list.count; i++) {
+        const struct place *a = &places.places.list.items[i], *b = &profile.places.list.items[i];
+        assert_true(a->module == b->module && a->address == b->address && a->cut == b->cut);
+    }
+    assert_int_equal(places.tree.nodes.count, profile.tree.nodes.count);
+    for (size_t i = 0; i < places.tree.nodes.count; i++) {
+        const struct tree_node *a = &places.tree.nodes.items[i], *b = &profile.tree.nodes.items[i];
+        assert_true(a->parent == b->parent && a->place == b->place);
+    }
+    profile_free(&places);
+}
+
 static void build(void) {
     size_t size;
     bytes = making_finish(&making, true, &size);
     assert_true(recording_open_memory(bytes, size, &recording, NULL));
     assert_true(profile_build(&recording, &profile, NULL));
+    check_parts_of_cells();
+    check_places();
 }
 
 static int teardown(void **state) {

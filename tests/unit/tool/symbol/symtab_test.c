@@ -42,9 +42,19 @@ static const struct {
     {63, "outside"},  {80, "lonely"},   {95, "lonely"},
 };
 
-static void closest_function_and_plainest_name_win(void **state) {
-    (void)state;
-    write_source("names.s", source);
+// So many more that the table is not sorted by comparisons alone.
+static const char more[] = ".macro filler\n"
+                           "filler\\@: .skip 16\n"
+                           ".type filler\\@, @function\n"
+                           ".size filler\\@, 16\n"
+                           ".endm\n"
+                           ".text\n"
+                           ".rept 300\n"
+                           "filler\n"
+                           ".endr\n";
+
+static void check_rows(const char *text) {
+    write_source("names.s", text);
     assert_true(run("gcc -shared -nostdlib -o names.so names.s"));
     uint64_t base = address_of("names.so", "base");
     struct image image;
@@ -62,8 +72,21 @@ static void closest_function_and_plainest_name_win(void **state) {
     }
     assert_null(symtab_find(&symtab, base - 1));
     assert_null(symtab_find(&symtab, 0));
+    for (size_t i = 1; i < symtab.count; i++)
+        assert_true(symtab.entries[i - 1].start <= symtab.entries[i].start);
     symtab_free(&symtab);
     image_close(&image);
+}
+
+static void closest_function_and_plainest_name_win(void **state) {
+    (void)state;
+    char text[sizeof more + sizeof source];
+    check_rows(source);
+    // before and behind the others
+    snprintf(text, sizeof text, "%s%s", more, source);
+    check_rows(text);
+    snprintf(text, sizeof text, "%s%s", source, more);
+    check_rows(text);
 }
 
 static void empty_table_finds_nothing(void **state) {
