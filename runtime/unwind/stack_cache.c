@@ -20,17 +20,20 @@ enum { CHEAPER_OF = 10, CHEAPER_BY = 1 };
 // A capture that took longer was interrupted by something else.
 enum { TICKS_MAX = 20000 };
 
+// What a few stacks touch lies on few pages: all guesses and the first nodes on one, the table,
+// whose places are spread, on whole ones.
 static bool stack_cache_make(struct stack_cache *recall) {
     if (recall->nodes) return true;
     if (sys_is_over_budget()) return false;
-    size_t node_bytes = (RECALL_NODES + 1) * sizeof *recall->nodes;
-    size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
-    uint8_t *memory = sys_map(node_bytes + table_bytes + RECALL_GUESSES * sizeof *recall->guesses);
+    size_t guess_bytes = RECALL_GUESSES * sizeof *recall->guesses;
+    size_t before = guess_bytes + (RECALL_NODES + 1) * sizeof *recall->nodes;
+    before = (before + SYS_PAGE_LEAST - 1) / SYS_PAGE_LEAST * SYS_PAGE_LEAST;
+    uint8_t *memory = sys_map(before + TABLE_SLOTS * sizeof *recall->table);
     recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
     if (!memory || !recall->checks) return false;
-    recall->nodes = (struct stack_cache_node *)memory;
-    recall->table = (uint16_t *)(memory + node_bytes);
-    recall->guesses = (uint16_t *)(memory + node_bytes + table_bytes);
+    recall->nodes = (struct stack_cache_node *)(memory + guess_bytes);
+    recall->table = (uint16_t *)(memory + before);
+    recall->guesses = (uint16_t *)memory;
     return true;
 }
 
