@@ -4,8 +4,8 @@
 // cairn_attachment, and the tool reads and writes it from outside while the process is stopped.
 //
 // The environment of a running process says nothing about how to record it, so that the settings
-// are here. The tool marks the library before it is loaded, in the copy of the file that the
-// process loads: its constructor then opens no recording.
+// are here, or where it says. The tool marks the library before it is loaded, in the copy of the
+// file that the process loads: its constructor then opens no recording.
 //
 // `cairn run` uses it for one thing only: an allocator that is linked into the executable. The
 // process says in its first message where it is, and before the answer the tool leads the
@@ -19,6 +19,10 @@
 #include "format/wrap.h"
 
 #define CAIRN_ATTACHMENT_MAGIC 0x31746174746e6961u
+// The settings, which the tool writes before start: NAME=VALUE, each ends in NUL; an empty one
+// ends.
+// @FUNCTION=ADDRESS (hexadecimal) are the real functions: where the executable takes a function's
+// address, dlsym finds its way of calling it.
 #define CAIRN_ATTACHMENT_SETTINGS 14336u
 #define CAIRN_ATTACHMENT_TLS_MAX 64u
 
@@ -141,7 +145,8 @@ struct cairn_attachment {
     uint64_t wrap_scopes[CAIRN_WRAP_FUNCTIONS];
     uint64_t patch_at;  // mapping of all jumps that the tool wrote; 0: there is none
 
-    // Set by the library's constructor.
+    // Set by the library's constructor if the tool has marked it, else 0.
+    uint64_t settings;     // address of CAIRN_ATTACHMENT_SETTINGS bytes
     uint64_t start, stop;  // int (void), enum cairn_attachment_result; called by the tool
     uint64_t count;  // int (struct cairn_census *); between the two, before anything is recorded
     uint64_t code_start, code_end;
@@ -156,10 +161,6 @@ struct cairn_attachment {
     // Set by the tool before start.
     uint32_t tool_pid;     // of the tool that attached last
     uint32_t is_confined;  // a seccomp filter is in force: no system calls but those for memory
-    // NAME=VALUE, each ends in NUL; an empty one ends. @FUNCTION=ADDRESS (hexadecimal) are the real
-    // functions: where the executable takes a function's address, dlsym finds its way of calling
-    // it.
-    char settings[CAIRN_ATTACHMENT_SETTINGS];
 };
 
 #endif

@@ -4,7 +4,8 @@
 // dumps finds it by cairn_header.live_map, the address of the tops.
 //
 //   tops    pointers to mids, LIVE_TOP_COUNT of them, one each 64 GiB of address space; with
-//           wide slots twice as many, the second half for blocks at odd multiples of 8
+//           wide slots twice as many, the second half for blocks at odd multiples of 8. 0: no block
+//           was ever there; of earlier cairns a pointer to a mid that stays empty
 //   mid     a word each 4 MiB: 0, or where its slots would begin if they began at address 0
 //   slots   narrow (4 bytes) or wide (8 bytes), as cairn_header.slot_bytes says
 //   births  behind the slots, 8 bytes for each, if cairn_header.has_births: the upper half is when

@@ -19,10 +19,18 @@
 #include "runtime/sys/sys.h"
 #include "runtime/thread/slots.h"
 
-enum { STATUS_USAGE = 2, STATUS_NO_TOOL = 127, NUMBER_BYTES = 16, WORDS = 48, FORM_BYTES = 1024 };
+enum {
+    STATUS_USAGE = 2,
+    STATUS_NO_TOOL = 127,
+    NUMBER_BYTES = 16,
+    WORDS = 48,
+    FORM_BYTES = 1024,
+    NAME_BYTES = 12
+};
 
-static const char *const export_forms[] = {"collapsed", "mptrace",    "csv",  "json",      "massif",
-                                           "callgrind", "speedscope", "dhat", "flamegraph"};
+static const char export_forms[][NAME_BYTES] = {"collapsed",  "mptrace", "csv",
+                                                "json",       "massif",  "callgrind",
+                                                "speedscope", "dhat",    "flamegraph"};
 static const size_t renamed_forms = 2;  // the first of them: a line a stack
 
 static bool is_export(const char *form, size_t among) {

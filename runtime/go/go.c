@@ -151,8 +151,10 @@ static bool read_switch(struct memory_reader *memory, uint64_t pc, struct seen *
     return false;
 }
 
+// In the array itself: a pointer would have to be relocated in every program.
+enum { KIND_NAME_BYTES = 20 };
 static const struct {
-    const char *name;
+    char name[KIND_NAME_BYTES];
     enum kind kind;
 } kinds[] = {
     {"runtime.asmcgocall", KIND_SWITCH}, {"runtime.cgocallback", KIND_CALLBACK},

@@ -62,6 +62,9 @@ __attribute__((visibility("default"), used)) struct cairn_attachment cairn_attac
         },
 };
 
+// Not in the above: all of a library's data in the file is mapped around what is touched there.
+static APART char settings[CAIRN_ATTACHMENT_SETTINGS];
+
 extern HIDDEN const uint8_t __ehdr_start[], etext[];
 
 // The data before the first start; NULL until then.
@@ -165,7 +168,7 @@ static int attach_start(void) {
     int saved_errno = errno;
     int result = CAIRN_ATTACHMENT_DONE;
     if (cairn_attachment.is_running) return CAIRN_ATTACHMENT_IS_RUNNING;
-    environment_give(cairn_attachment.settings);
+    environment_give(settings);
     real_resolve();
     if (!pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
     process_forget();
@@ -237,6 +240,7 @@ void attach_loaded(void) {
     attachment->code_end = (uintptr_t)etext;
     attachment->namespace_ways = namespaces_ways();
     attachment->namespace_real = namespaces_real();
+    attachment->settings = (uintptr_t)settings;
     attachment->stop = (uintptr_t)attach_stop;
     attachment->count = (uintptr_t)existing_blocks_take;
     attachment->start = (uintptr_t)attach_start;

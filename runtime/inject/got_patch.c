@@ -25,8 +25,9 @@ struct module {
     size_t relocation_count[2];
 };
 
+enum { NAME_BYTES = 24 };
 #define NAME(name, hook) #name,
-static const char *const names[] = {CAIRN_NAMESPACE_HEAP(NAME) CAIRN_NAMESPACE_LINKER(NAME)};
+static const char names[][NAME_BYTES] = {CAIRN_NAMESPACE_HEAP(NAME) CAIRN_NAMESPACE_LINKER(NAME)};
 #undef NAME
 
 static void read_dynamic(struct module *module, const Elf64_Dyn *entry) {

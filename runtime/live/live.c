@@ -6,8 +6,7 @@
 #include <sys/syscall.h>
 
 struct live live;
-
-static APART struct live_mid empty_mid;  // never written
+APART struct live_mid *live_narrow[LIVE_TOP_COUNT];
 
 static unsigned granule_shift(void) {
     return live.is_wide ? LIVE_WIDE_SHIFT : LIVE_NARROW_SHIFT;
@@ -28,12 +27,10 @@ static uint32_t top_count(void) {
 }
 
 bool live_init(bool is_wide) {
-    for (uint32_t i = 0; i < LIVE_TOP_COUNT; i++) live.narrow[i] = &empty_mid;
     live.is_wide = is_wide;
-    live.tops = live.narrow;
+    live.tops = live_narrow;
     if (!is_wide) return true;
     live.tops = sys_map(sizeof(struct live_mid *) * top_count());
-    for (uint32_t i = 0; live.tops && i < top_count(); i++) live.tops[i] = &empty_mid;
     return live.tops != NULL;
 }
 
@@ -61,7 +58,7 @@ static uintptr_t leaf_start(uintptr_t address) {
 // Where the slots of the address' leaf would begin if they began at address 0; 0: no leaf.
 static uintptr_t origin_of(uintptr_t address) {
     const struct live_mid *mid = __atomic_load_n(&live.tops[top_of(address)], __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&mid->origins[leaf_of(address)], __ATOMIC_ACQUIRE);
+    return mid ? __atomic_load_n(&mid->origins[leaf_of(address)], __ATOMIC_ACQUIRE) : 0;
 }
 
 void *live_leaf(uintptr_t address) {
@@ -77,7 +74,7 @@ struct birth *live_birth(uintptr_t address) {
 }
 
 static struct live_mid *mid_make(uintptr_t address) {
-    struct live_mid **top = &live.tops[top_of(address)], *there = &empty_mid;
+    struct live_mid **top = &live.tops[top_of(address)], *there = NULL;
     struct live_mid *mid = sys_map(sizeof *mid);
     if (!mid) return NULL;
     if (__atomic_compare_exchange_n(top, &there, mid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -159,7 +156,7 @@ static uintptr_t large_make(struct live_mid *mid, uintptr_t address, uintptr_t f
 
 static COLD uintptr_t origin_make_slow(uintptr_t address) {
     struct live_mid *mid = __atomic_load_n(&live.tops[top_of(address)], __ATOMIC_ACQUIRE);
-    if (mid == &empty_mid) mid = mid_make(address);
+    if (!mid) mid = mid_make(address);
     uintptr_t first = mid ? large_first(address) : 0;
     uintptr_t origin = first ? large_make(mid, address, first) : 0;
     if (!mid || origin) return origin;
@@ -361,7 +358,7 @@ static void *leaf_at(uint32_t top, uint32_t leaf, uintptr_t *start) {
 static void each_leaf(void (*visit)(const struct each *each, uintptr_t start, void *leaf),
                       const struct each *each) {
     for (uint32_t top = 0; top < top_count(); top++) {
-        if (live.tops[top] == &empty_mid) continue;
+        if (!live.tops[top]) continue;
         for (uint32_t i = 0; i < LIVE_MID_COUNT; i++) {
             uintptr_t start;
             void *leaf = leaf_at(top, i, &start);
@@ -415,7 +412,7 @@ uint64_t live_untouched_bytes(void) {
     const uint32_t tops = top_count();
     uint64_t untouched = 0;
     for (uint32_t top = 0; top < tops; top++) {
-        if (live.tops[top] == &empty_mid) continue;
+        if (!live.tops[top]) continue;
         if (!sys_find_touched(live.tops[top], pages, is_touched)) return 0;
         for (uint32_t page = 0; page < pages; page++)
             untouched += is_touched[page] & 1

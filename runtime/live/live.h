@@ -5,9 +5,9 @@
 //   address ──bits 36-46──▶ top ──bits 22-35──▶ mid ──▶ leaf: the slots of 4 MiB of heap
 //
 // Mids and leaves are made when a block first lies there, behind a full heap those of a large page
-// at a time (live.c); before that the top points to a mid that
-// stays empty, so that a look-up is three loads and one test. A mid holds not the leaf's address
-// but where its slots would begin if they began at address 0 of the heap.
+// at a time (live.c); before that there is 0 in their place, so that tops nobody asks for take no
+// memory. A mid holds not the leaf's address but where its slots would begin if they began at
+// address 0 of the heap.
 //
 // Two slot layouts, chosen once by the allocator in use:
 //   narrow  4 bytes per 32 bytes of heap, for glibc, whose chunks are at least 32 bytes apart and
@@ -46,14 +46,14 @@ struct live_mid {
 };
 
 struct live {
-    struct live_mid *narrow[LIVE_TOP_COUNT];  // (atomic)
-    struct live_mid **tops;                   // these, or those of the wide mode: twice as many
+    struct live_mid **tops;  // (atomic) live_narrow, or those of the wide mode: twice as many
     bool is_wide;
     bool has_births;  // set once, before the first block: behind its slots a leaf has its births,
                       // or turns
 };
 
 extern HIDDEN struct live live;
+extern HIDDEN struct live_mid *live_narrow[LIVE_TOP_COUNT];  // (atomic)
 
 // A block as the map knows it; id 0: unknown.
 struct live_block {
@@ -72,14 +72,15 @@ ALWAYS_INLINE uintptr_t live_untagged(uintptr_t address) {
 #endif
 }
 
-// Makes an empty map.
+// Makes an empty map of live_narrow, which holds nothing but 0 as the library begins.
 bool live_init(bool is_wide);
 
 // Of the narrow mode: where the slots would begin; 0 if there is no leaf.
 ALWAYS_INLINE uintptr_t live_origin(uintptr_t address) {
     const uintptr_t top_mask = LIVE_TOP_COUNT - 1, mid_mask = LIVE_MID_COUNT - 1;
     const struct live_mid *mid =
-        __atomic_load_n(&live.narrow[address >> LIVE_MID_SHIFT & top_mask], __ATOMIC_ACQUIRE);
+        __atomic_load_n(&live_narrow[address >> LIVE_MID_SHIFT & top_mask], __ATOMIC_ACQUIRE);
+    if (unlikely(!mid)) return 0;
     return __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
 }
 
@@ -218,6 +219,7 @@ ALWAYS_INLINE uint64_t *live_wide_slot(uintptr_t address) {
     const uintptr_t top_mask = LIVE_TOP_COUNT - 1, mid_mask = LIVE_MID_COUNT - 1;
     uintptr_t top = (address >> LIVE_MID_SHIFT & top_mask) + (address >> 3 & 1) * LIVE_TOP_COUNT;
     const struct live_mid *mid = __atomic_load_n(&live.tops[top], __ATOMIC_ACQUIRE);
+    if (unlikely(!mid)) return NULL;
     uintptr_t origin =
         __atomic_load_n(&mid->origins[address >> LIVE_LEAF_SHIFT & mid_mask], __ATOMIC_ACQUIRE);
     if (unlikely(!origin)) return NULL;

@@ -32,7 +32,7 @@ static struct gate_line closed_line;  // never registered
 static struct thread nobody = {.holder.frame = GATE_INSIDE, .line = &closed_line};
 __thread struct thread *gate_self = &nobody;
 
-struct gate_page gate_page;
+APART struct gate_page gate_page;
 static uint32_t last_stamp;  // (atomic) not wiped: a child goes on from its parent's
 static bool is_wiped_by_kernel;
 

@@ -25,6 +25,14 @@ enum { TAKEOVER_TRIES = 4 };
 // A registering thread that finds others at it gives way this often before it takes a new slot.
 enum { LOCK_TRIES = 50 };
 
+// What is known of a thread that is wiped with it lies on one page for the first ones: a small
+// program has no other.
+enum { GROUP_SLOTS = 60, GROUP_COUNT = (SLOT_LIMIT + GROUP_SLOTS - 1) / GROUP_SLOTS };
+struct slot_group {
+    struct gate_line gates[GROUP_SLOTS];
+    int32_t tids[GROUP_SLOTS];
+};
+
 // Wiped in a forked child.
 struct slots {
     uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
@@ -32,11 +40,21 @@ struct slots {
     int32_t locked_by;    // (atomic) tid; 0: nobody
     uint32_t clock_hand;  // next slot to look at for takeover
     uint32_t free_head;   // the slot that was given up last + 1, or 0
-    int32_t tids[SLOT_LIMIT];
-    struct gate_line gates[SLOT_LIMIT];
+    struct slot_group groups[GROUP_COUNT];
 };
 
 static struct slots *slots;
+static int32_t *tid_of(uint32_t slot) {
+    return &slots->groups[slot / GROUP_SLOTS].tids[slot % GROUP_SLOTS];
+}
+static struct gate_line *gate_of(uint32_t slot) {
+    return &slots->groups[slot / GROUP_SLOTS].gates[slot % GROUP_SLOTS];
+}
+// Groups that hold so many slots.
+static uint32_t groups_of(uint32_t slot_count) {
+    return (slot_count + GROUP_SLOTS - 1) / GROUP_SLOTS;
+}
+
 __thread bool slots_is_moving;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
 // Frames of the deepest stack: all that the format allows, fewer where address space is short.
@@ -132,7 +150,7 @@ static void slot_give_up(struct thread *thread) {
     compiler_barrier();
     gate_self = gate_nobody();
     if (slots_lock(thread->tid)) {
-        slots->tids[thread->slot] = 0;
+        *tid_of(thread->slot) = 0;
         thread->line->is_registered = false;
         thread->next_free = slots->free_head;
         compiler_barrier();
@@ -198,9 +216,9 @@ void slots_wipe(void) {
     if (!slots || !slots->is_in_use) return;
     gate_stamp_wipe();
     uint32_t count = slots->used_count;
-    memset(slots->gates, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->gates);
-    memset(slots->tids, 0, (count < SLOT_LIMIT ? count : SLOT_LIMIT) * sizeof *slots->tids);
-    memset(slots, 0, offsetof(struct slots, tids));
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    memset(slots->groups, 0, groups_of(count) * sizeof *slots->groups);
+    memset(slots, 0, offsetof(struct slots, groups));
 }
 
 bool slots_is_wiped(void) {
@@ -237,14 +255,14 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     if (count > SLOT_LIMIT) count = SLOT_LIMIT;
     if (count == 0) return NULL;
     for (uint32_t i = 0; i < count; i++)
-        if (tid > 0 && slots->tids[i] == tid) return &threads[i];  // the number came back
+        if (tid > 0 && *tid_of(i) == tid) return &threads[i];  // the number came back
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
         uint32_t slot = slots->clock_hand++ % count;
         if (slot_is_free(slot)) return &threads[slot];
     }
     // One that ended without its exit being seen.
     uint32_t slot = slots->clock_hand % count;
-    return slots->tids[slot] && !is_alive(slots->tids[slot]) ? &threads[slot] : NULL;
+    return *tid_of(slot) && !is_alive(*tid_of(slot)) ? &threads[slot] : NULL;
 }
 
 // An event of its last thread may be half done: what remembers one is forgotten.
@@ -261,7 +279,7 @@ static struct thread *slot_take_over(int32_t tid) {
     struct thread *given = slot_take_free_locked();
     struct thread *thread = given ? given : slot_take_over_locked(tid);
     if (thread) {
-        slots->tids[thread->slot] = tid;
+        *tid_of(thread->slot) = tid;
         // Samples have a stream of random numbers a thread, whatever slot it happens to get.
         if (thread->tid != tid) thread->has_chance = false;
         thread->tid = tid;
@@ -276,7 +294,7 @@ static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
-    *thread = (struct thread){.line = &slots->gates[slot], .slot = slot, .tid = tid};
+    *thread = (struct thread){.line = gate_of(slot), .slot = slot, .tid = tid};
     thread_forget(thread);
     if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
         !walk_trace_init(&thread->trace, depth_limit)) {
@@ -285,7 +303,7 @@ static struct thread *slot_take_new(int32_t tid) {
                                     __ATOMIC_RELAXED);
         return NULL;
     }
-    slots->tids[slot] = tid;
+    *tid_of(slot) = tid;
     return thread;
 }
 
@@ -384,5 +402,5 @@ void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads) {
     if (keep >= limit) return;
     __atomic_store_n(&slot_limit, keep, __ATOMIC_RELEASE);
     array_shrink(threads, sizeof *threads, keep, limit);
-    array_shrink(slots->gates, sizeof *slots->gates, keep, limit);
+    array_shrink(slots->groups, sizeof *slots->groups, groups_of(keep), groups_of(limit));
 }

@@ -20,22 +20,24 @@ enum { CHEAPER_OF = 10, CHEAPER_BY = 1 };
 // A capture that took longer was interrupted by something else.
 enum { TICKS_MAX = 20000 };
 
+// What a few stacks touch lies on few pages: all guesses and the first nodes on one, the table,
+// whose places are spread, on whole ones.
 static bool stack_cache_make(struct stack_cache *recall) {
     if (recall->seen) return true;
     if (sys_is_over_budget()) return false;
-    size_t seen_bytes = (RECALL_NODES + 1) * sizeof *recall->seen;
-    size_t place_bytes = (RECALL_NODES + 1) * sizeof *recall->places;
-    size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
     size_t guess_bytes = RECALL_GUESSES * sizeof *recall->guesses;
-    size_t digest_bytes = RECALL_DIGESTS * sizeof *recall->digests;
-    uint8_t *memory = sys_map(seen_bytes + place_bytes + table_bytes + guess_bytes + digest_bytes);
+    size_t seen_bytes = (RECALL_NODES + 1) * sizeof *recall->seen;
+    size_t before = guess_bytes + seen_bytes + (RECALL_NODES + 1) * sizeof *recall->places;
+    before = (before + SYS_PAGE_LEAST - 1) / SYS_PAGE_LEAST * SYS_PAGE_LEAST;
+    size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
+    uint8_t *memory = sys_map(before + table_bytes + RECALL_DIGESTS * sizeof *recall->digests);
     recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
     if (!memory || !recall->checks) return false;
-    recall->seen = (struct walk_seen *)memory;
-    recall->places = (struct stack_cache_place *)(memory += seen_bytes);
-    recall->table = (uint16_t *)(memory += place_bytes);
-    recall->guesses = (uint16_t *)(memory += table_bytes);
-    recall->digests = (uint16_t *)(memory + guess_bytes);
+    recall->guesses = (uint16_t *)memory;
+    recall->seen = (struct walk_seen *)(memory + guess_bytes);
+    recall->places = (struct stack_cache_place *)(memory + guess_bytes + seen_bytes);
+    recall->table = (uint16_t *)(memory + before);
+    recall->digests = (uint16_t *)(memory + before + table_bytes);
     return true;
 }
 
@@ -53,7 +55,8 @@ void stack_cache_reset(struct stack_cache *recall) {
     if (!recall->seen) return;
     memset(recall->table, 0, TABLE_SLOTS * sizeof *recall->table);
     memset(recall->guesses, 0, RECALL_GUESSES * sizeof *recall->guesses);
-    memset(recall->digests, 0, RECALL_DIGESTS * sizeof *recall->digests);
+    if (recall->has_digests) memset(recall->digests, 0, RECALL_DIGESTS * sizeof *recall->digests);
+    recall->has_digests = false;
 }
 
 // The key of a place: a root's is its frame and return address, a child's its parent, the number
@@ -120,6 +123,11 @@ static uint16_t digest_count_of(const struct walk_seen *seen) {
     return (uint16_t)(count - count % RECALL_DIGEST_STEP);
 }
 
+static void digest_note(struct stack_cache *recall, uint16_t *place, uint32_t number) {
+    *place = (uint16_t)number;
+    recall->has_digests = true;
+}
+
 // Whether that node is the present stack's, which says how far digests are to be trusted; not so
 // where nothing was noted.
 static bool digest_is_right(struct stack_cache *recall, const uintptr_t *frame, uint32_t number) {
@@ -168,7 +176,7 @@ static uint32_t node_of_stack(struct stack_cache *recall, const uintptr_t *frame
     uint16_t *place = is_tried ? stack_cache_digest(recall, root) : NULL;
     if (is_tried && digest_is_right(recall, frame, *place)) return *place;
     uint32_t number = node_find(recall, root);
-    if (is_tried && number) *place = (uint16_t)number;
+    if (is_tried && number) digest_note(recall, place, number);
     return number;
 }
 
@@ -279,7 +287,7 @@ static void node_add(struct stack_cache *recall, const struct walk_seen *seen) {
     *stack_cache_guess(recall, seen->frame, seen->pc) = (uint16_t)number;
     if (is_root) recall->root = (uint16_t)number;
     if (recall->is_doubtful && recall->places[recall->root].digest_count)
-        *stack_cache_digest(recall, recall->root) = (uint16_t)number;
+        digest_note(recall, stack_cache_digest(recall, recall->root), number);
     recall->last = (uint16_t)number;
 }
 

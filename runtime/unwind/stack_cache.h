@@ -83,6 +83,7 @@ struct stack_cache {
     uint32_t wrong_left;    // `left` at the last wrong guess
     uint8_t run;            // wrong guesses; while they are doubted, right ones
     bool is_doubtful;       // guesses are not tried
+    bool has_digests;       // one was noted since all were forgotten
     uint8_t digest_trust;   // digests are tried from DIGEST_TRUSTED on
     uint16_t root;          // where the last search began; 0: there was none
     uint16_t last;          // the node seen last; 0: another stack, which is not kept

@@ -14,6 +14,7 @@ static size_t cache_bytes(void) {
 
 bool rule_init(void) {
     rule_cache.words = sys_reserve(cache_bytes());
+    rule_cache.set_mask = (1u << RULE_LEAST_BITS) - 1;
     return rule_cache.words != NULL;
 }
 
@@ -71,12 +72,53 @@ static uint64_t rule_from_row(const struct row *row) {
     return rule_with_return(row, is_stack, is_frame_kept);
 }
 
-// The newest rule goes first, the one before it is kept.
-static void rule_remember(uintptr_t pc, uint64_t rule) {
-    uint64_t *set = &rule_cache.words[rule_set(pc)];
+// The newest rule goes first, the one before it is kept. True: there was one.
+static bool word_put(uint32_t number, uint64_t word) {
+    uint64_t *set = &rule_cache.words[number];
     uint64_t first = __atomic_load_n(set, __ATOMIC_RELAXED);
     if (first) __atomic_store_n(set + RULE_SETS, first, __ATOMIC_RELAXED);
-    __atomic_store_n(set, rule_tag(pc) | rule, __ATOMIC_RELAXED);
+    __atomic_store_n(set, word, __ATOMIC_RELAXED);
+    return first != 0;
+}
+
+// The address that a word of this set is for.
+static uintptr_t word_address(uint32_t number, uint64_t word) {
+    const uintptr_t low_mask = ((uintptr_t)1 << RULE_LEAST_BITS) - 1;
+    uintptr_t high = word >> RULE_BITS;
+    return high << RULE_LEAST_BITS | ((number ^ high) & low_mask);
+}
+
+// Moves what lies in the first so many sets, and now belongs into others. A rule that another
+// thread enters meanwhile may be lost.
+static void words_spread(uint32_t set_count) {
+    for (uint32_t i = 0; i < set_count * RULE_WAYS; i++) {
+        uint32_t number = i / RULE_WAYS;
+        uint64_t *place = &rule_cache.words[number + i % RULE_WAYS * RULE_SETS];
+        uint64_t word = __atomic_load_n(place, __ATOMIC_RELAXED);
+        uint32_t wanted = word ? rule_set(word_address(number, word)) : number;
+        if (wanted == number) continue;
+        word_put(wanted, word);
+        __atomic_store_n(place, 0, __ATOMIC_RELAXED);
+    }
+}
+
+// An eighth of the sets hold two rules, so half as many rules as sets are known.
+static COLD void sets_widen(void) {
+    const uint32_t share = 8, times = 4;
+    uint32_t mask = __atomic_load_n(&rule_cache.set_mask, __ATOMIC_RELAXED), now = mask;
+    uint32_t full = __atomic_add_fetch(&rule_cache.full_count, 1, __ATOMIC_RELAXED);
+    if (mask == RULE_SETS - 1 || full <= mask / share) return;
+    uint32_t wider = times * mask + times - 1;
+    if (wider > RULE_SETS - 1) wider = RULE_SETS - 1;
+    if (!__atomic_compare_exchange_n(&rule_cache.set_mask, &now, wider, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return;
+    __atomic_store_n(&rule_cache.full_count, 0, __ATOMIC_RELAXED);
+    words_spread(mask + 1);
+}
+
+static void rule_remember(uintptr_t pc, uint64_t rule) {
+    if (word_put(rule_set(pc), rule_tag(pc) | rule)) sets_widen();
 }
 
 // The row at the first instruction of a function. On aarch64 glibc's does not say so: it has the

@@ -2,10 +2,16 @@
 // Unwinding rules, one word per code address, shared by all threads.
 //
 // Nearly every frame follows one of four forms: CFA = stack or frame pointer + constant, return
-// address at CFA - 8, frame pointer kept or saved at CFA - constant. Such a rule fits 32 bits; with
-// the rest of the address as a tag it is one 64-bit word, read and written atomically, so the cache
-// needs no lock and a wrong answer is impossible: set index and tag together give the address back.
-// What does not fit is RULE_SLOW and is worked out from its row each time.
+// address at CFA - 8, frame pointer kept or saved at CFA - constant. Such a rule fits RULE_BITS;
+// with all but the lowest bits of the address as a tag it is one 64-bit word, read and written
+// atomically, so the cache needs no lock and a wrong answer is impossible: set index and tag
+// together give the address back. What does not fit is RULE_SLOW and is worked out from its row
+// each time.
+//
+// The sets in use are few at first, and four times as many whenever many of them hold two rules:
+// addresses are spread over all of them, so that every few would touch a page of their own. The
+// lowest RULE_LEAST_BITS of a set's number and the tag give the address back however many there
+// are, so a thread that goes by another number finds a rule or not, and no wrong one.
 //
 // aarch64 has no fixed place for the return address, but saves it beside the frame pointer: a
 // frame record of two words, at CFA - saved. Where the frame pointer is unchanged, `saved` is the
@@ -31,18 +37,30 @@ enum rule_kind {
     RULE_NO_CFI = 7,       // code without unwind information
 };
 
-// kind in bits 0-2, cfa / 8 in bits 3-17, saved / 8 in bits 18-31.
-enum { RULE_CFA_SHIFT = 3, RULE_CFA_BITS = 15, RULE_SAVED_SHIFT = 18, RULE_SAVED_BITS = 14 };
+// kind in bits 0-2, cfa / 8 in bits 3-17, saved / 8 from bit 18 on. On x86-64 functions save the
+// frame pointer first of all, or nearly so; on aarch64 as far down as the frame is large.
+enum { RULE_CFA_SHIFT = 3, RULE_CFA_BITS = 15, RULE_SAVED_SHIFT = 18 };
+#if defined(__aarch64__)
+enum { RULE_SAVED_BITS = 14 };
+#else
+enum { RULE_SAVED_BITS = 9 };
+#endif
+enum { RULE_BITS = RULE_SAVED_SHIFT + RULE_SAVED_BITS };
 
-// Set and the 32 bits of a tag hold an address (PROCESSOR_ADDRESS_BITS).
-#define RULE_SET_BITS (PROCESSOR_ADDRESS_BITS - 32u)
+// Set and tag hold an address (PROCESSOR_ADDRESS_BITS), so there are no fewer sets.
+#define RULE_LEAST_BITS (PROCESSOR_ADDRESS_BITS + RULE_BITS - 64u)
+#define RULE_MOST_BITS (PROCESSOR_ADDRESS_BITS - 32u)
 #define RULE_WAYS 2u
 
-#define RULE_SETS ((uintptr_t)1 << RULE_SET_BITS)
+#define RULE_SETS ((uintptr_t)1 << RULE_MOST_BITS)
 
 struct rule_cache {
     uint64_t *words;      // (atomic) the first ways of all sets, then the second ones
     uint32_t generation;  // (atomic)
+    // Of the sets in use. Changed atomically, read plainly, as an operand: every number that it has
+    // or had is as good.
+    uint32_t set_mask;
+    uint32_t full_count;  // (atomic) times that a set got a second rule since it became that
 };
 
 extern HIDDEN struct rule_cache rule_cache;
@@ -87,13 +105,13 @@ ALWAYS_INLINE uintptr_t rule_return_offset(uint64_t rule) {
 }
 #endif
 
-// Tag = address without its low RULE_SET_BITS bits; the set mixes in higher bits, which the tag
-// holds as well, so that (set, tag) determines the address.
+// Tag = address without its lowest bits; the set mixes in higher bits, which the tag holds as well,
+// so that (set, tag) determines the address.
 ALWAYS_INLINE uint32_t rule_set(uintptr_t pc) {
-    return (uint32_t)(pc ^ pc >> RULE_SET_BITS) & ((1u << RULE_SET_BITS) - 1);
+    return (uint32_t)(pc ^ pc >> RULE_LEAST_BITS) & rule_cache.set_mask;
 }
 ALWAYS_INLINE uint64_t rule_tag(uintptr_t pc) {
-    return (uint64_t)(pc >> RULE_SET_BITS) << 32;
+    return (uint64_t)(pc >> RULE_LEAST_BITS) << RULE_BITS;
 }
 
 // The cached rule of a return address, or RULE_NONE.
@@ -101,9 +119,9 @@ ALWAYS_INLINE uint64_t rule_look_up(uintptr_t pc) {
     const uint64_t *set = &rule_cache.words[rule_set(pc)];
     uint64_t tag = rule_tag(pc);
     uint64_t first = __atomic_load_n(set, __ATOMIC_RELAXED) ^ tag;
-    if (likely(first >> 32 == 0)) return first;
+    if (likely(first >> RULE_BITS == 0)) return first;
     uint64_t second = __atomic_load_n(set + RULE_SETS, __ATOMIC_RELAXED) ^ tag;
-    return second >> 32 == 0 ? second : RULE_NONE;
+    return second >> RULE_BITS == 0 ? second : RULE_NONE;
 }
 
 // Whether that rule is this one, and lies where it is looked for first.

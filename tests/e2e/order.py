@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """runtime/order.txt: each function that it names is one of the runtime's, and in the library they lie together, before
-all others; those that a small program runs lie in the first 64 KiB, which are all of the code that it has resident."""
+all others; those that a small program runs lie in the first 64 KiB, which are all of the code that it has resident.
+Its variables lie on few pages."""
 
 import importlib.util
 import re
@@ -11,13 +12,22 @@ import subprocess
 import cairn_test as t
 
 PIECE_BYTES = 64 << 10  # that the kernel maps around a page of a file
+PAGE_BYTES = 4 << 10
+VARIABLES_PAGES = 3  # large ones that few programs touch are APART (runtime/sys/sys.h)
 
 
-def functions_run(command):
+def sections_of(library):
+    """Address and size by name."""
+    listed = subprocess.run(["readelf", "-SW", library], capture_output=True, text=True, check=True).stdout
+    return {name: (int(address, 16), int(size, 16)) for name, address, size in
+            re.findall(r"\] (\.\S+) +\w+ +([\da-f]{16}) [\da-f]+ ([\da-f]+) ", listed)}
+
+
+def dev_order():
     spec = importlib.util.spec_from_file_location("order", t.SOURCE / "dev/order.py")
     order = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(order)
-    return order.functions_run(command)
+    return order
 
 
 names = [line for line in (t.SOURCE / "runtime/order.txt").read_text().splitlines() if line and line[0] != "#"]
@@ -42,8 +52,14 @@ if (t.BUILD / "order.flags").read_text().strip():
     t.check(len(usual) > 100 and min(usual)[0] == first, f"code begins with {min(code)[2]}")
     t.check(not between, f"other functions lie between: {between[:5]}")
     t.check(end - first < 2 * PIECE_BYTES, f"they take {end - first} bytes")
+    sections = sections_of(t.BUILD / "libcairn.so")
+    start, end = sections[".data"][0], sum(sections[".bss"])
+    t.check(end - start <= VARIABLES_PAGES * PAGE_BYTES, f"variables take {end - start} bytes")
+    fixed = sum(sections[".got"]) - sections[".tdata"][0]
+    t.check(fixed <= PAGE_BYTES, f"what is read-only once it is relocated takes {fixed} bytes")
     if shutil.which("valgrind"):
-        ran = functions_run([t.BUILD / "bench/small"])
+        order = dev_order()
+        ran = order.functions_run([t.BUILD / "bench/small"]) | set(order.SOMETIMES)
         beyond = [name for start, size, name in code
                   if name.split(".")[0] in ran and (start + size - 1) // PIECE_BYTES != first // PIECE_BYTES]
         t.check(len(ran) > 50, f"{len(ran)} functions were seen to run")

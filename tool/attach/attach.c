@@ -248,28 +248,29 @@ static bool give_memory(struct attach *attach, struct caller *caller,
 static bool write_settings(struct attach *attach, const struct attach_request *request,
                            int64_t memory_file, struct error *error) {
     struct cairn_attachment *known = &attach->known;
-    const size_t room = sizeof known->settings;
-    size_t used =
-        (size_t)snprintf(known->settings, room, "CAIRN_MEMORY_FILE=%d", (int)memory_file) + 1;
+    char *settings = attach->settings;
+    const size_t room = sizeof attach->settings;
+    size_t used = (size_t)snprintf(settings, room, "CAIRN_MEMORY_FILE=%d", (int)memory_file) + 1;
     for (size_t i = 0; i < attach->slots.wanted_count && used < room; i++) {
         const struct hooked *function = &attach->slots.functions.items[i];
         if (function->real)
-            used += (size_t)snprintf(known->settings + used, room - used, "@%s=%" PRIx64,
-                                     function->name, function->real) +
+            used += (size_t)snprintf(settings + used, room - used, "@%s=%" PRIx64, function->name,
+                                     function->real) +
                     1;
     }
     if (request->wrap_rows && used < room)
-        used += (size_t)snprintf(known->settings + used, room - used, "%s=%s", CAIRN_VARIABLE(WRAP),
+        used += (size_t)snprintf(settings + used, room - used, "%s=%s", CAIRN_VARIABLE(WRAP),
                                  request->wrap_rows) +
                 1;
     if (used > room || room - used < request->settings_bytes)
         return error_set(error, "the settings are too long");
-    memcpy(known->settings + used, request->settings, request->settings_bytes);
+    memcpy(settings + used, request->settings, request->settings_bytes);
     known->tool_pid = (uint32_t)getpid();
     known->is_confined = attach->has_filter;
     known->entries_at = attach->entries.allocator ? attach->patch.start : 0;
     known->patch_at = attach->patch.start;
-    return remote_write(&attach->remote, attach->place, known, sizeof *known) ||
+    return (remote_write(&attach->remote, known->settings, settings, room) &&
+            remote_write(&attach->remote, attach->place, known, sizeof *known)) ||
            error_set(error, "it has ended");
 }
 

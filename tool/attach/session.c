@@ -95,7 +95,11 @@ bool session_read_attachment(struct attach *attach, struct error *error) {
     if (known->magic != CAIRN_ATTACHMENT_MAGIC || known->struct_bytes != sizeof *known ||
         known->format_version != CAIRN_VERSION)
         return error_set(error, "another version of cairn has left its library in it");
-    return true;
+    memset(attach->settings, 0, sizeof attach->settings);
+    return !known->settings ||
+           remote_read(&attach->remote, known->settings, attach->settings,
+                       sizeof attach->settings) ||
+           error_set(error, "it has ended");
 }
 
 static bool is_alive(uint32_t pid) {

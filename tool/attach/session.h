@@ -73,6 +73,7 @@ struct attach {
     int library;         // number of its module; -1: it is not loaded
     uint64_t place;      // of its struct cairn_attachment
     struct cairn_attachment known;
+    char settings[CAIRN_ATTACHMENT_SETTINGS];  // the library's
     uint64_t pause_ns, longest_pause_ns;  // how long the process was stopped: in all, at a time
     bool is_stopped;
     struct existing_blocks *existing;  // NULL: they are not counted
@@ -105,7 +106,7 @@ struct loaded_module *session_libc(const struct attach *attach);
 // The library's module; NULL: it is not loaded.
 struct loaded_module *session_library(struct attach *attach);
 
-// Reads the library's struct cairn_attachment.
+// Reads the library's struct cairn_attachment, and its settings.
 bool session_read_attachment(struct attach *attach, struct error *error);
 
 // The pid of the process that the library's recording is of, as that process has it for itself: of

@@ -52,14 +52,15 @@ bool wrapped_open(struct attach *attach, const char *rows, struct error *error) 
 void wrapped_recover(struct attach *attach) {
     const char *name = CAIRN_VARIABLE(WRAP), *end;
     struct wrapped *wrapped = &attach->wrapped;
-    struct cairn_attachment *known = &attach->known;
-    known->settings[sizeof known->settings - 1] = 0;
+    const struct cairn_attachment *known = &attach->known;
+    char *settings = attach->settings;
+    settings[sizeof attach->settings - 1] = 0;
     *wrapped = (struct wrapped){.count = 0};
-    for (const char *at = known->settings; *at; at = end + 1) {
-        end = memchr(at, 0, (size_t)(known->settings + sizeof known->settings - at));
+    for (const char *at = settings; *at; at = end + 1) {
+        end = memchr(at, 0, (size_t)(settings + sizeof attach->settings - at));
         if (!strncmp(at, name, strlen(name)) && at[strlen(name)] == '=')
             wrapped->count = wrapped_read(at + strlen(name) + 1, wrapped->wishes, wrapped->heaps);
-        if (end + 1 >= known->settings + sizeof known->settings) break;
+        if (end + 1 >= settings + sizeof attach->settings) break;
     }
     for (size_t i = 0; i < wrapped->count; i++)
         wrapped->ways[i] = known->wrap_way[i] % CAIRN_WRAP_FUNCTIONS;

@@ -42,6 +42,7 @@ static void model_start(uintptr_t base, uint64_t seed, bool is_wide) {
     memset(model, 0, sizeof *model);
     model->base = base;
     model->seed = seed;
+    memset(live_narrow, 0, sizeof live_narrow);
     assert_true(live_init(is_wide));
 }
 

@@ -26,7 +26,7 @@ CODE(code_small, ".cfi_def_cfa_offset 16");
 CODE(code_large, ".cfi_def_cfa_offset 4096");
 CODE(code_huge, ".cfi_def_cfa_offset 200000");
 CODE(code_saves, ".cfi_def_cfa_offset 32\n .cfi_offset 6, -16");
-CODE(code_saves_far, ".cfi_def_cfa_offset 32\n .cfi_offset 6, -100000");
+CODE(code_saves_far, ".cfi_def_cfa_offset 32\n .cfi_offset 6, -4000");
 CODE(code_frame, ".cfi_def_cfa 6, 16\n .cfi_offset 6, -16");
 CODE(code_frame_keeps, ".cfi_def_cfa 6, 32");
 CODE(code_slow, ".cfi_escape 0x0f, 3, 0x77, 0xc0, 0");
