@@ -207,14 +207,14 @@ ALWAYS_INLINE void event_note(struct thread *thread, const void *block, uint32_t
 }
 
 // The block that is remembered has come back, with the size and header of then: it takes its place
-// again, by the same word.
+// again, by the same word. The place is looked at first: NULL has none, and no header.
 ALWAYS_INLINE bool event_enter_same(struct thread *thread, const void *block, size_t size,
                                     enum event_layout layout) {
     struct cairn_cell *cell = thread->at.cell;
     struct cairn_thread *record = thread->record;
     const uintptr_t address = (uintptr_t)block;
     uint32_t *slot = thread->last.slot, word = thread->last.word;
-    if (unlikely(live_header(address) != thread->at.header) || unlikely(!live_is_empty(slot)))
+    if (unlikely(!live_is_empty(slot)) || unlikely(live_header(address) != thread->at.header))
         return false;
     if (!event_is_notable(thread, layout)) return false;
     event_note(thread, block, word >> LIVE_ID_SHIFT, size, slot, layout);
@@ -244,7 +244,7 @@ ALWAYS_INLINE bool event_enter_again(struct thread *thread, void *block, size_t 
     if (CHECK_IS_BUILT_IN) event_check_again(thread, address, size, slot, word);
     *slot = word;
     event_count_alloc(record, cell, size, at->slack_bytes);
-    thread->last.block = block;
+    thread_keep_last(thread, block);
     if (!is_remembered) return true;
     thread->last.slot = slot;
     thread->last.word = word;
