@@ -6,6 +6,7 @@ so that starts and what is looked up once count little. Rows of the benchmark, b
 inputs allocate alike.
 
     make all bench-programs && bench/program_counts.py [PATTERN] > bench/results/program_counts.md
+    CAIRN_STACKS=0 bench/program_counts.py 'lua|perl'                       (the same with --no-stacks)
 """
 
 import contextlib

@@ -8,10 +8,10 @@
 //   - Most programs repeat the order of their stacks: which one came last time after the same one,
 //     with the hook's frame and return address of now, is guessed first (guesses). A guess is only
 //     believed once all its words are compared, so a place that several share costs time alone.
-//     While most guesses are wrong none is tried, only whether it would have been right is noted.
-//   - Then the inner words tell: a stack that has them all is looked for by a hash of them
-//   (digests).
-//     It is the one if all its words are equal.
+//     While most guesses are wrong none is tried; whether it would have been right is looked at now
+//     and then.
+//   - Then a hash of the innermost words (its digest) leads to a stack. It is believed in the same
+//     way.
 //   - Otherwise a stack is found by its hook's frame and return address (a root), and from there by
 //     the first word that differs from it, inside out: a child of the root has the same inner words
 //     up to there, so going on from it compares no word twice.

@@ -93,29 +93,29 @@ bool recording_cell_is_used(const struct recording *recording, size_t id) {
            (cell.calls || cell.frees || cell.freed_bytes);
 }
 
-bool recording_cell_left(const struct recording *recording, size_t id, int64_t *bytes) {
-    struct cairn_cell from;
+// The cell as it lies there; of an earlier format what the two below ask for.
+static bool read_plain(const struct recording *recording, size_t id, struct cairn_cell *plain) {
     struct recorded_cell cell;
-    if (cairn_is_older(recording->header.version)) {
-        if (!recording_cell(recording, id, &cell)) return false;
-        *bytes = (int64_t)(cell.allocated_bytes - cell.freed_bytes);
-        return true;
-    }
-    if (!recording_copy(recording, CAIRN_SECTION_CELLS, id, &from, sizeof from)) return false;
-    *bytes = (int64_t)(from.allocated_bytes - from.freed_bytes);
+    if (!cairn_is_older(recording->header.version))
+        return recording_copy(recording, CAIRN_SECTION_CELLS, id, plain, sizeof *plain);
+    if (!recording_cell(recording, id, &cell)) return false;
+    *plain = (struct cairn_cell){.allocated_bytes = cell.allocated_bytes,
+                                 .freed_bytes = cell.freed_bytes,
+                                 .record = cell.record};
+    return true;
+}
+
+bool recording_cell_left(const struct recording *recording, size_t id, int64_t *bytes) {
+    struct cairn_cell plain;
+    if (!read_plain(recording, id, &plain)) return false;
+    *bytes = (int64_t)(plain.allocated_bytes - plain.freed_bytes);
     return true;
 }
 
 bool recording_cell_record(const struct recording *recording, size_t id, uint32_t *record) {
-    struct cairn_cell from;
-    struct recorded_cell cell;
-    if (cairn_is_older(recording->header.version)) {
-        if (!recording_cell(recording, id, &cell)) return false;
-        *record = cell.record;
-        return true;
-    }
-    if (!recording_copy(recording, CAIRN_SECTION_CELLS, id, &from, sizeof from)) return false;
-    *record = from.record;
+    struct cairn_cell plain;
+    if (!read_plain(recording, id, &plain)) return false;
+    *record = plain.record;
     return true;
 }
 

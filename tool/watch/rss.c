@@ -17,14 +17,16 @@
 #define END_LONGEST_NS UINT64_C(25000000)  // half of what the longest living process waits
 
 // Pictures may take a hundredth of the time when memory changed, else a two hundredth. A twentieth
-// at first, so that there are some of short programs. No more than that at new heights, which a
-// heap that grows always has: it cannot get memory while one is taken.
+// at first, so that there are some of short programs, and where memory is higher than in any so far
+// by a quarter, so that one is of about the peak. No more than that at other heights, which a heap
+// that grows always has: it cannot get memory while one is taken.
 enum {
     FIRST_SHARE = 20,
     OTHER_SHARE = 100,
     PAUSE_SHARE = 200,
     OTHER_PERCENT = 5,
-    HIGHER_PERCENT = 2
+    HIGHER_PERCENT = 2,
+    MUCH_HIGHER_PERCENT = 25
 };
 static const uint64_t first_ns = SECOND_NS / 4;
 // The kernel adds up its own account in batches for each thread.
@@ -101,6 +103,8 @@ static bool is_picture_due(const struct rss *rss, const struct rss_now *now, uin
     uint64_t last = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
     bool is_higher = now->rss_bytes > peak + peak * HIGHER_PERCENT / 100;
     bool is_lower = now->rss_bytes < last - last * OTHER_PERCENT / 100;
+    if (now->rss_bytes > peak + peak * MUCH_HIGHER_PERCENT / 100)
+        return now_ns >= rss->next_higher_ns;
     return now_ns >= (is_higher || is_lower ? rss->next_other_ns : rss->next_picture_ns);
 }
 
@@ -158,6 +162,7 @@ static void plan_picture(struct rss *rss, uint64_t start_ns, uint64_t began_ns,
     if (rss->pause_ns > most_pause_ns) rss->pause_ns = most_pause_ns;
     uint64_t pause_ns = taken_ns * PAUSE_SHARE;
     if (pause_ns < rss->pause_ns) pause_ns = rss->pause_ns;
+    rss->next_higher_ns = end_ns + taken_ns * FIRST_SHARE;
     rss->next_other_ns = end_ns + taken_ns * other_share;
     rss->next_picture_ns = end_ns + pause_ns;
 }

@@ -5,8 +5,9 @@
 //
 // A value costs a read of /proc/PID/status, a picture one of smaps, during which the process cannot
 // map memory: so pictures are taken when it has changed and now and then, and take a hundredth of
-// the time at most, a twentieth of the first quarter of a second. The last one is of the end, where
-// the process waits for it (cairn_hello).
+// the time at most, a twentieth of the first quarter of a second and where memory is higher than in
+// any so far by a quarter. The last one is of the end, where the process waits for it
+// (cairn_hello).
 #ifndef TOOL_WATCH_RSS_H
 #define TOOL_WATCH_RSS_H
 
@@ -26,9 +27,9 @@ struct rss {
     ARRAY(struct cairn_resident) values;  // as they are in the section
     uint64_t step_ns;                     // values lie this far apart at least
     struct cairn_picture pictures[CAIRN_PICTURE_COUNT];
-    uint64_t next_picture_ns, next_other_ns;  // CLOCK_MONOTONIC
-    uint64_t pause_ns;                        // between pictures
-    uint64_t taken_ns;                        // by the last one
+    uint64_t next_picture_ns, next_other_ns, next_higher_ns;  // CLOCK_MONOTONIC
+    uint64_t pause_ns;                                        // between pictures
+    uint64_t taken_ns;                                        // by the last one
 };
 
 struct rss_now rss_look(pid_t pid);
