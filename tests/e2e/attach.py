@@ -14,6 +14,7 @@ import subprocess
 from attached import Attached, Target
 from cairn_test import (CAIRN, PYTHON, Process, check, check_equal, children_of, finish, fresh_path, is_called,
                         is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
+from ports import free_port
 
 
 def check_kept(what, found, calls, size, kept):
@@ -195,7 +196,7 @@ def python():
 def redis():
     if not shutil.which("redis-server"):
         return
-    port = 20000 + os.getpid() % 20000
+    port = free_port()
     process = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"],
                                stdout=subprocess.DEVNULL)
     ping = ["redis-cli", "-p", str(port), "ping"]

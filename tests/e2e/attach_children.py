@@ -17,6 +17,7 @@ from attached import Attached, Target, check_left, is_recorded, recordings_of, r
 from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, children_of, environment, finish,
                         format_number, fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, skip_part,
                         stacks_through, wait_until)
+from ports import free_port
 
 SOUND = "7"
 # Where a recording's version is, and that of a file that is complete.
@@ -283,13 +284,14 @@ def nginx():
     if not program:
         skip_part("no nginx")
         return
-    directory, port = os.path.abspath(fresh_path("nginx")), 20000 + os.getpid() % 20000
+    directory, port = os.path.abspath(fresh_path("nginx")), free_port()
     os.mkdir(directory)
     os.chmod(directory, 0o755)
     config = pathlib.Path(directory, "nginx.conf")
     config.write_text(NGINX.format(directory=directory, port=port))
     with Process([program, "-p", directory, "-c", str(config)], stderr=subprocess.DEVNULL) as process:
-        wait_until(lambda: fetch(port) == b"hello")
+        if not check(wait_until(lambda: fetch(port) == b"hello"), "nginx answers"):
+            return
         old = children_of(process.pid)
         attached = attach(process.pid)
         settled(attached)
