@@ -19,7 +19,7 @@ import instructions
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [(("one", 5, 1), {}), (("one", 20, 1), {}), (("one", 60, 1), {}), (("grow", 20, 1), {}), (("resize", 20, 1), {}),
-        (("one:random", 5, 1), {}), (("walk", 20, 256), {}), (("never", 20, 1), {}),
+        (("one:random", 5, 1), {}), (("walk", 20, 256), {}), (("random", 20, 1024), {}), (("never", 20, 1), {}),
         (("one:random", 20, 1), {"CAIRN_STACKS": "0"}), (("resize:random", 20, 1), {"CAIRN_STACKS": "0"}),
         (("one", 20, 1), {"CAIRN_SAMPLE": "1"}), (("one", 20, 1), {"CAIRN_OFF": "1"})]
 RISE, NOISE = 1.02, 2.5  # a share, and instructions: a program's start varies by so many a pair
