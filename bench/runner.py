@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import statistics
 import struct
 import subprocess
@@ -17,6 +16,7 @@ import time
 import rows
 import variants
 from cairn_test import environment
+from ports import free_port
 
 TIMEOUT_S = 240
 REDUCED_TIMEOUT_S = 60  # of a run on the small input
@@ -128,15 +128,9 @@ def run_starts(argv, env, variant):
     return Sample(statistics.median(walls), statistics.median(cpus), samples[-1].rss_bytes), 0
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def run_server(argv, env, variant):
     """redis-benchmark against redis-server; the time is that of the requests."""
-    port = free_port()
+    port = str(free_port())
     client = ["redis-cli", "-p", port]
 
     def load(process):

@@ -10,15 +10,18 @@ import http.server
 import os
 import pathlib
 import signal
-import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.request
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests/tools"))
+from ports import free_port  # noqa: E402
+
 IDLE_S, SCRAPES = 20, 10
 MANY = """import subprocess, sys
 all = [subprocess.Popen(["sleep", "600"]) for _ in range(int(sys.argv[1]))]
@@ -43,12 +46,6 @@ def resident_mib(pid):
 def child_of(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
         return int(children.read().split()[0])
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Served:
