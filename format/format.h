@@ -19,7 +19,7 @@
 
 #define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
 #define CAIRN_MAGIC_BYTES 8
-#define CAIRN_VERSION 4u           // raw and compact; packed.h has the number of the packed form
+#define CAIRN_VERSION 6u           // raw and compact; packed.h has the number of the packed form
 #define CAIRN_HEADER_BYTES 16384u  // of the header; on larger pages sections begin on the next
 #define CAIRN_SECTION_MAX 32u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
@@ -489,9 +489,26 @@ struct cairn_value {
 // FOREIGN: the cell has the older cell's whole stack (keep is 0); it books frees, by this cell's
 // thread, of blocks that the older cell counts. With n = 1 (--free-stacks) word 2 is the cell whose
 // stack freed them.
+// A change of few frames has one word in the place of the two, which begins with the SHORT flag:
+//             tail (2 bits), n (4 bits), drop (4 bits), back (21 bits, not 0)
+// The older cell is the one with a number smaller by `back`. Of its stack the innermost `drop`
+// frames go; then come the n frames, then the innermost `tail` of those that went (tail <= drop).
+// Neither stack has a region.
 #define CAIRN_RECORD_FOREIGN 0x80000000u
 #define CAIRN_RECORD_KEEP(word) (((word) >> 16) & 0x7fffu)
 #define CAIRN_RECORD_NEW(word) ((word)&0xffffu)
+#define CAIRN_RECORD_SHORT 0x80000000u
+#define CAIRN_SHORT_TAIL_MOST 3u
+#define CAIRN_SHORT_NEW_MOST 15u
+#define CAIRN_SHORT_DROP_MOST 15u
+#define CAIRN_SHORT_BACK_MOST 0x1fffffu
+#define CAIRN_SHORT_TAIL_SHIFT 29
+#define CAIRN_SHORT_NEW_SHIFT 25
+#define CAIRN_SHORT_DROP_SHIFT 21
+#define CAIRN_SHORT_TAIL(word) (((word) >> CAIRN_SHORT_TAIL_SHIFT) & CAIRN_SHORT_TAIL_MOST)
+#define CAIRN_SHORT_NEW(word) (((word) >> CAIRN_SHORT_NEW_SHIFT) & CAIRN_SHORT_NEW_MOST)
+#define CAIRN_SHORT_DROP(word) (((word) >> CAIRN_SHORT_DROP_SHIFT) & CAIRN_SHORT_DROP_MOST)
+#define CAIRN_SHORT_BACK(word) ((word)&CAIRN_SHORT_BACK_MOST)
 #define CAIRN_CODE_ESCAPE 0xF0000000u
 #define CAIRN_CODE_CUT 0xF0000000u
 #define CAIRN_CODE_MODULE 0xF1000000u

@@ -49,7 +49,7 @@ static uint32_t region_of_cell(uint32_t id) {
     uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
     const uint32_t *words = (const uint32_t *)stacks.records.base;
     uint32_t record = cells.items[id].record, last = 0;
-    if (!record || record + 1 >= limit) return 0;
+    if (!record || record + 1 >= limit || words[record] & CAIRN_RECORD_SHORT) return 0;
     if (words[record + 1] & CAIRN_RECORD_FOREIGN) {
         uint32_t owner = words[record];
         return owner && owner < cells.id_limit && owner != id ? region_of_cell(owner) : 0;
@@ -68,7 +68,8 @@ static uint32_t owner_of_cell(uint32_t id) {
     uint64_t limit = section_count(stacks.records, sizeof(uint32_t));
     const uint32_t *words = (const uint32_t *)stacks.records.base;
     uint32_t record = cells.items[id].record;
-    bool is_foreign = record + 1 < limit && words[record + 1] & CAIRN_RECORD_FOREIGN;
+    bool is_foreign = record + 1 < limit && !(words[record] & CAIRN_RECORD_SHORT) &&
+                      words[record + 1] & CAIRN_RECORD_FOREIGN;
     return is_foreign && words[record] < cells.id_limit ? words[record] : id;
 }
 

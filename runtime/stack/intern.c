@@ -84,18 +84,55 @@ static uint32_t *record_reserve(struct stack_thread *thread, uint64_t words) {
     return start;
 }
 
-// Writes the record of the new stack; its word index, or 0.
-static uint32_t record_write(struct stack_thread *thread, const struct frame *frames,
+// How a new stack differs from the last one: the inner `drop` frames of that went, `fresh` frames
+// came, and after them the innermost `tail` of those that went. head: the word that says so; 0: two
+// words do, and there is no tail.
+struct stack_change {
+    uint32_t keep, fresh, head;
+};
+
+// The innermost frames that a stack has in common with the last one, besides the outer `keep`.
+ALWAYS_INLINE uint32_t tail_count(const struct stack_thread *thread, const struct frame *frames,
+                                  uint32_t count, uint32_t keep) {
+    uint32_t tail = 0, most = (count < thread->last_count ? count : thread->last_count) - keep;
+    if (most > STACK_INNER) most = STACK_INNER;
+    while (tail < most && frames[count - 1 - tail].pc == thread->inner[tail]) tail++;
+    return tail;
+}
+
+// Of the stack that gets the cell `id`.
+ALWAYS_INLINE struct stack_change change_of(const struct stack_thread *thread, uint32_t id,
+                                            const struct frame *frames, uint32_t count,
+                                            uint32_t keep) {
+    struct stack_change change = {keep, count - keep, 0};
+    uint32_t back = id - thread->last_cell, drop = thread->last_count - keep;
+    if (!keep || drop > CAIRN_SHORT_DROP_MOST || back - 1 >= CAIRN_SHORT_BACK_MOST) return change;
+    // A region is the innermost frame, and its address above those of code.
+    if (unlikely((frames[count - 1].pc | thread->inner[0]) >= FRAME_REGION)) return change;
+    uint32_t tail = tail_count(thread, frames, count, keep), fresh = change.fresh - tail;
+    if (fresh > CAIRN_SHORT_NEW_MOST) return change;
+    change.fresh = fresh;
+    change.head = CAIRN_RECORD_SHORT | tail << CAIRN_SHORT_TAIL_SHIFT |
+                  fresh << CAIRN_SHORT_NEW_SHIFT | drop << CAIRN_SHORT_DROP_SHIFT | back;
+    return change;
+}
+
+// Writes the record of the new stack, which gets the cell `id`; its word index, or 0.
+static uint32_t record_write(struct stack_thread *thread, uint32_t id, const struct frame *frames,
                              uint32_t count, uint32_t keep) {
     if (thread->last_cell <= CAIRN_CELL_OTHER) keep = 0;
-    uint64_t most_words = RECORD_HEAD_WORDS + (uint64_t)(count - keep) * MODULE_CODE_WORDS;
+    struct stack_change change = change_of(thread, id, frames, count, keep);
+    uint64_t most_words = RECORD_HEAD_WORDS + (uint64_t)change.fresh * MODULE_CODE_WORDS;
     uint32_t *record = record_reserve(thread, most_words);
     if (!record) return 0;
-    uint32_t *word =
-        module_encode(frames + keep, count - keep, record + RECORD_HEAD_WORDS, &thread->near);
-    record[0] = keep ? thread->last_cell : CAIRN_CELL_NONE;
-    record[1] = keep << 16 | (count - keep);
-    thread->next_word = word;
+    uint32_t *codes = record + (change.head ? 1 : RECORD_HEAD_WORDS);
+    if (change.head) {
+        record[0] = change.head;
+    } else {
+        record[0] = keep ? thread->last_cell : CAIRN_CELL_NONE;
+        record[1] = keep << 16 | change.fresh;
+    }
+    thread->next_word = module_encode(frames + keep, change.fresh, codes, &thread->near);
     return (uint32_t)(record - (uint32_t *)stacks.records.base);
 }
 
@@ -160,6 +197,17 @@ static COLD void forget_addresses(struct stack_thread *thread) {
     thread->last_generation = module_generation();
 }
 
+ALWAYS_INLINE void inner_keep(struct stack_thread *thread, const struct frame *frames,
+                              uint32_t count) {
+    const struct frame *end = frames + count;
+    uint32_t inner = likely(count >= STACK_INNER) ? STACK_INNER : count;
+    if (likely(inner == STACK_INNER)) {
+        for (int i = 0; i < STACK_INNER; i++) thread->inner[i] = end[-1 - i].pc;
+    } else {
+        for (uint32_t i = 0; i < count; i++) thread->inner[i] = end[-1 - (int)i].pc;
+    }
+}
+
 uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, uint32_t count,
                       uint32_t keep, enum stack_outcome *outcome) {
     *outcome = STACK_KNOWN;
@@ -171,9 +219,10 @@ uint32_t stack_intern(struct stack_thread *thread, const struct frame *frames, u
     uint32_t id = table_find(&thread->table, hash.table, is_cell, hash_check(hash));
     if (unlikely(!id)) {
         id = cell_next(thread);
-        if (id) id = cell_begin(thread, id, record_write(thread, frames, count, keep), hash);
+        if (id) id = cell_begin(thread, id, record_write(thread, id, frames, count, keep), hash);
         *outcome = id ? STACK_NEW : STACK_LOST;
     }
+    inner_keep(thread, frames, count);
     thread->last_count = count;
     thread->last_cell = id;
     return id ? id : CAIRN_CELL_OTHER;

@@ -28,12 +28,16 @@ struct foreign_cell {
 };
 enum { FOREIGN_CACHE = 256 };
 
+// Innermost frames of the last stack whose addresses are remembered.
+enum { STACK_INNER = CAIRN_SHORT_TAIL_MOST };
+
 struct stack_thread {
     struct arena arena;
     struct table table;
     struct stack_hash *parts;                    // of the last stack up to each frame
     uint32_t last_count;                         // frames of the last stack
     uint32_t last_cell;                          // its cell; 0: none, or it was lost
+    uintptr_t inner[STACK_INNER];                // its inner frames, the innermost first
     uint32_t last_generation;                    // of the modules, when it was hashed
     uint32_t next_cell, end_cell;                // what is left of a half of the block of cells
     uint32_t first_cell;                         // of its first half, the later one; 0: begun

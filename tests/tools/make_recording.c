@@ -107,6 +107,20 @@ uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uin
     return id;
 }
 
+uint32_t making_short(struct making *making, uint32_t thread, uint32_t older, uint32_t drop,
+                      const uint32_t *codes, uint32_t count, uint32_t tail) {
+    require(making->word_count + 1 + count <= MAKING_WORDS, "records are full");
+    uint32_t id = new_cell(making, thread);
+    making->cells[id].record = making->word_count;
+    uint32_t *words = making->words + making->word_count;
+    words[0] = CAIRN_RECORD_SHORT | tail << CAIRN_SHORT_TAIL_SHIFT |
+               count << CAIRN_SHORT_NEW_SHIFT | drop << CAIRN_SHORT_DROP_SHIFT |
+               ((id - older) & CAIRN_SHORT_BACK_MOST);
+    if (count) memcpy(words + 1, codes, count * sizeof *codes);
+    making->word_count += 1 + count;
+    return id;
+}
+
 uint32_t making_code(struct making *making, uint64_t address) {
     uint64_t start = address & ~(uint64_t)WINDOW_MASK;
     for (uint32_t i = 0; i < CAIRN_WINDOW_COUNT; i++) {

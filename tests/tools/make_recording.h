@@ -64,6 +64,10 @@ uint32_t making_thread(struct making *making, uint32_t tid, const char *name);
 // A new cell of `thread` with a record of these codes behind `keep` frames of `older`.
 uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uint32_t keep,
                      const uint32_t *codes, uint32_t code_words, uint32_t frame_count);
+// A new cell of `thread` with a short record: the stack of `older` without its inner `drop` frames,
+// then these codes of a word each, then the innermost `tail` of those that went.
+uint32_t making_short(struct making *making, uint32_t thread, uint32_t older, uint32_t drop,
+                      const uint32_t *codes, uint32_t count, uint32_t tail);
 // A new cell with a whole stack of return addresses, outermost first.
 uint32_t making_stack(struct making *making, uint32_t thread, const uint64_t *addresses,
                       uint32_t count);

@@ -6,7 +6,7 @@
 
 enum { STATE_UNKNOWN = 0, STATE_FOLLOWED = 1, STATE_FIRST_NODE = 2 };
 enum { RECORD_HEAD_WORDS = 2 };
-static const uint32_t keep_all = UINT32_MAX;  // a foreign cell has its older cell's whole stack
+static const uint32_t keep_all = UINT32_MAX;
 
 // Records may be shared by several cells; a file in which frames are read more often than this
 // many times its words was made up.
@@ -21,9 +21,9 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
                                 .places = places,
                                 .tree = tree,
                                 .frames_left = (uint64_t)words * SHARING_MAX + FRAMES_MIN};
-    // what is left of the words are frames, each of which may be a node
-    if (words > cells * RECORD_HEAD_WORDS)
-        tree_expect(tree, words - cells * RECORD_HEAD_WORDS, cells);
+    // most frames are a word, and each may be a node; short records make up for their head by
+    // frames that take none
+    tree_expect(tree, words, cells);
     if (cells <= CAIRN_CELL_OTHER) cells = CAIRN_CELL_OTHER + 1;
     decoder->cell_states = calloc(cells, sizeof *decoder->cell_states);
     decoder->cell_regions = calloc(cells, sizeof *decoder->cell_regions);
@@ -55,10 +55,24 @@ void decoder_free(struct decoder *decoder) {
     array_free(&decoder->pending);
 }
 
+// False: it names no older cell.
+static bool short_record(uint32_t cell, uint32_t at, uint32_t head, struct record *record) {
+    uint32_t back = CAIRN_SHORT_BACK(head);
+    *record = (struct record){.older = cell - back,
+                              .keep = keep_all,
+                              .drop = CAIRN_SHORT_DROP(head),
+                              .tail = CAIRN_SHORT_TAIL(head),
+                              .added = CAIRN_SHORT_NEW(head),
+                              .is_short = true,
+                              .first_frame = (size_t)at + 1};
+    return back && back < cell;
+}
+
 bool decoder_record(const struct decoder *decoder, uint32_t cell, struct record *record) {
     uint32_t at, older, sizes;
     if (!recording_cell_record(decoder->recording, cell, &at)) return false;
     if (!recording_word(decoder->recording, at, &older)) return false;
+    if (older & CAIRN_RECORD_SHORT) return short_record(cell, at, older, record);
     if (!recording_word(decoder->recording, (size_t)at + 1, &sizes)) return false;
     bool is_foreign = sizes & CAIRN_RECORD_FOREIGN;
     *record = (struct record){.older = older,
@@ -150,24 +164,44 @@ static bool take_region(struct decoder *decoder, uint32_t cell, size_t at) {
     return true;
 }
 
-// Applies a cell's record to the stack of its older cell.
-static enum outcome apply(struct decoder *decoder, uint32_t cell, const struct record *record,
-                          uint32_t *node) {
-    bool has_kept = record->keep <= decoder->tree->nodes.items[*node].depth;
-    if (!has_kept && record->keep != keep_all) return OUTCOME_DAMAGED;
-    if (record->added > decoder->frames_left) return OUTCOME_DAMAGED;
-    decoder->frames_left -= record->added;
-    if (record->is_foreign) decoder->cell_regions[cell] = decoder->cell_regions[record->older];
-    *node = tree_ancestor(decoder->tree, *node, record->keep);
+// The outer part of the older stack that a record keeps; false: it has not so many frames.
+static bool keep_outer(const struct decoder *decoder, const struct record *record, uint32_t *node) {
+    uint32_t depth = decoder->tree->nodes.items[*node].depth, keep = record->keep;
+    if (keep == keep_all) keep = depth >= record->drop ? depth - record->drop : keep_all;
+    if (keep > depth || record->tail > record->drop) return false;
+    *node = tree_ancestor(decoder->tree, *node, keep);
+    return true;
+}
+
+// The frames that a record adds.
+static enum outcome append(struct decoder *decoder, uint32_t cell, const struct record *record,
+                           uint32_t *node) {
     size_t at = record->first_frame;
     for (uint32_t i = 0; i < record->added; i++) {
         uint32_t place;
-        if (i + 1 == record->added && take_region(decoder, cell, at)) break;
+        bool is_last = i + 1 == record->added && !record->is_short;
+        if (is_last && take_region(decoder, cell, at)) break;
         enum outcome outcome = decode_frame(decoder, &at, &place);
         if (outcome != OUTCOME_OK) return outcome;
         if (!tree_child(decoder->tree, *node, place, node)) return OUTCOME_NO_MEMORY;
     }
     return OUTCOME_OK;
+}
+
+// Applies a cell's record to the stack of its older cell.
+static enum outcome apply(struct decoder *decoder, uint32_t cell, const struct record *record,
+                          uint32_t *node) {
+    const uint32_t older = *node, frames = record->added + record->tail;
+    if (frames > decoder->frames_left || !keep_outer(decoder, record, node)) return OUTCOME_DAMAGED;
+    decoder->frames_left -= frames;
+    if (record->is_foreign) decoder->cell_regions[cell] = decoder->cell_regions[record->older];
+    enum outcome outcome = append(decoder, cell, record, node);
+    for (uint32_t i = record->tail; i > 0 && outcome == OUTCOME_OK; i--) {
+        const struct tree_node *nodes = decoder->tree->nodes.items;
+        uint32_t same = tree_ancestor(decoder->tree, older, nodes[older].depth - (i - 1));
+        if (!tree_child(decoder->tree, *node, nodes[same].place, node)) return OUTCOME_NO_MEMORY;
+    }
+    return outcome;
 }
 
 // Collects the cells that must be decoded before `cell`, itself included. `node` becomes the stack

@@ -11,9 +11,12 @@
 
 // A record's head.
 struct record {
-    uint32_t older;      // cell, 0: none
-    uint32_t keep;       // frames of it, from the outermost; UINT32_MAX: all, the cell is foreign
-    uint32_t added;      // frames that follow
+    uint32_t older;  // cell, 0: none
+    uint32_t keep;   // frames of it, from the outermost; UINT32_MAX: all but `drop`
+    uint32_t drop;   // of a short record: so many inner ones go…
+    uint32_t tail;   // …of which so many innermost come again behind those that follow
+    uint32_t added;  // frames that follow
+    bool is_short;
     bool is_foreign;     // frees of blocks that the older cell counts
     uint32_t freer;      // of a foreign one: the cell whose stack freed them; 0: not recorded
     size_t first_frame;  // word index

@@ -567,8 +567,8 @@ static void make_example(void) {
     making_thread(&making, 4242, "example");
     making_thread(&making, 4243, "worker");
     uint32_t a = making_stack(&making, 0, first, 3);
-    const uint32_t code = making_code(&making, library + 0x9abc);
-    uint32_t b = making_cell(&making, 0, a, 2, &code, 1, 1);
+    const uint32_t code = making_code(&making, PROGRAM + 0x1256);
+    uint32_t b = making_short(&making, 0, a, 2, &code, 1, 1);
     const uint32_t codes[SIX] = {CAIRN_CODE_CUT | CAIRN_CUT_NO_CFI,
                                  CAIRN_CODE_MODULE | 2,
                                  0x1f40,

@@ -370,6 +370,71 @@ static void test_a_new_module_generation(void **state) {
     assert_int_equal(CAIRN_RECORD_NEW(record[1]), count + 1);
 }
 
+// A stack of so many frames, of which the outer `keep` are those of the last one, and the inner
+// `same` too, with others in between.
+static const uint32_t *intern_changed(uint32_t keep, uint32_t count, uint32_t same) {
+    static uintptr_t other = 0x500000;
+    struct walked *stack = &walked[0];
+    memmove(&stack->frames[count - same], &stack->frames[stack->count - same],
+            same * sizeof *stack->frames);
+    for (uint32_t i = keep; i < count - same; i++) stack->frames[i].pc = other += 16;
+    stack->count = count;
+    stack->keep = keep;
+    return (const uint32_t *)stacks.records.base + cells.items[intern(0)].record;
+}
+
+// What is written of a stack that differs in few frames, and where one word is not enough.
+static void test_short_records(void **state) {
+    (void)state;
+    uint64_t seed = 9;
+    start(&seed, 1 << 12, 1 << 16);
+    const uint32_t *first = intern_changed(0, 40, 0);
+    assert_int_equal(first[0], CAIRN_CELL_NONE);
+    // one call site, five from the inside: its frame alone, and the most of a tail
+    const uint32_t *record = intern_changed(35, 40, 4), *next = intern_changed(37, 42, 1);
+    assert_true(record[0] & CAIRN_RECORD_SHORT);
+    assert_int_equal(CAIRN_SHORT_DROP(record[0]), 5);
+    assert_int_equal(CAIRN_SHORT_NEW(record[0]), 2);
+    assert_int_equal(CAIRN_SHORT_TAIL(record[0]), CAIRN_SHORT_TAIL_MOST);
+    assert_int_equal(CAIRN_SHORT_BACK(record[0]), 1);
+    assert_int_equal(next - record, 1 + 2);
+    assert_int_equal(CAIRN_SHORT_NEW(next[0]), 4);
+    assert_int_equal(CAIRN_SHORT_TAIL(next[0]), 1);
+    // the most that go and come, and one more of either
+    assert_true(intern_changed(27, 42, 0)[0] & CAIRN_RECORD_SHORT);
+    assert_false(intern_changed(26, 41, 0)[0] & CAIRN_RECORD_SHORT);
+    assert_false(intern_changed(40, 56, 0)[0] & CAIRN_RECORD_SHORT);
+    // a region is the last code of a record, and no frame for others
+    walked[0].frames[walked[0].count++].pc = FRAME_REGION + 1;
+    enum stack_outcome outcome;
+    for (int i = 0; i < 2; i++) {
+        walked[0].frames[walked[0].count - 2].pc += 1;
+        uint32_t id = stack_intern(&threads[0], walked[0].frames, walked[0].count,
+                                   walked[0].count - 2, &outcome);
+        record = (const uint32_t *)stacks.records.base + cells.items[id].record;
+        assert_false(record[0] & CAIRN_RECORD_SHORT);
+    }
+    known_free();
+}
+
+// A cell too far back for one word.
+static void test_a_stack_far_back(void **state) {
+    (void)state;
+    uint64_t seed = 10;
+    start(&seed, 3 << 21, 1 << 16);
+    struct stack_thread *thread = &threads[0];
+    intern_changed(0, 10, 0);
+    for (int i = 0; i < 2; i++) {
+        thread->next_cell = thread->last_cell + CAIRN_SHORT_BACK_MOST + (uint32_t)i;
+        thread->end_cell = thread->next_cell + 1;
+        while (cells_take_block(0) + CAIRN_CELL_BLOCK <= thread->next_cell) continue;
+        const uint32_t *record = intern_changed(9, 10, 0);
+        assert_int_equal((record[0] & CAIRN_RECORD_SHORT) != 0, i == 0);
+        if (i == 0) assert_int_equal(CAIRN_SHORT_BACK(record[0]), CAIRN_SHORT_BACK_MOST);
+    }
+    known_free();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_stacks_are_read_back),
@@ -383,6 +448,8 @@ int main(void) {
         cmocka_unit_test(test_no_more_cells_costs_nothing),
         cmocka_unit_test(test_over_budget_costs_nothing),
         cmocka_unit_test(test_a_new_module_generation),
+        cmocka_unit_test(test_short_records),
+        cmocka_unit_test(test_a_stack_far_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

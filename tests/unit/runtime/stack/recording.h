@@ -97,12 +97,44 @@ static inline uint32_t read_code(const uint32_t *word, struct read_frame *frame)
     return 0;
 }
 
+// So many frame codes behind the `depth` frames that are there; the depth then, or -1.
+static inline int64_t read_codes(const uint32_t *words, uint32_t count, struct read_frame *frames,
+                                 int64_t depth, uint32_t capacity) {
+    for (; count > 0; count--) {
+        if (depth == capacity) return -1;
+        uint32_t taken = read_code(words, &frames[depth++]);
+        if (!taken) return -1;
+        words += taken;
+    }
+    return depth;
+}
+
+static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_t capacity);
+
+// The same for a record of one word as its head.
+static inline int64_t read_short(uint32_t id, const uint32_t *record, struct read_frame *frames,
+                                 uint32_t capacity) {
+    uint32_t tail = CAIRN_SHORT_TAIL(record[0]), drop = CAIRN_SHORT_DROP(record[0]);
+    uint32_t older = id - CAIRN_SHORT_BACK(record[0]);
+    if (older == id || older > id || tail > drop) return -1;
+    struct read_frame same[CAIRN_SHORT_TAIL_MOST];
+    int64_t depth = read_stack(older, frames, capacity);
+    if (depth < drop) return -1;
+    for (uint32_t i = 0; i < tail; i++) same[i] = frames[depth - tail + i];
+    depth = read_codes(record + 1, CAIRN_SHORT_NEW(record[0]), frames, depth - drop, capacity);
+    if (depth < 0 || depth + tail > capacity) return -1;
+    for (uint32_t i = 0; i < tail; i++) frames[depth++] = same[i];
+    return depth;
+}
+
 // The stack of a cell, outermost frame first. Returns its depth, or -1 if a record breaks a rule.
 static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_t capacity) {
     const uint32_t *words = (const uint32_t *)stacks.records.base;
     uint64_t word_count = recording_used[2] / sizeof *words;
     const uint32_t *record = words + cells.items[id].record;
-    if (cells.items[id].record == 0 || cells.items[id].record + 2 > word_count) return -1;
+    if (cells.items[id].record == 0 || cells.items[id].record + 1 > word_count) return -1;
+    if (record[0] & CAIRN_RECORD_SHORT) return read_short(id, record, frames, capacity);
+    if (cells.items[id].record + 2 > word_count) return -1;
     uint32_t older = record[0], keep = CAIRN_RECORD_KEEP(record[1]);
     uint32_t fresh = CAIRN_RECORD_NEW(record[1]);
     int64_t depth = 0;
@@ -114,14 +146,7 @@ static inline int64_t read_stack(uint32_t id, struct read_frame *frames, uint32_
         return -1;
     }
     if (record[1] & CAIRN_RECORD_FOREIGN) return older && !keep && fresh <= 1 ? depth : -1;
-    depth = keep;
-    for (record += 2; fresh > 0; fresh--) {
-        if (depth == capacity) return -1;
-        uint32_t taken = read_code(record, &frames[depth++]);
-        if (!taken) return -1;
-        record += taken;
-    }
-    return depth;
+    return read_codes(record + 2, fresh, frames, keep, capacity);
 }
 
 #endif

@@ -256,6 +256,61 @@ static void test_records_that_build_on_others(void **state) {
     assert_int_equal(profile.tree.nodes.items[profile.stacks[1].node].depth, 1);
 }
 
+// A short record: inner frames go, others come, and the innermost come again.
+static void test_short_records(void **state) {
+    (void)state;
+    uint64_t whole[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30, PROGRAM + 0x40,
+                        PROGRAM + 0x50};
+    uint32_t first = making_stack(&making, 0, whole, 5);
+    const uint32_t codes[] = {making_code(&making, PROGRAM + 0x31),
+                              making_code(&making, PROGRAM + 0x41)};
+    uint32_t exchanged = making_short(&making, 0, first, 3, codes, 1, 2);
+    uint32_t deeper = making_short(&making, 0, exchanged, 1, codes, 2, 1);
+    uint32_t shorter = making_short(&making, 0, deeper, 4, NULL, 0, 1);
+    uint32_t none = making_short(&making, 0, first, 5, codes, 1, 0);
+    whole[2] = PROGRAM + 0x31;
+    making_book(&making, making_stack(&making, 1, whole, 5), 1, 1, 0, 0);
+    const uint64_t longer[] = {whole[0], whole[1],       whole[2], whole[3],
+                               whole[2], PROGRAM + 0x41, whole[4]};
+    making_book(&making, making_stack(&making, 1, longer, 7), 1, 2, 0, 0);
+    const uint64_t outer[] = {whole[0], whole[1], whole[2], whole[4]};
+    making_book(&making, making_stack(&making, 1, outer, 4), 1, 4, 0, 0);
+    making_book(&making, making_stack(&making, 1, &whole[2], 1), 1, 8, 0, 0);
+    making_book(&making, exchanged, 1, 16, 0, 0);
+    making_book(&making, deeper, 1, 32, 0, 0);
+    making_book(&making, shorter, 1, 64, 0, 0);
+    making_book(&making, none, 1, 128, 0, 0);
+    build();
+    assert_int_equal(recording.damage.bad_stacks, 0);
+    assert_int_equal(profile.stack_count, 4);
+    assert_int_equal(profile.stacks[0].allocated_bytes, 1 + 16);
+    assert_int_equal(profile.stacks[1].allocated_bytes, 2 + 32);
+    assert_int_equal(profile.stacks[2].allocated_bytes, 4 + 64);
+    assert_int_equal(profile.stacks[3].allocated_bytes, 8 + 128);
+}
+
+// More frames go than there are, or come again than went; no other cell, or none with that number;
+// a region, which short records do not have.
+static void test_short_records_that_are_wrong(void **state) {
+    (void)state;
+    const uint64_t frames[] = {PROGRAM + 0x10, PROGRAM + 0x20};
+    const uint32_t region = CAIRN_CODE_REGION | 1, none = UINT32_MAX;
+    uint32_t first = making_stack(&making, 0, frames, 2);
+    uint32_t cells[] = {making_short(&making, 0, first, 3, NULL, 0, 0),
+                        making_short(&making, 0, first, 1, NULL, 0, 2),
+                        making_short(&making, 0, first, 1, &region, 1, 0),
+                        making_short(&making, 0, first, 1, NULL, 0, 0),
+                        making_short(&making, 0, none, 1, NULL, 0, 0)};
+    making.words[making.cells[cells[3]].record] &= ~CAIRN_SHORT_BACK_MOST;
+    making.words[making.cells[cells[4]].record] |= CAIRN_SHORT_BACK_MOST;
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        making_book(&making, cells[i], 1, 1, 0, 0);
+    build();
+    assert_int_equal(recording.damage.bad_stacks, 5);
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(profile.totals.allocations, 5);
+}
+
 static void test_escapes(void **state) {
     (void)state;
     // a later module where an earlier one had been: plain addresses are the first one's
@@ -477,6 +532,8 @@ int main(void) {
         TEST(test_error_of_threaded_peaks),
         TEST(test_slot_that_threads_handed_on),
         TEST(test_records_that_build_on_others),
+        TEST(test_short_records),
+        TEST(test_short_records_that_are_wrong),
         TEST(test_escapes),
         TEST(test_reloaded_module),
         TEST(test_stack_ids_do_not_depend_on_addresses),

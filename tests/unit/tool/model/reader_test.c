@@ -111,8 +111,8 @@ static void test_refusals(void **state) {
     memcpy(&header, bytes, sizeof header);
     header.version = CAIRN_VERSION_PACKED + 1;
     check_refusal(&header, sizeof header,
-                  "has format version 6, and this cairn reads versions 2 to 5");
-    check_refusal(&header, 100, "has format version 6, and this cairn reads versions 2 to 5");
+                  "has format version 8, and this cairn reads versions 2 to 7");
+    check_refusal(&header, 100, "has format version 8, and this cairn reads versions 2 to 7");
     header.version = CAIRN_VERSION;
     header.header_bytes = 64;
     check_refusal(&header, sizeof header,
