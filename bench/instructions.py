@@ -6,10 +6,10 @@ numbers of pairs, so that starting up does not count. The table of docs/explain/
     make all bench-programs && bench/instructions.py [--events]
     bench/instructions.py --misses > bench/results/counts.md    (make bench-counts)
 
-With --misses a table in Markdown: what a pair adds in instructions and in misses of simulated caches, and the
-instructions that a start adds. With --events alone what a log adds to a pair of the default, as bench/events.py times
-it. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32 KiB for
-code, 1 MiB behind them. A simulation has no prefetching and no other core, but it is the same on every machine.
+With --misses tables in Markdown: what a pair adds in instructions and in misses of simulated caches, the instructions
+that a start adds, and those of a pair by room of the runtime. With --events alone what a log adds to a pair of the
+default, as bench/events.py times it. The caches are those of one core of an AMD EPYC (Zen 5): 48 KiB for data, 32 KiB
+for code, 1 MiB behind them. A simulation has no prefetching and no other core, but it is the same on every machine.
 """
 
 import contextlib
@@ -19,6 +19,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import split
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or pathlib.Path(__file__).resolve().parent.parent / "build").resolve()
 ROWS = [("one", 5, 1), ("one", 20, 1), ("one", 60, 1), ("one", 200, 1), ("ring", 20, 1),
@@ -63,15 +65,20 @@ def a_start(command, variables):
     return number_of(counted(command, variables), COUNTED["instructions"])
 
 
-def misses_of(said):
-    """All that is counted, by COUNTED."""
-    return {name: number_of(said, what) for name, what in COUNTED.items()}
+def everything(command, variables, where):
+    """{what is counted, or room: number} of a run in this directory, by COUNTED and split.COLUMNS"""
+    said = counted(command, variables, CACHES, where=where)
+    counts = {name: number_of(said, what) for name, what in COUNTED.items()}
+    return {**counts, **split.by_room(pathlib.Path(where, "out"), counts["instructions"])}
 
 
-def misses_a_pair(row, variables):
-    few, many = (misses_of(counted([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, CACHES))
-                 for pairs in PAIRS)
-    return {name: (many[name] - few[name]) / (PAIRS[1] - PAIRS[0]) for name in COUNTED}
+def everything_a_pair(row, variables):
+    found = []
+    for pairs in PAIRS:
+        with tempfile.TemporaryDirectory() as place:
+            found.append(everything([BUILD / "bench/pairs", *map(str, row), str(pairs)], variables, place))
+    few, many = found
+    return {name: (many[name] - few[name]) / (PAIRS[1] - PAIRS[0]) for name in few}
 
 
 def recorded_by(library):
@@ -83,20 +90,24 @@ STARTS = (["/bin/true"], ["/usr/bin/python3", "-c", "pass"])
 
 
 def print_misses():
-    cairn = recorded_by(BUILD / "libcairn.so")
+    cairn, floor = recorded_by(BUILD / "libcairn.so"), recorded_by(BUILD / "bench/floor_preload.so")
+    rooms = []
     print("Instructions added to a malloc+free pair, and misses in simulated caches "
           "(`make bench-counts`; [what each row is](../README.md)).\n")
     print("| stacks | depth | " + " | ".join(COUNTED) + " |\n|---|--:|" + "--:|" * len(COUNTED))
     for row in ROWS:
-        plain, recorded = misses_a_pair(row, {}), misses_a_pair(row, cairn)
-        added = [recorded[name] - plain[name] for name in COUNTED]
-        print(f"| {row[0]}, {row[2]:,} | {row[1]} | {added[0]:,.0f} | "
-              + " | ".join(f"{max(number, 0):.2f}" for number in added[1:]) + " |", flush=True)
+        plain, recorded = everything_a_pair(row, {}), everything_a_pair(row, cairn)
+        added = {name: recorded[name] - plain[name] for name in plain}
+        cells = f"{row[0]}, {row[2]:,}", f"{row[1]}"
+        print("| " + " | ".join([*cells, f"{added['instructions']:,.0f}",
+                                 *(f"{max(added[name], 0):.2f}" for name in list(COUNTED)[1:])]) + " |", flush=True)
+        rooms.append((cells, added, a_pair(row, floor) - plain["instructions"]))
     print("\nInstructions of a whole run that does nothing, and what the library adds to them.\n")
     print("| program | alone | added |\n|---|--:|--:|")
     for command in STARTS:
         alone = a_start(command, {})
         print(f"| `{' '.join(command)}` | {alone:,} | {a_start(command, cairn) - alone:,} |", flush=True)
+    split.print_table(["stacks", "depth"], rooms)
 
 
 def beside_tool(*options):

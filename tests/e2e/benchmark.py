@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark on a small part of two rows: its files are well formed and their figures belong together.
-No time decides anything here."""
+No time decides anything here. And instructions by room, of one row, are all that a pair adds."""
 
 import csv
 import pathlib
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -57,4 +58,21 @@ t.check_equal("dots: a program under cairn and cairn run",
               len(list(glance.iter("{http://www.w3.org/2000/svg}circle"))), 2)
 bars = [node for node in chart.iter("{http://www.w3.org/2000/svg}rect") if len(node)]
 t.check_equal("bars: cairn and cairn run of one program", len(bars), 2)
+
+import instructions  # noqa: E402
+import split  # noqa: E402
+import variants  # noqa: E402
+t.check_equal(f"rooms with {split.INTRINSICS}",
+              {path.parent.name for path in (t.SOURCE / "runtime").rglob("*.[ch]")
+               if f"<{split.INTRINSICS}>" in path.read_text("utf-8")}, {split.INTRINSICS_ROOM})
+if shutil.which("valgrind"):
+    row, cairn = ("one", 5, 1), instructions.recorded_by(variants.preloadable(t.RUNTIME))
+    plain, recorded = (instructions.everything_a_pair(row, variables) for variables in ({}, cairn))
+    rooms = {name: recorded[name] - plain[name] for name in split.COLUMNS}
+    total = instructions.a_pair(row, cairn) - instructions.a_pair(row, {})
+    t.check(abs(sum(rooms.values()) - total) < 1, f"a pair adds {total} instructions, its rooms {rooms}")
+    for name in ("hook", "thread", "unwind", "stack", "record"):
+        t.check(rooms[name] > 1, f"{name}: nothing of {rooms}")
+else:
+    t.skip_part("valgrind is not installed")
 t.finish()
