@@ -7,7 +7,8 @@ to the start of a program, prints both, and fails if one rose by more than 2 %.
     make all bench-programs && bench/compare.py [BASE]
 
 BASE is a commit or a tag, by default what bench/compared_with names. Status 77: this clone does not have it.
-Counts do not depend on what else the machine does, so the test promises/cost runs this too.
+Counts do not depend on what else the machine does, so the test promises/cost runs this too. A library of the same
+sources, made by the same commands, is the same: then nothing is built and counted.
 """
 
 import os
@@ -27,30 +28,58 @@ RISE, NOISE = 1.02, 2.5  # a share, and instructions: a program's start varies b
 START, STARTS, START_NOISE = ["/bin/true"], 3, 2000
 NOT_HERE = 77
 MORE = "  more than 2 % above"
+# All that the library is made of, but for the commands.
+SOURCES = ["runtime", "format", "include", "dev/exported-names.sh", "dev/order.awk", "dev/runtime-symbols.allow"]
+MAKE_LIBRARY = ["make", "BUILD=build", "build/libcairn.so"]
 
 
-def base_library(base):
-    """The library as it was at a commit, built in a directory of its own."""
+def environment():
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "BUILD_DIR")}
+
+
+def base_tree(base):
+    """The sources as they were at a commit: commit, directory."""
     commit = subprocess.run(["git", "-C", TOP, "rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"],
                             capture_output=True, text=True, check=False).stdout.strip()
     if not commit:
         print(f"this clone has no commit {base}")
         sys.exit(NOT_HERE)
     place = instructions.BUILD / "compare" / commit
-    library = place / "build/libcairn.so"
-    if not library.exists():
+    if not (place / "Makefile").exists():
         place.mkdir(parents=True, exist_ok=True)
         tree = subprocess.run(["git", "-C", TOP, "archive", commit], stdout=subprocess.PIPE, check=True).stdout
         subprocess.run(["tar", "x", "-C", place], input=tree, check=True)
-        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "BUILD=build", "build/libcairn.so"], cwd=place,
-                       env={name: value for name, value in os.environ.items()
-                            if name not in ("MAKEFLAGS", "MFLAGS", "BUILD_DIR")}, check=True)
+    return commit, place
+
+
+def commands_in(tree):
+    """All commands that make the library there, whatever is up to date."""
+    return subprocess.run([*MAKE_LIBRARY, "-nB", "BUILT=1"], cwd=tree, env=environment(), stdout=subprocess.PIPE,
+                          check=True).stdout
+
+
+def is_as_here(commit, tree):
+    """Whether the library that is built in `tree` is the one that is built here."""
+    git = ["git", "-C", TOP]
+    changed = subprocess.run([*git, "diff", "--quiet", commit, "--", *SOURCES], check=False).returncode
+    added = subprocess.run([*git, "ls-files", "--others", "--", *SOURCES], stdout=subprocess.PIPE, check=True).stdout
+    return not changed and not added and commands_in(tree) == commands_in(TOP)
+
+
+def library_of(tree):
+    library = tree / "build/libcairn.so"
+    if not library.exists():
+        subprocess.run([*MAKE_LIBRARY, "-s", f"-j{os.cpu_count()}"], cwd=tree, env=environment(), check=True)
     return library
 
 
 def main():
     base = sys.argv[1] if len(sys.argv) > 1 else (TOP / "bench/compared_with").read_text().split()[0]
-    libraries = base_library(base), instructions.BUILD / "libcairn.so"
+    commit, tree = base_tree(base)
+    if is_as_here(commit, tree):
+        print(f"nothing to count: the library has the sources of {base[:12]}, and is made by the same commands")
+        return
+    libraries = library_of(tree), instructions.BUILD / "libcairn.so"
     plain, has_risen = {}, False
     print(f"instructions added to a pair             {base[:12]:>12}         here")
     before, now = (min(instructions.a_start(START, instructions.recorded_by(library)) for _ in range(STARTS))

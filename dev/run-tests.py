@@ -67,7 +67,7 @@ class Test:
 
 
 def build_tests(build):
-    jobs = f"-j{os.cpu_count() or 1}"
+    jobs = f"-j{(os.cpu_count() or 1) + 1}"  # one more than processors, as of the tests: some wait for the disk
     return [Test("build", make_command(build) + [jobs, "all", "check-runtime", "tests"], "build")]
 
 

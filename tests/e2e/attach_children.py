@@ -289,8 +289,12 @@ def nginx():
     os.chmod(directory, 0o755)
     config = pathlib.Path(directory, "nginx.conf")
     config.write_text(NGINX.format(directory=directory, port=port))
-    with Process([program, "-p", directory, "-c", str(config)], stderr=subprocess.DEVNULL) as process:
-        if not check(wait_until(lambda: fetch(port) == b"hello"), "nginx answers"):
+    messages = pathlib.Path(directory, "messages")
+    with open(messages, "wb") as stderr, Process([program, "-p", directory, "-c", str(config)], stderr=stderr) as process:
+        wait_until(lambda: process.poll() is not None or fetch(port) == b"hello")
+        if not check(process.poll() is None and fetch(port) == b"hello",
+                     f"nginx answers: status {process.poll()}: {messages.read_text(errors='replace')}"):
+            process.kill()
             return
         old = children_of(process.pid)
         attached = attach(process.pid)

@@ -65,7 +65,7 @@ if node:
         t.check_equal(f"{mode}: plain", plain.status, 7)
         result, recording = t.record(argv, options=OPTION)
         result.check_like(f"{mode}: recorded", plain)
-        found = t.report(recording)
+        found = t.report(recording, "--focus", "^work$", "--top", "1")  # of all stacks 200 MB
         t.check("stacks have its frames" not in t.run_cairn("info", recording).out.decode() or
                 any(frame["function"] == "work" for stack in found["stacks"] for frame in stack["frames"]),
                 f"{mode}: stacks have frames of JavaScript")

@@ -3,6 +3,7 @@
 counting preload or under DHAT, and compare. A test calls check(...) as often as it likes and ends with
 finish(); it runs in a scratch directory that the runner (dev/run-tests.py) makes and removes."""
 
+import gc
 import json
 import os
 import pathlib
@@ -31,6 +32,9 @@ TIMEOUT_S = 240
 PATIENCE_S = 120  # for what takes no time on a quiet machine
 
 _failures = []
+
+# A report has up to 200 MB: to look for garbage while it is read takes half of the time, and a test ends soon.
+gc.disable()
 
 # Whoever started the tests in the background had SIGINT ignored; programs look at that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
