@@ -84,11 +84,10 @@ static uint32_t *record_reserve(struct stack_thread *thread, uint64_t words) {
     return start;
 }
 
-// How a new stack differs from the last one: the inner `drop` frames of that went, `fresh` frames
-// came, and after them the innermost `tail` of those that went. head: the word that says so; 0: two
-// words do, and there is no tail.
+// How a new stack differs from the last one.
 struct stack_change {
-    uint32_t keep, fresh, head;
+    uint32_t fresh;  // frames to be written, behind those that are kept
+    uint32_t head;   // of a short record (format.h); 0: the head takes two words
 };
 
 // The innermost frames that a stack has in common with the last one, besides the outer `keep`.
@@ -104,7 +103,7 @@ ALWAYS_INLINE uint32_t tail_count(const struct stack_thread *thread, const struc
 ALWAYS_INLINE struct stack_change change_of(const struct stack_thread *thread, uint32_t id,
                                             const struct frame *frames, uint32_t count,
                                             uint32_t keep) {
-    struct stack_change change = {keep, count - keep, 0};
+    struct stack_change change = {.fresh = count - keep, .head = 0};
     uint32_t back = id - thread->last_cell, drop = thread->last_count - keep;
     if (!keep || drop > CAIRN_SHORT_DROP_MOST || back - 1 >= CAIRN_SHORT_BACK_MOST) return change;
     // A region is the innermost frame, and its address above those of code.
@@ -197,11 +196,11 @@ static COLD void forget_addresses(struct stack_thread *thread) {
     thread->last_generation = module_generation();
 }
 
+// A stack of fewer frames has fewer inner ones: tail_count asks for no others.
 ALWAYS_INLINE void inner_keep(struct stack_thread *thread, const struct frame *frames,
                               uint32_t count) {
     const struct frame *end = frames + count;
-    uint32_t inner = likely(count >= STACK_INNER) ? STACK_INNER : count;
-    if (likely(inner == STACK_INNER)) {
+    if (likely(count >= STACK_INNER)) {
         for (int i = 0; i < STACK_INNER; i++) thread->inner[i] = end[-1 - i].pc;
     } else {
         for (uint32_t i = 0; i < count; i++) thread->inner[i] = end[-1 - (int)i].pc;

@@ -6,7 +6,7 @@
 
 enum { STATE_UNKNOWN = 0, STATE_FOLLOWED = 1, STATE_FIRST_NODE = 2 };
 enum { RECORD_HEAD_WORDS = 2 };
-static const uint32_t keep_all = UINT32_MAX;
+static const uint32_t keep_all = UINT32_MAX;  // but for the record's `drop`
 
 // Records may be shared by several cells; a file in which frames are read more often than this
 // many times its words was made up.
