@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/format.h"
 #include "tool/base/units.h"
 #include "tool/events/turns.h"
 
@@ -250,6 +251,13 @@ uint64_t event_log_forced(const struct event_log *log) {
     return log->forced;
 }
 
+// What the tool found as a log began late. It had no turn: it comes before all events, as late as
+// the tool may have looked.
+static bool is_found(const struct event_log *log, const struct event *event) {
+    return event->slot == CAIRN_SLOT_SHARED && event->flags & CAIRN_EVENT_THERE &&
+           log->index.facts.file.flags & CAIRN_EVENT_FILE_LATE;
+}
+
 static bool is_ready(const struct event_log *log, const struct event *event) {
     if (log->count == 1 || !has_turn(log, event) || !(event->flags & CAIRN_EVENT_TURN)) return true;
     return turns_of(&log->turns, granule_of(log, event)) == (uint32_t)event->turn;
@@ -265,6 +273,10 @@ static int choose(struct event_log *log, struct error *error) {
         int got = fill(log, stream, error);
         if (got < 0) return -1;
         if (!got) continue;
+        if (is_found(log, &stream->head)) {
+            ready = earliest = stream;
+            break;
+        }
         if (!earliest || stream->head.ms < earliest->head.ms) earliest = stream;
         if ((!ready || stream->head.ms < ready->head.ms) && is_ready(log, &stream->head))
             ready = stream;
@@ -288,8 +300,9 @@ int event_log_next(struct event_log *log, struct event *event, struct error *err
     int got = present ? fill(log, present, error) : 0;
     if (got < 0) return got;
     bool is_earlier = got && present->head.ms < log->until_ms;
-    bool goes_on = got && is_ready(log, &present->head) &&
-                   (is_earlier || (present->head.ms == log->until_ms && log->left-- > 0));
+    bool is_next = is_earlier || (got && present->head.ms == log->until_ms && log->left-- > 0);
+    bool goes_on = got && is_ready(log, &present->head) && is_next;
+    if (got && is_found(log, &present->head)) goes_on = true;
     if (!goes_on) {
         got = choose(log, error);
         if (got <= 0) return got;

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "format/format.h"
 #include "tool/events/event_log.h"
 #include "tool/events/frame_writer.h"
 #include "tool/events/live_blocks.h"
@@ -401,6 +402,35 @@ static void test_begins_late(void **state) {
     assert_int_equal(check_part(true), made_count - part.from);
 }
 
+// What the tool found as the log began is read first, however late the tool had looked.
+static void test_what_was_found_comes_first(void **state) {
+    (void)state;
+    enum { FOUND = 100 };
+    static struct part part;
+    static uint64_t words[2 * FOUND];
+    struct error error;
+    struct event event;
+    part = (struct part){.from = made_count / 3};
+    write_part(&part);
+    for (size_t i = 0; i < FOUND; i++) {
+        words[2 * i] = address_of(i % PLACES) << CAIRN_EVENT_ADDRESS_SHIFT | CAIRN_EVENT_ALLOC |
+                       CAIRN_EVENT_THERE;
+        words[2 * i + 1] = (uint64_t)1 << 32 | 1;
+    }
+    const struct cairn_events_chunk chunk = {.slot = CAIRN_SLOT_SHARED,
+                                             .thread = UINT32_MAX,
+                                             .start_ms = made[made_count - 1].event.ms + 1};
+    assert_true(frame_writer_add(part.writer, &chunk, words, (size_t)2 * FOUND));
+    end_part(&part);
+    struct event_log *log = event_log_open(path, &error);
+    assert_non_null(log);
+    for (size_t i = 0; i < FOUND + 1; i++) {
+        assert_int_equal(event_log_next(log, &event, &error), 1);
+        assert_int_equal(event.slot == CAIRN_SLOT_SHARED, i < FOUND);
+    }
+    event_log_close(log);
+}
+
 static void test_keeps_the_last_part(void **state) {
     (void)state;
     static struct part part;
@@ -440,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_damage_is_said),
         cmocka_unit_test(test_damaged_chunk_is_cut),
         cmocka_unit_test(test_begins_late),
+        cmocka_unit_test(test_what_was_found_comes_first),
         cmocka_unit_test(test_keeps_the_last_part),
         cmocka_unit_test(test_ring_that_was_cut),
     };
