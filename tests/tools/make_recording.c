@@ -94,30 +94,33 @@ static uint32_t new_cell(struct making *making, uint32_t thread) {
     return (*next)++;
 }
 
-uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uint32_t keep,
-                     const uint32_t *codes, uint32_t code_words, uint32_t frame_count) {
-    require(making->word_count + 2 + code_words <= MAKING_WORDS, "records are full");
+// A new cell with a record of so many words, of which the codes are the last.
+static uint32_t new_record(struct making *making, uint32_t thread, uint32_t head_words,
+                           const uint32_t *codes, uint32_t code_words) {
+    require(making->word_count + head_words + code_words <= MAKING_WORDS, "records are full");
     uint32_t id = new_cell(making, thread);
     making->cells[id].record = making->word_count;
     uint32_t *words = making->words + making->word_count;
+    if (code_words) memcpy(words + head_words, codes, code_words * sizeof *codes);
+    making->word_count += head_words + code_words;
+    return id;
+}
+
+uint32_t making_cell(struct making *making, uint32_t thread, uint32_t older, uint32_t keep,
+                     const uint32_t *codes, uint32_t code_words, uint32_t frame_count) {
+    uint32_t id = new_record(making, thread, 2, codes, code_words);
+    uint32_t *words = making->words + making->cells[id].record;
     words[0] = older;
     words[1] = keep << 16 | frame_count;
-    if (code_words) memcpy(words + 2, codes, code_words * sizeof *codes);
-    making->word_count += 2 + code_words;
     return id;
 }
 
 uint32_t making_short(struct making *making, uint32_t thread, uint32_t older, uint32_t drop,
                       const uint32_t *codes, uint32_t count, uint32_t tail) {
-    require(making->word_count + 1 + count <= MAKING_WORDS, "records are full");
-    uint32_t id = new_cell(making, thread);
-    making->cells[id].record = making->word_count;
-    uint32_t *words = making->words + making->word_count;
-    words[0] = CAIRN_RECORD_SHORT | tail << CAIRN_SHORT_TAIL_SHIFT |
-               count << CAIRN_SHORT_NEW_SHIFT | drop << CAIRN_SHORT_DROP_SHIFT |
-               ((id - older) & CAIRN_SHORT_BACK_MOST);
-    if (count) memcpy(words + 1, codes, count * sizeof *codes);
-    making->word_count += 1 + count;
+    uint32_t id = new_record(making, thread, 1, codes, count);
+    making->words[making->cells[id].record] =
+        CAIRN_RECORD_SHORT | tail << CAIRN_SHORT_TAIL_SHIFT | count << CAIRN_SHORT_NEW_SHIFT |
+        drop << CAIRN_SHORT_DROP_SHIFT | ((id - older) & CAIRN_SHORT_BACK_MOST);
     return id;
 }
 

@@ -57,6 +57,18 @@ static void drop_columns(struct stream *stream) {
     stream->has_columns = false;
 }
 
+// What the tool found as a log began late, which had no turn, comes before all events, however late
+// the tool has looked: its stream goes on to its end.
+static void begin_with_found(struct event_log *log) {
+    const struct frame_index *index = &log->index;
+    bool is_late = index->facts.file.flags & CAIRN_EVENT_FILE_LATE;
+    log->present = NULL;
+    if (!is_late || !log->count || index->frames[index->count - 1].slot != CAIRN_SLOT_SHARED)
+        return;
+    log->present = &log->streams[log->count - 1];
+    log->until_ms = UINT64_MAX;
+}
+
 bool event_log_rewind(struct event_log *log) {
     size_t stream = 0;
     for (size_t i = 0; i < log->count; i++) drop_columns(&log->streams[i]);
@@ -66,7 +78,7 @@ bool event_log_rewind(struct event_log *log) {
         log->streams[stream - 1].end = i + 1;
     }
     turns_free(&log->turns);
-    log->present = NULL;
+    begin_with_found(log);
     log->forced = 0;
     return turns_copy(&log->first_turns, &log->turns);
 }
@@ -251,13 +263,6 @@ uint64_t event_log_forced(const struct event_log *log) {
     return log->forced;
 }
 
-// What the tool found as a log began late. It had no turn: it comes before all events, as late as
-// the tool may have looked.
-static bool is_found(const struct event_log *log, const struct event *event) {
-    return event->slot == CAIRN_SLOT_SHARED && event->flags & CAIRN_EVENT_THERE &&
-           log->index.facts.file.flags & CAIRN_EVENT_FILE_LATE;
-}
-
 static bool is_ready(const struct event_log *log, const struct event *event) {
     if (log->count == 1 || !has_turn(log, event) || !(event->flags & CAIRN_EVENT_TURN)) return true;
     return turns_of(&log->turns, granule_of(log, event)) == (uint32_t)event->turn;
@@ -273,10 +278,6 @@ static int choose(struct event_log *log, struct error *error) {
         int got = fill(log, stream, error);
         if (got < 0) return -1;
         if (!got) continue;
-        if (is_found(log, &stream->head)) {
-            ready = earliest = stream;
-            break;
-        }
         if (!earliest || stream->head.ms < earliest->head.ms) earliest = stream;
         if ((!ready || stream->head.ms < ready->head.ms) && is_ready(log, &stream->head))
             ready = stream;
@@ -300,9 +301,8 @@ int event_log_next(struct event_log *log, struct event *event, struct error *err
     int got = present ? fill(log, present, error) : 0;
     if (got < 0) return got;
     bool is_earlier = got && present->head.ms < log->until_ms;
-    bool is_next = is_earlier || (got && present->head.ms == log->until_ms && log->left-- > 0);
-    bool goes_on = got && is_ready(log, &present->head) && is_next;
-    if (got && is_found(log, &present->head)) goes_on = true;
+    bool goes_on = got && is_ready(log, &present->head) &&
+                   (is_earlier || (present->head.ms == log->until_ms && log->left-- > 0));
     if (!goes_on) {
         got = choose(log, error);
         if (got <= 0) return got;
