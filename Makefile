@@ -483,10 +483,10 @@ try:
 
 include dev/dist.mk
 
-# TOOL=dist: the tests with programs, with the one-file tool.
+# TOOL=dist: the tests with programs, with the one-file tool. STRICT=1: a test that failed gets no second try.
 check: $(if $(TOOL),$(DIST)/bin/cairn)
 	@dev/deps.sh check
-	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
+	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(STRICT),--strict) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
 
 # For the time between two changes: no fuzzers, no clang-tidy, of the tests with programs a few.
 check-quick:

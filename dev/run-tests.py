@@ -4,6 +4,7 @@
 
     dev/run-tests.py [--build-dir build] [NAME-PART ...]
     dev/run-tests.py --quick       those of tests/quick.txt
+    dev/run-tests.py --strict      without second tries
     dev/run-tests.py --tool FILE   those of tests/e2e and tests/promises, with FILE as the tool
     dev/run-tests.py --list        writes tests/list.txt anew
     dev/run-tests.py --costs       writes tests/costs.txt anew, after a run of all tests on a quiet machine
@@ -22,11 +23,22 @@ anything else is a failure. A test that cannot do a part of its work prints `ski
 skipped is listed before the end, and the last line becomes `N passed, N failed, N skipped`; a skipped
 test is not counted as passed. Output is in build/test-logs/NAME.log, and the end of it is shown when a
 test fails. Scripts run in a scratch directory of their own, all others in the root, with BUILD_DIR and
-SOURCE_DIR set and the build directory in PATH. LC_ALL and TZ are the caller's."""
+SOURCE_DIR set and the build directory in PATH. LC_ALL and TZ are the caller's.
+
+A test of tests/e2e that failed runs once more, alone, after all others: at most three in a run, and none
+that died of a signal, reached its time limit, printed a sanitizer's report, or ended with status 70 (a
+wrong figure, a program that was harmed). If it passes then, it counts as passed and is named above the
+last line (`N unsteady: NAMES`); the log of the first try stays as NAME.first.log. tests/unsteady.tsv gets
+a row for it: name, date, cause. A row without a cause fails every run from the second commit after it on.
+
+Limits of time run slower on a busy machine (tests/tools/patience.py). A test that reaches its limit is ended
+with all that it started. When the disk is full the run ends and says so."""
 
 import argparse
 import atexit
 import concurrent.futures
+import datetime
+import errno
 import fnmatch
 import functools
 import os
@@ -41,10 +53,20 @@ import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tests/tools"))
+sys.dont_write_bytecode = True
+from patience import Patience  # noqa: E402
+
 LIST = TOP / "tests/list.txt"
 QUICK = TOP / "tests/quick.txt"
 COSTS = TOP / "tests/costs.txt"  # what the longer tests took: the lines of SECONDS
 COSTS_FROM_S = 4
+UNSTEADY = TOP / "tests/unsteady.tsv"
+COMMITS_WITHOUT_CAUSE = 2
+SECOND_TRIES = 3
+GRAVE = 70  # status of a test that shows a wrong figure, or harm (tests/tools/cairn_test.py)
+SANITIZER_REPORT = re.compile(rb"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
+FULL_BYTES = 32 << 20  # a disk with less room than this is full
 # What lies in the folders of tests beside them.
 HELPERS = {"unit": ("*.h",), "fuzz": ("*.h", "afl_main.c", "large_blocks.c", "corpus/*"), "promises": (), "e2e": ()}
 NOT_HERE = 77
@@ -64,6 +86,7 @@ UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit
 class Test:
     def __init__(self, name, command, kind):
         self.name, self.command, self.kind = name, command, kind
+        self.limit_s = TIMEOUT_S[kind] * (LONG_FACTOR if os.environ.get("CAIRN_LONG") else 1)
 
 
 def build_tests(build):
@@ -147,7 +170,41 @@ def list_problems(tests):
               for name in listed if name not in found]
     if not lines and listed != found:
         lines = ["tests/list.txt is not sorted, or has a line twice: run dev/run-tests.py --list"]
-    return lines
+    return lines + list(unsteady_problems(found))
+
+
+def read_unsteady():
+    """The rows of tests/unsteady.tsv: [name, date, cause]."""
+    return [line.split("\t") for line in UNSTEADY.read_text().splitlines()[1:]]
+
+
+def commits_since(words):
+    """Commits after the one that wrote the words into tests/unsteady.tsv; 0 where that is not known."""
+    def git(*arguments):
+        done = subprocess.run(["git", *arguments], cwd=TOP, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+    try:
+        commit = git("log", "-1", "--format=%H", f"-S{words}", "--", str(UNSTEADY))
+        return int(git("rev-list", "--count", f"{commit}..HEAD") or 0) if commit else 0
+    except OSError:
+        return 0
+
+
+def unsteady_problems(found):
+    for row in read_unsteady():
+        name, _, cause = row if len(row) == 3 else (row[0], "", "")
+        if len(row) != 3 or name not in found:
+            yield f"tests/unsteady.tsv: \"{name}\": a row is the name of a test, a date and a cause, by tabs"
+        elif not cause.strip() and commits_since("\t".join(row[:2])) >= COMMITS_WITHOUT_CAUSE:
+            yield f"tests/unsteady.tsv: {name} was unsteady and is so without a cause: find it, mend it, write it down"
+
+
+def note_unsteady(names):
+    """Adds a row without a cause for each that is not there; what is there has its cause, or is waited for."""
+    known = {row[0] for row in read_unsteady()}
+    today = datetime.date.today().isoformat()
+    with open(UNSTEADY, "a", encoding="utf-8") as file:
+        file.writelines(f"{name}\t{today}\t\n" for name in names if name not in known)
 
 
 @functools.cache
@@ -174,28 +231,60 @@ def test_environment(build):
     return environment
 
 
-def time_limit_s(test):
-    return TIMEOUT_S[test.kind] * (LONG_FACTOR if os.environ.get("CAIRN_LONG") else 1)
-
-
 def run_process(test, build, log):
-    """Runs the test in a session of its own; returns its status, or None after the time limit."""
+    """Runs the test in a session of its own; returns its status, or None after the time limit, and the processor
+    seconds that it took."""
     in_tree = test.kind in ("build", "lint", "tidy", "unit", "fuzz")
     scratch = tempfile.mkdtemp(prefix="cairn-test.")
     process = subprocess.Popen(test.command, cwd=TOP if in_tree else scratch, stdout=log,
                                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                env=test_environment(build), start_new_session=True)
-    late = threading.Event()
-    limit = threading.Timer(time_limit_s(test), lambda: (late.set(), end_session(process.pid)))
-    limit.start()
+    over, late = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=end_at_limit, args=(process.pid, scratch, Patience(test.limit_s), over, late))
+    watcher.start()
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    limit.cancel()
+    over.set()
+    watcher.join()
     end_session(process.pid)
     shutil.rmtree(scratch, ignore_errors=True)
     if late.is_set():
-        log.write(f"\nended by the runner after {time_limit_s(test)} s\n".encode())
+        log.write(f"\nended by the runner after {test.limit_s} s\n".encode())
     return None if late.is_set() else process.returncode, used.ru_utime + used.ru_stime
+
+
+def end_at_limit(pid, scratch, patience, over, late):
+    while not over.wait(1):
+        if not patience.lasts():
+            late.set()
+            for one in started_by(pid, scratch):
+                end_process(one)
+            end_session(pid)
+            return
+
+
+def started_by(pid, scratch):
+    """The test's processes that run: its descendants, and whatever works in its scratch directory."""
+    parents, found = {}, {pid}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(path.name)] = int((path / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            if pathlib.Path(os.readlink(path / "cwd")).is_relative_to(scratch):
+                found.add(int(path.name))
+        except (OSError, ValueError, IndexError):
+            pass
+    size = 0
+    while len(found) > size:
+        size = len(found)
+        found |= {one for one, parent in parents.items() if parent in found}
+    return found
+
+
+def end_process(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
 def end_session(leader):
@@ -209,13 +298,31 @@ def run_test(test, build, logs):
     """Returns (status, seconds, seconds of a processor, path of the log)."""
     path = logs / (test.name.replace("/", "-") + ".log")
     start = time.monotonic()
-    with open(path, "wb", buffering=0) as log:
-        try:
-            status, used = run_process(test, build, log)
-        except OSError as problem:
-            log.write(f"{problem}\n".encode())
-            status, used = 1, 0
+    status, used = 1, 0
+    try:
+        with open(path, "wb", buffering=0) as log:
+            try:
+                status, used = run_process(test, build, log)
+            except OSError as problem:
+                log.write(f"{problem}\n".encode())
+    except OSError as problem:
+        if problem.errno != errno.ENOSPC:
+            raise
     return status, time.monotonic() - start, used, path
+
+
+def full_place(logs):
+    """A directory of the run on whose disk there is no room; None if there is none."""
+    for place in (logs, tempfile.gettempdir()):
+        if shutil.disk_usage(place).free < FULL_BYTES:
+            return place
+    return None
+
+
+def may_run_again(test, status, log):
+    """A failure that may be the machine's and not the product's."""
+    return (test.kind == "e2e" and status is not None and status > 0 and status != GRAVE
+            and not SANITIZER_REPORT.search(log.read_bytes()))
 
 
 def last_lines(path, count):
@@ -249,9 +356,10 @@ def mostly_waits(test, costs):
 
 
 class Tally:
-    def __init__(self, logs):
-        self.logs, self.costs = logs, costs_of_last_run(logs)
+    def __init__(self, logs, is_strict):
+        self.logs, self.is_strict, self.costs = logs, is_strict, costs_of_last_run(logs)
         self.passed, self.failed, self.skipped = 0, 0, []
+        self.again, self.unsteady, self.not_run = [], [], 0
 
     def add(self, test, status, seconds, used, log):
         word = {0: "ok", NOT_HERE: "skipped"}.get(status, "FAIL")
@@ -260,14 +368,33 @@ class Tally:
         if word == "skipped":
             self.skipped.append((test.name, "".join(last_lines(log, 1)) or "no reason given"))
             return
+        if word == "FAIL":
+            self.show(log)
+            if len(self.again) < SECOND_TRIES and not self.is_strict and may_run_again(test, status, log):
+                self.again.append(test)
+            else:
+                self.failed += 1
+            return
         self.skipped += [(test.name + " in part", line.removeprefix(PART_SKIPPED))
                          for line in log.read_text(errors="replace").splitlines()
                          if line.startswith(PART_SKIPPED)]
-        if word == "ok":
-            self.passed += 1
-        else:
-            self.fail("\n".join("    | " + line for line in last_lines(log, SHOWN_LINES)))
-            print(f"    log: {log}", flush=True)
+        self.passed += 1
+
+    def show(self, log):
+        if log.exists():
+            print("\n".join("    | " + line for line in last_lines(log, SHOWN_LINES)))
+        print(f"    log: {log}", flush=True)
+
+    def try_again(self, build):
+        """Gives those that may their second try; nothing else runs meanwhile."""
+        tests, self.again, self.is_strict = self.again, [], True
+        for test in tests:
+            log = self.logs / (test.name.replace("/", "-") + ".log")
+            log.rename(log.with_suffix(".first.log"))
+            before = self.failed
+            self.add(test, *run_test(test, build, self.logs))
+            if self.failed == before:
+                self.unsteady.append(test.name)
 
     def fail(self, words):
         self.failed += 1
@@ -275,9 +402,15 @@ class Tally:
 
     def finish(self):
         """Prints the last lines; returns the status of the run."""
-        (self.logs / SECONDS).write_text(cost_lines(self.costs))
+        if place := full_place(self.logs):
+            self.fail(f"FAIL      the disk of {place} is full: {self.not_run} tests did not run; make room and begin anew")
+        else:
+            (self.logs / SECONDS).write_text(cost_lines(self.costs))
         for name, reason in self.skipped:
             print(f"skipped: {name}: {reason}")
+        if self.unsteady:
+            note_unsteady(self.unsteady)
+            print(f"{len(self.unsteady)} unsteady: {' '.join(self.unsteady)}")
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
         print(f"{self.passed} passed, {self.failed} failed{skipped}")
         return 1 if self.failed or not self.passed else 0
@@ -301,7 +434,11 @@ def run_all(tests, options, build, tally):
             place = beside if options.jobs > 1 and mostly_waits(test, costs) else pool
             running[place.submit(run_after, test)] = test
         for done in concurrent.futures.as_completed(running):
+            if done.cancelled():
+                continue
             tally.add(running[done], *done.result())
+            if full_place(tally.logs):
+                tally.not_run += sum(one.cancel() for one in running)
 
 
 def main():
@@ -309,10 +446,12 @@ def main():
     parser.add_argument("--build-dir", default="build")
     parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)
     parser.add_argument("--quick", action="store_true", help="only the tests of tests/quick.txt, without fuzzers")
+    parser.add_argument("--strict", action="store_true", help="a test that failed gets no second try")
     parser.add_argument("--tool", type=pathlib.Path, help="this tool, called cairn; only the tests with programs")
     parser.add_argument("--no-build", action="store_true", help="what is to be tested has been built")
     parser.add_argument("--except", action="append", default=[], dest="left_out", metavar="PART",
                         help="leave out tests whose name contains this")
+    parser.add_argument("--limit", type=float, help="the most seconds that a test may take, in place of its kind's")
     parser.add_argument("--logs", type=pathlib.Path, help="where logs go; build/test-logs")
     parser.add_argument("--list", action="store_true", help="write tests/list.txt anew and end")
     parser.add_argument("--costs", action="store_true", help="write tests/costs.txt anew and end")
@@ -331,7 +470,7 @@ def main():
                                      if name in names and cost[0] >= COSTS_FROM_S}))
         return 0
 
-    tally = Tally(logs)
+    tally = Tally(logs, options.strict)
     for problem in list_problems(tests):
         tally.fail(f"FAIL      {problem}")
     if options.quick:
@@ -339,6 +478,8 @@ def main():
     if options.names:
         tests = [test for test in tests if any(part in test.name for part in options.names)]
     tests = [test for test in tests if not any(part in test.name for part in options.left_out)]
+    for test in tests:
+        test.limit_s = options.limit or test.limit_s
     if options.tool:
         os.environ[TOOL] = str(options.tool.absolute())
         tests = [test for test in tests if test.kind in ("e2e", "promises")]
@@ -346,6 +487,7 @@ def main():
         for test in build_tests(build):
             tally.add(test, *run_test(test, build, logs))
     run_all(longest_first(tests, tally.costs), options, build, tally)
+    tally.try_again(build)
     return tally.finish()
 
 

@@ -26,9 +26,9 @@ class Target:
         return self.process.stdout.readline().strip()
 
     def end(self, what):
-        check_equal(f"{what}: the program's own look at its blocks", self.tell("end"), "sound")
+        check_equal(f"{what}: the program's own look at its blocks", self.tell("end"), "sound", is_grave=True)
         self.process.stdin.close()
-        check_equal(f"{what}: its status", self.process.wait(60), 0)
+        check_equal(f"{what}: its status", self.process.wait(60), 0, is_grave=True)
 
 
 class Attached:

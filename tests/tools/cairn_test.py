@@ -16,6 +16,7 @@ import time
 
 import counts
 import dhat_totals
+from patience import Patience
 
 SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
@@ -28,10 +29,13 @@ COUNTER = str(BUILD / "tests/count_preload.so")
 PROGRAMS = BUILD / "tests/programs"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
 NOT_HERE = 77
+GRAVE = 70  # the runner (dev/run-tests.py) gives no second try: a figure is wrong, or the program was harmed
+DEATHS = {int(one) for one in (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS)}
 TIMEOUT_S = 240
 PATIENCE_S = 120  # for what takes no time on a quiet machine
 
 _failures = []
+_grave = []
 
 # A report has up to 200 MB: to look for garbage while it is read takes half of the time, and a test ends soon.
 gc.disable()
@@ -50,22 +54,29 @@ def program(name, *arguments):
     return [str(PROGRAMS / name), *map(str, arguments)]
 
 
-def check(is_right, message):
+def check(is_right, message, is_grave=False):
+    """Notes a failure. `is_grave`: a wrong figure of the product, or harm to a program; once is too often."""
     if not is_right:
         _failures.append(message)
+        _grave.extend([message] if is_grave else [])
         print("FAIL:", message, flush=True)
     return is_right
 
 
-def check_equal(what, got, wanted):
+def check_equal(what, got, wanted, is_grave=False):
     # The words are made for a failure alone: those of large values take longer than to compare them.
-    return got == wanted or check(False, f"{what}: {got!r}, should be {wanted!r}")
+    return got == wanted or check(False, f"{what}: {got!r}, should be {wanted!r}", is_grave or is_death(got))
+
+
+def is_death(status):
+    """A status, as subprocess or a shell says it, of a program that a fault ended."""
+    return isinstance(status, int) and (-status in DEATHS or status - 128 in DEATHS)
 
 
 def wait_until(is_true, seconds=PATIENCE_S, pause=0.01):
     """Asks again and again; the last answer. Tests wait for what they need, never for a time; what does not come fails."""
-    end = time.monotonic() + seconds
-    while not (answer := is_true()) and time.monotonic() < end:
+    patience = Patience(seconds)
+    while not (answer := is_true()) and patience.lasts():
         time.sleep(pause)
     caller = sys._getframe(1)
     check(answer, f"{caller.f_code.co_filename}:{caller.f_lineno}: waited {seconds} s for what did not come")
@@ -100,7 +111,7 @@ def children_of(pid):
 def finish():
     if _failures:
         print(f"{len(_failures)} checks failed")
-        sys.exit(1)
+        sys.exit(GRAVE if _grave else 1)
     print("all checks hold")
     sys.exit(0)
 
@@ -143,11 +154,11 @@ class Result:
 
     def check_like(self, what, other):
         """Status and both streams are those of `other`."""
-        check_equal(f"{what}: status", self.status, other.status)
+        check_equal(f"{what}: status", self.status, other.status, is_grave=True)
         for name in ("out", "err"):
             mine, theirs = getattr(self, name), getattr(other, name)
             check(mine == theirs,
-                  f"{what}: std{name} differs: {shorten(mine)} should be {shorten(theirs)}")
+                  f"{what}: std{name} differs: {shorten(mine)} should be {shorten(theirs)}", is_grave=True)
 
 
 class Process(subprocess.Popen):
@@ -163,13 +174,25 @@ def shorten(data):
     return repr(data if len(data) <= 300 else data[:150] + b" ... " + data[-150:])
 
 
+def communicate(process, stdin=None, seconds=PATIENCE_S):
+    """As the process' own, but with a limit that gives way on a busy machine."""
+    patience = Patience(seconds)
+    while True:
+        try:
+            return process.communicate(stdin, timeout=min(seconds, 1))
+        except subprocess.TimeoutExpired:
+            stdin = None  # the process keeps what it was given
+            if not patience.lasts():
+                raise
+
+
 def run(argv, env=None, stdin=None, timeout=TIMEOUT_S, cwd=None):
     """Runs argv; returns its Result, with 128+N for a signal as a shell says it."""
     with subprocess.Popen(argv, env=environment(env), cwd=cwd, stdout=subprocess.PIPE,
                           stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as process:
         try:
-            out, err = process.communicate(stdin, timeout=timeout)
+            out, err = communicate(process, stdin, timeout)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
@@ -286,7 +309,7 @@ def check_totals(what, found, wanted, with_peak=True):
         pairs += [("peak bytes", found["peak"]["bytes"], wanted["peak_bytes"]),
                   ("peak blocks", found["peak"]["blocks"], wanted["peak_blocks"])]
     for name, got, expected in pairs:
-        check_equal(f"{what}: {name}", got, expected)
+        check_equal(f"{what}: {name}", got, expected, is_grave=True)
 
 
 def check_sums(what, found):
@@ -306,14 +329,14 @@ def check_sums(what, found):
          totals["allocated_bytes"]),
     ]
     for name, got, expected in pairs:
-        check_equal(f"{what}: sum of {name}", got, expected)
+        check_equal(f"{what}: sum of {name}", got, expected, is_grave=True)
 
 
 def check_nothing_lost(what, found):
     if found is None:
         return
     lost = {reason: number for reason, number in found["trust"]["lost"].items() if number}
-    check_equal(f"{what}: lost", lost, {})
+    check_equal(f"{what}: lost", lost, {}, is_grave=True)
 
 
 def functions(stack):
