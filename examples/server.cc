@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program to try cairn on: it answers requests of its own making, and has two faults. Sessions
-// and connections hold each other, so that none is ever freed; the cache of answers has no bound.
+// A program to try cairn on: it answers requests of its own making for some two seconds, and has
+// two faults. Sessions and connections hold each other, so that none is ever freed; the cache of
+// answers has no bound.
 //     g++ -O2 -g -o server examples/server.cc && cairn run ./server
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 struct Connection;
@@ -71,11 +74,19 @@ class Server {
     ResponseCache cache;
 };
 
+// The next requests are on their way.
+void wait_for_more() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(22));
+}
+
 int main(int argc, char **argv) {
     Server server;
     std::size_t sent = 0;
     int requests = argc > 1 ? std::atoi(argv[1]) : 100000;
-    for (int number = 0; number < requests; number++) sent += server.handle(number);
+    for (int number = 0; number < requests; number++) {
+        if (number % 1000 == 0) wait_for_more();
+        sent += server.handle(number);
+    }
     std::printf("%d requests, %zu bytes sent\n", requests, sent);
     return 0;
 }

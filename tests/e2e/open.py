@@ -78,17 +78,17 @@ t.check_equal("two recordings", [content["role"] for name, content in chunks if 
 t.check_equal("three recordings", make_page(leak, leak, leak, status=2)[1].out, b"")
 
 t.run([str(t.BUILD / "tests/snapshots_recording"), "snapshots.cairn"])
-_, chunks = read_page(make_page("snapshots.cairn@390ms", "snapshots.cairn@warm")[0])
+_, chunks = read_page(make_page("snapshots.cairn@780ms", "snapshots.cairn@warm")[0])
 sides = [content for name, content in chunks if name == "profile"]
 held = [content for name, content in chunks if name == "stack.at"]
-for side, values, snapshot in zip(sides, held, ("390ms", "warm")):
+for side, values, snapshot in zip(sides, held, ("780ms", "warm")):
     told = t.report("snapshots.cairn", "--at", snapshot)["stacks"]
     t.check_equal(f"live at {snapshot}", (sorted(values), side["at_bytes"]),
                   (sorted(stack["at_bytes"] for stack in told), sum(stack["at_bytes"] for stack in told)))
 t.check('"warm"' in sides[1]["at_text"], f"which snapshot: {sides[1]['at_text']}")
 _, chunks = read_page(make_page("snapshots.cairn@exit", "snapshots.cairn")[0])
 t.check("peak" in [content["at_text"] for name, content in chunks if name == "profile"][1], "beside a snapshot: the peak")
-_, chunks = read_page(make_page("snapshots.cairn@1.95s")[0])
+_, chunks = read_page(make_page("snapshots.cairn@3.9s")[0])
 t.check_equal("one snapshot", sum(dict(chunks)["stack.at"]), 8 << 20)
 t.check(b'"never"' in make_page("snapshots.cairn@never", status=1)[1].err, "a snapshot that is none")
 

@@ -33,7 +33,7 @@ def end(what):
 
 _, leak = t.record(t.program("leak"))
 t.run([str(t.BUILD / "tests/snapshots_recording"), "snapshots.cairn"])
-for name, subjects in (("leak", [leak]), ("at", ["snapshots.cairn@390ms", "snapshots.cairn@1.95s"])):
+for name, subjects in (("leak", [leak]), ("at", ["snapshots.cairn@780ms", "snapshots.cairn@3.9s"])):
     result = t.run_cairn("open", "-o", name + ".html", *subjects)
     t.check_equal(f"open {name}: {result.err.decode(errors='replace')}", result.status, 0)
 

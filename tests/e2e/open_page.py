@@ -123,7 +123,7 @@ found, by_thread = t.report(leak), {one["name"]: one for one in t.report(threads
 pages = {"owners": os.path.abspath("owners.html"), "owners_aged": os.path.abspath("owners_aged.html"), "leak": make_page("leak", leak), "diff": make_page("diff", steady, leak), "aged": make_page("aged", aged), "run": make_page("run", run),
          "hostile": make_page("hostile", "hostile.cairn"), "half": make_page("half", "half.cairn"),
          "bare": make_page("bare", bare), "sampled": make_page("sampled", "sampled.cairn"), "sampled2": make_page("sampled2", "sampled.cairn", "sampled2.cairn"), "none": make_page("none", "none.cairn"), "large": make_page("large", "large.cairn"),
-         "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@390ms", "snapshots.cairn@1.95s"), "threads": make_page("threads", threads),
+         "snapshots": make_page("snapshots", "snapshots.cairn"), "at": make_page("at", "snapshots.cairn@780ms", "snapshots.cairn@3.9s"), "threads": make_page("threads", threads),
          "contexts": make_page("contexts", labelled), "other": make_page("other", many_labels),
          "heaps": heaps and make_page("heaps", heaps),
          "copies": make_page("copies", *copies), "told": make_page("told", "told.cairn", many), "python": make_page("python", python)}

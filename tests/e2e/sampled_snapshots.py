@@ -14,8 +14,8 @@ QUERIES = (["--at", "first"], ["--at", "second"], ["--at", "third"], ["--between
            ["--between", "second,third"], ["--between", "peak,third"], ["--since", "first"])
 
 
-def record(*options):
-    result, path = t.record(t.program("sampled", "phases"), options=options)
+def record(*options, slice_ms=0):
+    result, path = t.record(t.program("sampled", "phases", slice_ms), options=options)
     t.check_equal(f"{options}: status", (result.status, result.err), (0, b""))
     return path
 
@@ -76,7 +76,8 @@ def check_screens(path):
     t.check('from mark "first"' in shown and "more in stacks that grew" in shown and "\u00b1" in shown, shown[:900])
     shown = t.run_cairn("report", "--at", "second", path).out.decode()
     t.check('shown: snapshot "second"' in shown and "in about" in shown and "\u00b1" in shown, shown[:900])
-    grown = t.run_cairn("report", "--view", "growth", path).out.decode()
+    slow = record("--sample", "--rate", "8KiB", "--snapshot-every", "0", "--seed", "1", slice_ms=250)
+    grown = t.run_cairn("report", "--view", "growth", slow).out.decode()
     t.check("make_tiny" in grown and "\u00b1 is of the rise" in grown, grown[:900])
     # What the program frees before its end has grown until then, by how long its last phase takes, or has not.
     page = [entry for entry in grown.split("\n\n") if "make_page" in entry]

@@ -10,6 +10,7 @@
 // It prints nothing, so that no library allocates for it.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define APART __attribute__((noinline))
 
@@ -55,8 +56,14 @@ APART static void handle_request(int number) {
     session_close(session, number);
 }
 
+// Goes on for two seconds: growth is known from then on.
 static void serve(void) {
-    for (int i = 0; i < REQUESTS; i++) handle_request(i);
+    enum { PAUSES = 100, PAUSE_MS = 22 };
+    const struct timespec pause = {0, PAUSE_MS * 1000000L};
+    for (int i = 0; i < REQUESTS; i++) {
+        if (i % (REQUESTS / PAUSES) == 0) nanosleep(&pause, NULL);
+        handle_request(i);
+    }
 }
 
 static char *rows[ROWS];

@@ -32,14 +32,20 @@ enum {
     KEPT_EVERY = 20,
     WORKERS = 6,
     STACKS_LOG2 = 18,
+    PAUSE_EVERY = 100,
+    PAUSE_MS = 27,  // growth is known of two seconds
     WAIT_MS = 800,  // resident memory is looked at from time to time
 };
 
 static void *volatile seen;  // what the compiler must not think away
 
-static void wait_a_while(void) {
-    const struct timespec time = {0, WAIT_MS * 1000000L};
+static void wait_ms(long ms) {
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
     nanosleep(&time, NULL);
+}
+
+static void wait_a_while(void) {
+    wait_ms(WAIT_MS);
 }
 
 APART static void serve_page(void) {
@@ -56,6 +62,7 @@ APART static void open_session(bool is_fixed) {
 
 static void growth(bool is_fixed) {
     for (int i = 0; i < REQUESTS; i++) {
+        if (i % PAUSE_EVERY == 0) wait_ms(PAUSE_MS);
         open_session(is_fixed);
         serve_page();
     }

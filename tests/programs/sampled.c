@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "include/cairn/cairn.h"
@@ -194,8 +195,9 @@ static void free_from(void **blocks, size_t first, size_t count) {
     for (size_t i = 0; i < count; i++) free(blocks[first + i]);
 }
 
-// Blocks of two stacks come and go: some stay over a snapshot, some are gone before the next.
-static void phases(void) {
+// Blocks of two stacks come and go: some stay over a snapshot, some are gone before the next. Each
+// of ten slices takes so many ms.
+static void phases(long slice_ms) {
     enum { SMALL = 20000, PAGES = 3000, ROUNDS = 30000, SLICES = 10 };
     void **small = calloc(SMALL, sizeof *small), **pages = calloc(PAGES, sizeof *pages);
     for (size_t i = 0; i < SMALL; i++) small[i] = make_small(1000);
@@ -210,6 +212,7 @@ static void phases(void) {
     free_from(pages, PAGES / 3, PAGES - PAGES / 3);
     for (int slice = 0; slice < SLICES; slice++) {
         for (size_t i = 0; i < SMALL / SLICES; i++) sink = make_tiny(64);
+        nanosleep(&(struct timespec){0, slice_ms * 1000000}, NULL);
         cairn_snapshot(NULL);
     }
     free(small);
@@ -242,7 +245,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "fork"))
         children((int)number);
     else if (!strcmp(what, "phases"))
-        phases();
+        phases(argc > 2 ? number : 0);
     else if (!strcmp(what, "churn"))
         churn(number);
     else if (!strcmp(what, "forever"))

@@ -10,7 +10,7 @@ enum { PROGRAM = 0x400000, MIB = 1 << 20, SNAPSHOTS = 5 };
 
 int main(int argc, char **argv) {
     static struct making making;
-    static const uint64_t grows = PROGRAM + 0x100, stays = PROGRAM + 0x200, step_ns = 390000000;
+    static const uint64_t grows = PROGRAM + 0x100, stays = PROGRAM + 0x200, step_ns = 780000000;
     size_t size;
     if (argc != 2) {
         fprintf(stderr, "usage: snapshots_recording OUT\n");
@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
         making_snapshot(&making, i == 1 ? CAIRN_SNAPSHOT_MARK : CAIRN_SNAPSHOT_ASKED,
                         i == 1 ? "warm" : "", (i + 1) * step_ns);
     }
+    making.header.end_ns = SNAPSHOTS * step_ns + step_ns / 5;
     making_peak(&making, SNAPSHOTS * step_ns + step_ns / 10);
     uint8_t *bytes = making_finish(&making, true, &size);
     making_write(argv[1], bytes, size);

@@ -361,7 +361,7 @@ async function snapshots() {
   await page.getByRole("button", { name: "What grew in this window" }).click();
   await settled(page);
   check((await hash(page)).includes("by=snapshot"), "a window leads to the flame graph");
-  await page.goto("file://" + plan.pages.snapshots + "#view=flame&by=snapshot&from=390000000&to=1950000000");
+  await page.goto("file://" + plan.pages.snapshots + "#view=flame&by=snapshot&from=780000000&to=3900000000");
   await settled(page);
   check(await clickFrame(page, plan.grows), "what grew in a window");
   check((await text(page, ".side")).includes("+4.0 MiB"), `by how much: ${await text(page, ".side")}`);
@@ -386,7 +386,7 @@ async function snapshots() {
   await page.click("#kind-stacks");
   await page.click("#tab-flame");
   await page.selectOption("#from", "0");
-  await page.selectOption("#to", { label: "0.78 s warm" });
+  await page.selectOption("#to", { label: "1.56 s warm" });
   await settled(page);
   check(await clickFrame(page, plan.stays), "all of a snapshot");
   check((await text(page, ".side")).includes("3.0 MiB"), `at a moment: ${await text(page, ".side")}`);

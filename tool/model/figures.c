@@ -78,6 +78,7 @@ struct figures figures_of(const struct recording *recording) {
         figures.peak_bytes = (uint64_t)figures.exit_bytes;
         figures.peak_ns = recording_last_ns(recording);
     }
+    figures.peak_ns = recording_reached_ns(recording, figures.peak_ns, figures.peak_bytes);
     add_estimates(&figures, recording, is_at_end);
     return figures;
 }

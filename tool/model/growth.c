@@ -1,51 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/growth.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/array.h"
-#include "tool/model/snapshot_choice.h"
+#include "tool/model/heaps.h"
+#include "tool/model/timeline.h"
 
-static const double second_ns = 1e9;
-static const uint64_t timed_least_ns = 500000000;  // of a life that is looked at over time
+enum { CELLS = GROWTH_CELLS, THIRDS = 3, RISE_SHARE = 100, KNOWN_SHARE = 2 };
 
-// What a stack held last in so large a part of the life, and has given back at the end by this
-// share at least, went as the program shut down.
-static const double shutdown_share = 0.1, given_back_share = 0.5;
-
-// What a line is fitted over.
-enum axis { AXIS_TIME, AXIS_WORK, AXES };
-
-// Sums of the least squares, of one stack.
-struct sums {
-    double y[AXES], yy[AXES], xy[AXES];
-};
-struct fitted {
-    struct sums sums, until_most;
-    size_t most_at;  // the last point at which it held the most
-    int64_t first, last, most;
-};
-
-// Places on the axes: seconds and bytes since the first point. A point weighs as much as it stands
-// for of an axis, half the way to the one before it and half the way to the next (`after`), since
-// half of them may lie in a moment. Sums up to this one: of weights, places and their squares.
-struct axis_place {
-    double at[AXES], after[AXES], weight[AXES], x[AXES], xx[AXES];
-};
+// A stack that holds this share of a level is there; so much of the rise is no rise yet; what is
+// given back at shutdown, and when that is.
+static const double there_share = 0.9, foot_share = 0.05, given_back_share = 0.5,
+                    shutdown_share = 0.9;
 
 struct fitting {
     const struct snapshots *snapshots;
-    // Most stacks of a large recording hold nothing at any point, and cannot rise: only the others
-    // are kept.
-    ARRAY(struct fitted) stacks;
-    uint32_t *fitted_of;        // by number of a stack: index + 1; 0: it held nothing so far
-    struct axis_place *places;  // by point
-    // In less, time goes where pages are touched first, and the clock says nothing of its own.
-    bool is_timed;
+    ARRAY(uint32_t) candidates;  // indexes into the profile's stacks: those that rose at all
+    int64_t *curves;             // a row of CELLS bytes a candidate
+    int64_t *at_start, *at_end;  // what each held at the first and the last moment
+    // Bounds of what the whole heap held in the middle of each cell; INT64_MAX and 0: unknown.
+    int64_t high[CELLS], low[CELLS];
+    uint32_t cells;  // up to where the program shuts down
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
-    struct estimate *at_end, *at_peak;
+    struct estimate *more_at_end, *more_at_peak;
 };
 
 static struct snapshot_choice end_of(const struct snapshots *snapshots) {
@@ -54,140 +33,201 @@ static struct snapshot_choice end_of(const struct snapshots *snapshots) {
     return end;
 }
 
+static bool has_values(const struct snapshot *snapshot) {
+    return snapshot->has_values && snapshot->reason != CAIRN_SNAPSHOT_EXIT;
+}
+
+// Takes the first snapshot, and the last one of each of `most` equal parts of the time.
 static bool is_looked_at(const struct growth *growth, const struct snapshots *snapshots,
-                         size_t index, size_t step) {
+                         size_t index, size_t most, uint64_t end_ns) {
     const struct snapshot *snapshot = &snapshots->list[index];
-    return snapshot->has_values && snapshot->reason != CAIRN_SNAPSHOT_EXIT &&
-           (index - growth->first) % step == 0;
+    const uint64_t start_ns = snapshots->list[growth->first].at_ns;
+    const double part_ns = end_ns > start_ns ? (double)(end_ns - start_ns) / (double)most : 1;
+    size_t next = index + 1;
+    if (!has_values(snapshot) || index == growth->first) return has_values(snapshot);
+    while (next < snapshots->count && !has_values(&snapshots->list[next])) next++;
+    if (next == snapshots->count) return true;
+    return (uint64_t)((double)(snapshot->at_ns - start_ns) / part_ns) !=
+           (uint64_t)((double)(snapshots->list[next].at_ns - start_ns) / part_ns);
 }
 
-static void add_point(struct growth *growth, struct snapshot_choice choice,
-                      uint64_t allocated_bytes) {
-    growth->points[growth->point_count++] = (struct growth_point){choice, allocated_bytes};
+static void add_point(struct growth *growth, struct snapshot_choice choice) {
+    growth->points[growth->point_count++] = (struct growth_point){choice};
 }
 
-// Allocated when the interval of the peak began; not known of it alone.
-static uint64_t allocated_at_peak(const struct profile *profile) {
+// Adds the peak, if it lies between the last point and `until_ns`.
+static void add_peak(struct growth *growth, const struct profile *profile, uint64_t until_ns) {
+    uint64_t at_ns = profile->peak.at_ns;
+    if (!growth->point_count || profile->peak.is_at_end) return;
+    const struct growth_point *before = &growth->points[growth->point_count - 1];
+    if (before->choice.kind == CHOICE_PEAK) return;
+    if (at_ns < before->choice.at_ns || at_ns >= until_ns) return;
+    add_point(growth, (struct snapshot_choice){.kind = CHOICE_PEAK, .at_ns = at_ns});
+}
+
+static bool choose_points(struct growth *growth, const struct snapshots *snapshots, size_t most) {
+    const struct profile *profile = snapshots->profile;
+    struct snapshot_choice end = end_of(snapshots);
+    growth->points = calloc(snapshots->count - growth->first + 2, sizeof *growth->points);
+    if (!growth->points) return false;
+    growth->moment_count = 1 + !profile->peak.is_at_end;
+    for (size_t i = growth->first; i < snapshots->count; i++) {
+        const struct snapshot *snapshot = &snapshots->list[i];
+        growth->moment_count += has_values(snapshot);
+        if (!is_looked_at(growth, snapshots, i, most, end.at_ns)) continue;
+        add_peak(growth, profile, snapshot->at_ns);
+        add_point(growth, (struct snapshot_choice){
+                              .kind = CHOICE_SNAPSHOT, .snapshot = i, .at_ns = snapshot->at_ns});
+    }
+    add_peak(growth, profile, end.at_ns);
+    add_point(growth, end);
+    growth->start_ns = growth->points[0].choice.at_ns;
+    growth->end_ns = end.at_ns > growth->start_ns ? end.at_ns : growth->start_ns;
+    return true;
+}
+
+static uint64_t middle_of(const struct growth *growth, uint32_t cell) {
+    double part = ((double)cell + 0.5) / CELLS;
+    return growth->start_ns + (uint64_t)((double)(growth->end_ns - growth->start_ns) * part);
+}
+
+static uint64_t start_of(const struct growth *growth, uint32_t cell) {
+    return growth->start_ns +
+           (uint64_t)((double)(growth->end_ns - growth->start_ns) * (double)cell / CELLS);
+}
+
+// The first cell whose middle does not lie before the time.
+static uint32_t cell_from(const struct growth *growth, uint64_t at_ns) {
+    uint32_t cell = 0;
+    while (cell < CELLS && middle_of(growth, cell) < at_ns) cell++;
+    return cell;
+}
+
+static bool start_timeline(struct timeline *timeline, const struct profile *profile,
+                           struct cairn_heap_points *heap) {
+    if (profile->heap) {
+        if (!heap_points_find(profile->recording, profile->heap_scope, heap)) return false;
+        timeline_start_heap(timeline, profile->recording, heap, profile->peak.bytes,
+                            profile->peak.at_ns);
+        return true;
+    }
+    if (!recording_count(profile->recording, CAIRN_SECTION_POINTS)) return false;
+    timeline_start(timeline, profile->recording);
+    return true;
+}
+
+static void read_timeline(const struct growth *growth, struct fitting *fitting) {
+    struct cairn_heap_points heap;
+    struct timeline timeline;
+    struct timeline_span span;
+    for (uint32_t i = 0; i < CELLS; i++) fitting->high[i] = INT64_MAX;
+    if (!start_timeline(&timeline, fitting->snapshots->profile, &heap)) return;
+    uint32_t cell = 0;
+    while (cell < CELLS && timeline_next(&timeline, &span)) {
+        for (; cell < CELLS && middle_of(growth, cell) < span.end_ns; cell++) {
+            // the last interval has the frees at the end in it
+            bool is_last = cell && span.end_ns >= growth->end_ns;
+            fitting->high[cell] = (int64_t)span.high_bytes;
+            fitting->low[cell] = (int64_t)span.low_bytes;
+            if (is_last && fitting->low[cell] < fitting->low[cell - 1])
+                fitting->low[cell] = fitting->low[cell - 1];
+        }
+    }
+}
+
+// Allocated until then, as a point of the timeline has it.
+static uint64_t allocated_until(const struct recording *recording, uint64_t at_ns) {
     struct cairn_point point;
-    uint64_t interval_ns = profile->recording->header.totals.point_ns;
-    size_t index = interval_ns ? profile->peak.at_ns / interval_ns : 0;
-    size_t count = recording_count(profile->recording, CAIRN_SECTION_POINTS);
-    if (index > count) index = count;  // the time may be damaged
-    while (index && (!recording_point(profile->recording, index, &point) || !point.is_used))
+    uint64_t interval_ns = recording->header.totals.point_ns;
+    uint64_t index = interval_ns ? at_ns / interval_ns + 1 : 0;
+    size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
+    if (index > count) index = count;
+    while (index && (!recording_point(recording, (size_t)index - 1, &point) || !point.is_used))
         index--;
     return index ? point.allocated_bytes : 0;
 }
 
-// The peak lies between two points, so its bytes do too. Without any moment it says too little.
-static void add_peak(struct growth *growth, const struct profile *profile, uint64_t until_ns,
-                     uint64_t until_bytes) {
-    if (!growth->point_count || profile->peak.is_at_end) return;
-    const struct growth_point *before = &growth->points[growth->point_count - 1];
-    uint64_t at_ns = profile->peak.at_ns, bytes = allocated_at_peak(profile);
-    if (before->choice.kind == CHOICE_PEAK) return;
-    // where its coarse clock was behind, a peak has the time of the snapshot that it followed
-    if (at_ns < before->choice.at_ns || at_ns >= until_ns) return;
-    if (bytes < before->allocated_bytes) bytes = before->allocated_bytes;
-    if (bytes > until_bytes) bytes = until_bytes;
-    add_point(growth, (struct snapshot_choice){.kind = CHOICE_PEAK, .at_ns = at_ns}, bytes);
+// The cells before the program shuts down; all of them, if it does not so as to be seen.
+static uint32_t cells_before_shutdown(const struct growth *growth, const struct fitting *fitting) {
+    const struct profile *profile = fitting->snapshots->profile;
+    const double all_bytes = (double)profile->totals.allocated_bytes;
+    const uint32_t from = (uint32_t)(shutdown_share * CELLS);
+    if (!profile_has_ended(profile) || fitting->high[from] == INT64_MAX) return CELLS;
+    uint32_t cell = from;
+    while (cell < CELLS &&
+           (double)fitting->high[cell] >= given_back_share * (double)fitting->high[from])
+        cell++;
+    if (cell == CELLS) return CELLS;
+    double until = (double)allocated_until(profile->recording, start_of(growth, cell));
+    return until >= shutdown_share * all_bytes ? cell : CELLS;
 }
 
-static bool choose_points(struct growth *growth, struct fitting *fitting, size_t most) {
-    const struct snapshots *snapshots = fitting->snapshots;
-    const struct profile *profile = snapshots->profile;
-    size_t step = (snapshots->count - growth->first) / most + 1;
-    growth->points = calloc(snapshots->count - growth->first + 2, sizeof *growth->points);
-    if (!growth->points) return false;
-    for (size_t i = growth->first; i < snapshots->count; i++) {
-        const struct snapshot *snapshot = &snapshots->list[i];
-        if (!is_looked_at(growth, snapshots, i, step)) continue;
-        add_peak(growth, profile, snapshot->at_ns, snapshot->allocated_bytes);
-        add_point(growth,
-                  (struct snapshot_choice){
-                      .kind = CHOICE_SNAPSHOT, .snapshot = i, .at_ns = snapshot->at_ns},
-                  snapshot->allocated_bytes);
+static int64_t rise_least(const struct profile *profile) {
+    int64_t share = (int64_t)(profile->peak.bytes / RISE_SHARE);
+    if (share > GROWTH_RISE_BYTES) return GROWTH_RISE_BYTES;
+    return share > 0 ? share : 1;
+}
+
+// Finds the stacks that ever held so much more than at the first moment.
+static bool find_candidates(const struct growth *growth, struct fitting *fitting) {
+    const struct profile *profile = fitting->snapshots->profile;
+    const int64_t least = rise_least(profile);
+    int64_t *first = NULL;
+    bool *is_rising = calloc(profile->built_stack_count + 1, sizeof *is_rising);
+    bool is_ok = is_rising != NULL;
+    for (size_t i = 0; is_ok && i < growth->point_count; i++) {
+        struct live_at *held = snapshot_choice_live(fitting->snapshots, &growth->points[i].choice);
+        if (!first) first = calloc(profile->built_stack_count + 1, sizeof *first);
+        is_ok = held && first;
+        for (size_t j = 0; is_ok && j < profile->built_stack_count; j++) {
+            if (!i) first[j] = held[j].bytes;
+            is_rising[j] |= held[j].bytes - first[j] >= least;
+        }
+        free(held);
     }
-    struct snapshot_choice end = end_of(snapshots);
-    add_peak(growth, profile, end.at_ns, profile->totals.allocated_bytes);
-    add_point(growth, end, profile->totals.allocated_bytes);
-    fitting->is_timed = end.at_ns - growth->points->choice.at_ns >= timed_least_ns;
-    fitting->places = calloc(growth->point_count, sizeof *fitting->places);
-    return fitting->places != NULL;
+    for (uint32_t i = 0; is_ok && i < profile->stack_count; i++) {
+        uint32_t *candidate =
+            is_rising[profile->stacks[i].number] ? array_push(&fitting->candidates) : NULL;
+        is_ok = candidate || !is_rising[profile->stacks[i].number];
+        if (candidate) *candidate = i;
+    }
+    free(first);
+    free(is_rising);
+    return is_ok;
 }
 
-static double place_at(const struct growth *growth, size_t index, enum axis axis) {
-    const struct growth_point *first = growth->points, *point = &growth->points[index];
-    if (axis == AXIS_WORK) return (double)point->allocated_bytes - (double)first->allocated_bytes;
-    return ((double)point->choice.at_ns - (double)first->choice.at_ns) / second_ns;
+static int64_t least_of(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 
-static double weight_of(const struct axis_place *place, size_t index, enum axis axis) {
-    double before = index ? place[-1].after[axis] : 0;
-    return before + place->after[axis];
-}
-
-static void add_place(const struct growth *growth, struct fitting *fitting, size_t index) {
-    struct axis_place *place = &fitting->places[index];
-    if (index) *place = place[-1];
-    for (enum axis axis = 0; axis < AXES; axis++) {
-        const double at = place_at(growth, index, axis);
-        bool is_last = index + 1 == growth->point_count;
-        place->at[axis] = at;
-        place->after[axis] = is_last ? 0 : (place_at(growth, index + 1, axis) - at) / 2;
-        const double weight = weight_of(place, index, axis);
-        place->weight[axis] += weight;
-        place->x[axis] += weight * at;
-        place->xx[axis] += weight * at * at;
+// Draws what the stacks held at the point into their curves, up to the next point.
+static void draw_point(const struct growth *growth, const struct fitting *fitting, size_t index,
+                       const struct live_at *held) {
+    const struct profile *profile = fitting->snapshots->profile;
+    bool is_last = index + 1 == growth->point_count;
+    uint32_t from = index ? cell_from(growth, growth->points[index].choice.at_ns) : 0;
+    uint32_t to = is_last ? CELLS : cell_from(growth, growth->points[index + 1].choice.at_ns);
+    if (is_last && growth->point_count > 1) from = CELLS;  // the end is no time
+    for (size_t i = 0; i < fitting->candidates.count; i++) {
+        int64_t bytes = held[profile->stacks[fitting->candidates.items[i]].number].bytes;
+        for (uint32_t cell = from; cell < to; cell++)
+            fitting->curves[i * CELLS + cell] = least_of(bytes, fitting->high[cell]);
+        if (!index) fitting->at_start[i] = bytes;
+        if (is_last) fitting->at_end[i] = bytes;
     }
 }
 
-// NULL: no memory. A stack that is met at a later point held 0, which was the most, until then.
-static struct fitted *fitted_of(struct fitting *fitting, size_t number, size_t index) {
-    uint32_t *index_plus_1 = &fitting->fitted_of[number];
-    if (*index_plus_1) return &fitting->stacks.items[*index_plus_1 - 1];
-    struct fitted *stack = array_push(&fitting->stacks);
-    if (!stack) return NULL;
-    *stack = (struct fitted){.most_at = index ? index - 1 : 0};
-    *index_plus_1 = (uint32_t)fitting->stacks.count;
-    return stack;
-}
-
-static void add_value(struct fitted *stack, const struct axis_place *place, size_t index,
-                      int64_t bytes) {
-    const double y = (double)bytes;
-    for (enum axis axis = 0; axis < AXES; axis++) {
-        const double weight = weight_of(place, index, axis);
-        stack->sums.y[axis] += weight * y;
-        stack->sums.yy[axis] += weight * y * y;
-        stack->sums.xy[axis] += weight * place->at[axis] * y;
-    }
-    if (!index) stack->first = bytes;
-    stack->last = bytes;
-    if (index && bytes < stack->most) return;
-    stack->most = bytes;
-    stack->most_at = index;
-    stack->until_most = stack->sums;
-}
-
-static bool add_values(struct fitting *fitting, const struct live_at *held, size_t index) {
-    size_t count = fitting->snapshots->profile->built_stack_count;
-    for (size_t i = 0; i < count; i++) {
-        if (!held[i].bytes && !fitting->fitted_of[i]) continue;
-        struct fitted *stack = fitted_of(fitting, i, index);
-        if (!stack) return false;
-        add_value(stack, &fitting->places[index], index, held[i].bytes);
-    }
-    return true;
-}
-
-static bool add_all(struct growth *growth, struct fitting *fitting) {
-    for (size_t i = 0; i < growth->point_count; i++) {
+static bool draw_curves(const struct growth *growth, struct fitting *fitting) {
+    const size_t count = fitting->candidates.count;
+    fitting->curves = calloc(count * CELLS + 1, sizeof *fitting->curves);
+    fitting->at_start = calloc(count + 1, sizeof *fitting->at_start);
+    fitting->at_end = calloc(count + 1, sizeof *fitting->at_end);
+    if (!fitting->curves || !fitting->at_start || !fitting->at_end) return false;
+    for (size_t i = 0; count && i < growth->point_count; i++) {
         struct live_at *held = snapshot_choice_live(fitting->snapshots, &growth->points[i].choice);
         if (!held) return false;
-        add_place(growth, fitting, i);
-        bool is_ok = add_values(fitting, held, i);
+        draw_point(growth, fitting, i, held);
         free(held);
-        if (!is_ok) return false;
     }
     return true;
 }
@@ -196,102 +236,156 @@ static bool estimate_changes(const struct growth *growth, struct fitting *fittin
     struct snapshot_choice peak = {.kind = CHOICE_PEAK};
     const struct growth_point *points = growth->points;
     if (!fitting->snapshots->profile->sampling.is_on) return true;
-    fitting->at_end = snapshot_estimates_between(fitting->snapshots, &points[0].choice,
-                                                 &points[growth->point_count - 1].choice);
-    fitting->at_peak = snapshot_estimates_between(fitting->snapshots, &points[0].choice, &peak);
-    return fitting->at_end && fitting->at_peak;
+    fitting->more_at_end = snapshot_estimates_between(fitting->snapshots, &points[0].choice,
+                                                      &points[growth->point_count - 1].choice);
+    fitting->more_at_peak =
+        snapshot_estimates_between(fitting->snapshots, &points[0].choice, &peak);
+    return fitting->more_at_end && fitting->more_at_peak;
+}
+
+// Fits a line to the curve, over time in cells; returns the slope, and how much of the curve it
+// explains.
+static double fit_line(const int64_t *curve, uint32_t cells, double *fit) {
+    double n = cells, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
+    *fit = 0;
+    for (uint32_t cell = 0; cell < cells; cell++) {
+        const double at = cell, value = (double)curve[cell];
+        x += at;
+        xx += at * at;
+        y += value;
+        yy += value * value;
+        xy += at * value;
+    }
+    double x_spread = n * xx - x * x, y_spread = n * yy - y * y, common = n * xy - x * y;
+    if (!(x_spread > 0) || !(y_spread > 0)) return 0;
+    double explained = common * common / (x_spread * y_spread);
+    *fit = explained < 1 ? explained : 1;
+    return common / x_spread;
+}
+
+// Returns the time of the moment whose values the cell has.
+static uint64_t moment_of(const struct growth *growth, uint32_t cell) {
+    size_t point = growth->point_count - 1;
+    while (point && growth->points[point].choice.at_ns > middle_of(growth, cell)) point--;
+    return growth->points[point].choice.at_ns;
+}
+
+static uint32_t cells_of_interval(const struct growth *growth, const struct fitting *fitting) {
+    const uint64_t cell_ns = (growth->end_ns - growth->start_ns) / CELLS + 1;
+    return (uint32_t)(fitting->snapshots->profile->recording->header.totals.point_ns / cell_ns) + 1;
+}
+
+// Fills in when a curve rose that rises no more. False: it did not stay there as far as is known,
+// since neither did the stack hold it at the end, nor the whole heap all the time.
+static bool find_rise(const struct growth *growth, const struct fitting *fitting, size_t index,
+                      struct growth_stack *stack) {
+    const uint32_t cells = fitting->cells;
+    const int64_t *curve = fitting->curves + index * CELLS;
+    const double first = (double)stack->first_bytes, last = (double)stack->last_bytes;
+    int64_t lowest = INT64_MAX, heap_lowest = INT64_MAX;
+    uint32_t from, until = 0;
+    while (until < cells && (double)curve[until] < first + there_share * (last - first)) until++;
+    if (until == cells) return false;
+    from = until;
+    while (from && (double)curve[from] > first + foot_share * (last - first)) from--;
+    for (uint32_t cell = until; cell < cells; cell++) {
+        lowest = least_of(lowest, curve[cell]);
+        // the interval in which it rose was low before
+        if (cell > until + cells_of_interval(growth, fitting))
+            heap_lowest = least_of(heap_lowest, fitting->low[cell]);
+    }
+    stack->from_ns = from ? moment_of(growth, from) : growth->start_ns;
+    stack->until_ns = moment_of(growth, until);
+    bool is_held = (double)fitting->at_end[index] >= there_share * last ||
+                   (double)heap_lowest >= there_share * (double)fitting->high[until];
+    return is_held && (double)lowest >= there_share * last;
+}
+
+static int64_t interval_of(const struct fitting *fitting, const struct stack *stack,
+                           bool is_freed) {
+    const struct estimate *more = is_freed ? fitting->more_at_peak : fitting->more_at_end;
+    return more ? estimate_bytes_interval(&more[stack->number]) : 0;
+}
+
+static void judge(struct growth *growth, const struct fitting *fitting, size_t index) {
+    const struct profile *profile = fitting->snapshots->profile;
+    const int64_t *curve = fitting->curves + index * CELLS, at_end = fitting->at_end[index];
+    const uint32_t cells = fitting->cells, third = cells - cells / THIRDS;
+    const int64_t first = fitting->at_start[index], least = rise_least(profile);
+    int64_t last = curve[cells - 1];
+    const double cell_s = (double)(growth->end_ns - growth->start_ns) / 1e9 / CELLS;
+    struct growth_stack stack = {
+        .stack = fitting->candidates.items[index], .first_bytes = first, .last_bytes = last};
+    bool is_freed =
+        profile_has_ended(profile) && (double)(last - at_end) >= given_back_share * (double)last;
+    if (!is_freed) last = at_end;
+    stack.last_bytes = last;
+    stack.freed_bytes = is_freed ? last - at_end : 0;
+    stack.interval_bytes = interval_of(fitting, &profile->stacks[stack.stack], is_freed);
+    double slope = fit_line(curve, cells, &stack.fit);
+    // chance alone makes every second stack of samples rise
+    if (last - first < least || last - first <= stack.interval_bytes) return;
+    stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
+    stack.has_stalled = last - curve[third] < least || slope <= 0;
+    if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
+    growth->stalled_count += stack.has_stalled;
+    growth->list[growth->count++] = stack;
 }
 
 static double suspicion(const struct growth_stack *stack) {
-    return stack->bytes_per_s * stack->fit;
+    return stack->has_stalled ? (double)(stack->last_bytes - stack->first_bytes)
+                              : stack->bytes_per_s * stack->fit;
 }
 
 static int compare(const void *a, const void *b) {
     const struct growth_stack *first = a, *second = b;
+    if (first->has_stalled != second->has_stalled) return first->has_stalled ? 1 : -1;
     double x = suspicion(first), y = suspicion(second);
     if (x != y) return x < y ? 1 : -1;
     return (first->stack > second->stack) - (first->stack < second->stack);
 }
 
-// The fit over an axis of a line that ends at the place with `last` bytes, and the slope by it; 0:
-// the line does not rise, or there is none.
-static double fit_over(const struct axis_place *place, const struct sums *sums, int64_t last,
-                       enum axis axis, double *slope) {
-    const double after = place->after[axis], at = place->at[axis], end = (double)last;
-    double n = place->weight[axis] - after, x = place->x[axis] - after * at;
-    double y = sums->y[axis] - after * end, xx = place->xx[axis] - after * at * at;
-    double yy = sums->yy[axis] - after * end * end, xy = sums->xy[axis] - after * at * end;
-    double x_spread = n * xx - x * x, y_spread = n * yy - y * y, common = n * xy - x * y;
-    *slope = 0;
-    if (!(x_spread > 0) || !(y_spread > 0) || !(common > 0)) return 0;
-    *slope = common / x_spread;
-    double fit = common * common / (x_spread * y_spread);
-    return fit < 1 ? fit : 1;
+// Time that the moments span: from a mark on, or at least half of what was recorded.
+static bool has_enough(const struct growth *growth, const struct snapshots *snapshots) {
+    uint64_t span = growth->end_ns - growth->start_ns;
+    bool is_from_mark = growth->first < snapshots->count &&
+                        snapshots->list[growth->first].reason == CAIRN_SNAPSHOT_MARK;
+    return growth->moment_count >= GROWTH_MOMENTS_MIN && span >= GROWTH_NS_MIN &&
+           (is_from_mark || span >= growth->end_ns / KNOWN_SHARE);
 }
 
-// The stack held the most until the program shut down.
-static bool is_freed_at_shutdown(const struct growth *growth, const struct fitting *fitting,
-                                 const struct fitted *stack) {
-    const struct axis_place *last = &fitting->places[growth->point_count - 1];
-    const struct axis_place *most = &fitting->places[stack->most_at];
-    if (stack->most_at + 1 < GROWTH_SNAPSHOTS_MIN ||
-        !profile_has_ended(fitting->snapshots->profile) ||
-        (double)(stack->most - stack->last) < given_back_share * (double)stack->most)
+static bool build(struct growth *growth, struct fitting *fitting, size_t most) {
+    const struct snapshots *snapshots = fitting->snapshots;
+    if (!choose_points(growth, snapshots, most)) return false;
+    growth->is_known = has_enough(growth, snapshots);
+    if (!growth->is_known) return true;
+    read_timeline(growth, fitting);
+    fitting->cells = cells_before_shutdown(growth, fitting);
+    if (!find_candidates(growth, fitting) || !draw_curves(growth, fitting) ||
+        !estimate_changes(growth, fitting))
         return false;
-    for (int axis = 0; axis < AXES; axis++)
-        if (last->at[axis] > 0 && most->at[axis] >= (1 - shutdown_share) * last->at[axis])
-            return true;
-    return false;
+    growth->list = calloc(fitting->candidates.count + 1, sizeof *growth->list);
+    for (size_t i = 0; growth->list && i < fitting->candidates.count; i++)
+        judge(growth, fitting, i);
+    if (growth->count) qsort(growth->list, growth->count, sizeof *growth->list, compare);
+    return growth->list != NULL;
 }
 
-static void fit_stack(struct growth *growth, const struct fitting *fitting, uint32_t index) {
-    const struct stack *stack = &fitting->snapshots->profile->stacks[index];
-    if (!fitting->fitted_of[stack->number]) return;
-    const struct fitted *fitted = &fitting->stacks.items[fitting->fitted_of[stack->number] - 1];
-    bool is_freed = is_freed_at_shutdown(growth, fitting, fitted);
-    const struct axis_place *place =
-        &fitting->places[is_freed ? fitted->most_at : growth->point_count - 1];
-    const struct sums *sums = is_freed ? &fitted->until_most : &fitted->sums;
-    int64_t last = is_freed ? fitted->most : fitted->last;
-    double seconds = place->at[AXIS_TIME], by_time, by_work;
-    double time_fit = fit_over(place, sums, last, AXIS_TIME, &by_time);
-    double work_fit = fit_over(place, sums, last, AXIS_WORK, &by_work);
-    if (!fitting->is_timed && work_fit > 0) time_fit = 0;
-    bool is_work = work_fit > time_fit;
-    const struct estimate *estimates = is_freed ? fitting->at_peak : fitting->at_end;
-    int64_t interval = estimates ? estimate_bytes_interval(&estimates[stack->number]) : 0;
-    // chance alone makes every second stack of samples rise
-    if (last - fitted->first <= interval || !(seconds > 0) || !(time_fit > 0 || work_fit > 0))
-        return;
-    growth->list[growth->count++] = (struct growth_stack){
-        .stack = index,
-        .bytes_per_s = is_work ? by_work * place->at[AXIS_WORK] / seconds : by_time,
-        .fit = is_work ? work_fit : time_fit,
-        .first_bytes = fitted->first,
-        .last_bytes = last,
-        .freed_bytes = is_freed ? fitted->most - fitted->last : 0,
-        .interval_bytes = interval};
+static void fitting_free(struct fitting *fitting) {
+    array_free(&fitting->candidates);
+    free(fitting->curves);
+    free(fitting->at_start);
+    free(fitting->at_end);
+    free(fitting->more_at_end);
+    free(fitting->more_at_peak);
 }
 
 bool growth_build(struct growth *growth, const struct snapshots *snapshots, size_t first,
                   size_t most, struct error *error) {
-    const struct profile *profile = snapshots->profile;
-    struct fitting fitting = {
-        .snapshots = snapshots,
-        .fitted_of = calloc(profile->built_stack_count + 1, sizeof *fitting.fitted_of)};
-    *growth = (struct growth){.first = first,
-                              .list = calloc(profile->stack_count + 1, sizeof *growth->list)};
-    bool is_ok = fitting.fitted_of && growth->list && choose_points(growth, &fitting, most) &&
-                 add_all(growth, &fitting) && estimate_changes(growth, &fitting);
-    bool has_enough = is_ok && growth->point_count >= GROWTH_SNAPSHOTS_MIN;
-    for (size_t i = 0; has_enough && i < profile->stack_count; i++)
-        fit_stack(growth, &fitting, (uint32_t)i);
-    array_free(&fitting.stacks);
-    free(fitting.fitted_of);
-    free(fitting.places);
-    free(fitting.at_end);
-    free(fitting.at_peak);
-    if (is_ok && growth->count) qsort(growth->list, growth->count, sizeof *growth->list, compare);
+    struct fitting fitting = {.snapshots = snapshots};
+    *growth = (struct growth){.first = first};
+    bool is_ok = build(growth, &fitting, most);
+    fitting_free(&fitting);
     if (is_ok) return true;
     growth_free(growth);
     return error_set(error, "no memory for the growth of this recording");
@@ -310,16 +404,21 @@ size_t growth_first(const struct snapshots *snapshots) {
     return 0;
 }
 
-int64_t *growth_values(const struct growth *growth, const struct snapshots *snapshots,
+int64_t *growth_curves(const struct growth *growth, const struct snapshots *snapshots,
                        size_t stacks) {
-    const struct profile *profile = snapshots->profile;
-    int64_t *values = calloc(stacks * growth->point_count + 1, sizeof *values);
-    for (size_t i = 0; values && i < growth->point_count; i++) {
-        struct live_at *held = snapshot_choice_live(snapshots, &growth->points[i].choice);
-        for (size_t row = 0; held && row < stacks; row++)
-            values[row * growth->point_count + i] =
-                held[profile->stacks[growth->list[row].stack].number].bytes;
-        free(held);
+    struct fitting fitting = {.snapshots = snapshots};
+    int64_t *curves = NULL;
+    bool is_ok = true;
+    for (size_t i = 0; is_ok && i < stacks; i++) {
+        uint32_t *candidate = array_push(&fitting.candidates);
+        is_ok = candidate != NULL;
+        if (candidate) *candidate = growth->list[i].stack;
     }
-    return values;
+    read_timeline(growth, &fitting);
+    if (is_ok && draw_curves(growth, &fitting)) {
+        curves = fitting.curves;
+        fitting.curves = NULL;
+    }
+    fitting_free(&fitting);
+    return curves;
 }

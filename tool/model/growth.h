@@ -1,44 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks whose live bytes rise over the snapshots of a recording: what leaks, and what caches.
+// Stacks whose live bytes rise over time: what leaks, and what caches.
 //
-// A straight line is fitted through what a stack held at each snapshot, at the peak and at the end
-// (least squares), over time or over the bytes allocated, whichever fits better (of less than half
-// a second over bytes alone); each point weighs as much of that as it stands for. What a stack
-// gives back as the program shuts down is not part of its life: if it held the most in the last
-// tenth of the time or of the bytes allocated, its line ends there. `fit` is how much of the ups
-// and downs the line explains (R squared, 0 to 1): a leak that goes on all the time is near 1, a
-// cache that is filled once, or a heap that goes up and down, is far below. Ranked by slope and
-// fit, so that what was allocated once at the start comes last. Of samples only stacks are listed
-// that rose by more than the 95 % interval of that.
+// What a stack held is known at moments: snapshots, the peak and the end. Between two of them its
+// value is carried, but never above what the timeline says that the whole heap held. Of this curve,
+// from the first moment to the end, a straight line is fitted over time (least squares). A program
+// that gives back at least half of its heap in the last tenth of its time, when nine tenths of all
+// bytes were allocated, shuts down there: the curve ends before that.
+//
+// A stack grows if its line rises and the curve rises in its last third too, by GROWTH_RISE_BYTES
+// or a hundredth of the peak. A stack that rose before and stayed there has stalled: it is in the
+// list behind those that grow, with the time in which it rose. `fit` is how much of the ups and
+// downs the line explains (R squared, 0 to 1): of a leak that goes on all the time it is near 1. Of
+// samples only stacks are listed that rose by more than the 95 % interval of that.
+//
+// Growth is known from GROWTH_MOMENTS_MIN moments on, of GROWTH_NS_MIN and half of the recording at
+// least.
 #ifndef TOOL_MODEL_GROWTH_H
 #define TOOL_MODEL_GROWTH_H
 
 #include "tool/model/snapshot_choice.h"
 
-#define GROWTH_SNAPSHOTS_MIN 3u  // with the end; fewer make no line
+#define GROWTH_MOMENTS_MIN 5u  // with the peak and the end
+#define GROWTH_NS_MIN 2000000000u
+#define GROWTH_RISE_BYTES (1 << 20)
+#define GROWTH_CELLS 96u  // equal parts of the time in which a curve is drawn
 
 struct growth_stack {
     uint32_t stack;      // index into the profile's stacks
-    double bytes_per_s;  // of the line that fits better, over the time there was
+    double bytes_per_s;  // of the line
     double fit;
-    int64_t first_bytes, last_bytes;  // where the line begins and ends
-    int64_t freed_bytes;              // of that, given back between then and the end; 0: the line
-                                      // goes on to the end
+    int64_t first_bytes, last_bytes;  // where the curve begins and ends
+    int64_t freed_bytes;              // given back after that, if it is half of it or more
     int64_t interval_bytes;  // half the width of the 95 % interval of last - first; 0: exact
+    bool has_stalled;
+    uint64_t from_ns, until_ns;  // of a stack that has stalled: when it rose
 };
 
-// When it is known what every stack held.
+// A moment at which it is known what every stack held.
 struct growth_point {
     struct snapshot_choice choice;
-    uint64_t allocated_bytes;  // until then
 };
 
 struct growth {
-    struct growth_stack *list;  // rising ones, the most suspicious first
+    struct growth_stack *list;  // the most suspicious first
     size_t count;
+    size_t stalled_count;         // of these, at the end of the list
     struct growth_point *points;  // by time: snapshots, the peak, the end
     size_t point_count;
-    size_t first;  // index of the first snapshot that was looked at
+    size_t moment_count;  // there are; not all of many are looked at
+    size_t first;         // index of the first snapshot that was looked at
+    uint64_t start_ns, end_ns;
+    bool is_known;
 };
 
 // From snapshot `first` on, `most` snapshots at most. False without memory.
@@ -50,8 +62,9 @@ void growth_free(struct growth *growth);
 // without marks the first of all.
 size_t growth_first(const struct snapshots *snapshots);
 
-// What the first stacks of the list held: a row of `growth->point_count` bytes a stack, for free().
-int64_t *growth_values(const struct growth *growth, const struct snapshots *snapshots,
+// The curves of the first stacks of the list: a row of GROWTH_CELLS bytes a stack, for free(). NULL
+// without memory.
+int64_t *growth_curves(const struct growth *growth, const struct snapshots *snapshots,
                        size_t stacks);
 
 #endif

@@ -109,8 +109,10 @@ static void find_peak(struct builder *builder) {
             builder->exit_bytes = figures_add(builder->exit_bytes, left);
     profile->peak.is_at_end =
         builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
-    profile->peak.at_ns =
-        (profile->peak.is_at_end ? recording_last_ns : recording_peak_ns)(profile->recording);
+    bool is_at_end = profile->peak.is_at_end;
+    uint64_t left_ns = (is_at_end ? recording_last_ns : recording_peak_ns)(profile->recording);
+    uint64_t bytes = is_at_end ? (uint64_t)builder->exit_bytes : header->totals.peak_bytes;
+    profile->peak.at_ns = recording_reached_ns(profile->recording, left_ns, bytes);
 }
 
 // Of what was inherited, the part without stacks is what the cells with stacks leave.

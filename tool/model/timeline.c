@@ -6,22 +6,9 @@
 // No process has more than the address space: larger numbers are damage, and sums stay sane.
 static const int64_t bytes_max = (int64_t)1 << 47;
 
-// What threads hold back before they note it, as the runtime does it: together a share of the peak,
-// each at least the smallest batch. How many of all threads lived together is not known.
-enum { ALONE_MIN_BYTES = 4096, PEAK_SHARE = 256, BATCH_MIN_BYTES = 256, THREADS_MOST = 1024 };
-
 static int64_t clamp(int64_t bytes) {
     if (bytes < 0) return 0;
     return bytes < bytes_max ? bytes : bytes_max;
-}
-
-static int64_t margin_of(const struct recording *recording, uint64_t peak_bytes) {
-    int64_t share = clamp((int64_t)(peak_bytes / PEAK_SHARE));
-    if (share < ALONE_MIN_BYTES) share = ALONE_MIN_BYTES;
-    if (!recording->header.totals.is_threaded) return share;
-    size_t threads = recording_count(recording, CAIRN_SECTION_THREADS);
-    if (threads > THREADS_MOST) threads = THREADS_MOST;
-    return share + (int64_t)threads * BATCH_MIN_BYTES;
 }
 
 static int64_t inherited_bytes(const struct recording *recording) {
@@ -43,7 +30,7 @@ void timeline_start(struct timeline *timeline, const struct recording *recording
                                   .is_fork = figures.inherited_blocks != 0,
                                   .copied_bytes = header->forked_from ? figures.inherited_bytes : 0,
                                   .carried_bytes = inherited_bytes(recording)};
-    timeline->margin_bytes = margin_of(recording, timeline->peak_bytes);
+    timeline->margin_bytes = recording_margin_bytes(recording, timeline->peak_bytes);
 }
 
 void timeline_start_heap(struct timeline *timeline, const struct recording *recording,

@@ -15,12 +15,21 @@ enum {
     STACKS_MAX = 10,
     AREA_ROWS = 10,
     SNAPSHOTS_MAX = 128,
-    AREA_COLUMNS_MAX = 160,
     SNAPSHOTS_MIN = 2,
     LEGEND_COLUMNS = 24,  // in front of a name
     LABEL_COLUMNS = 48,
 };
 static const char letters[] = "abcdefghij";
+
+enum { CHART_COLUMNS_MAX = 160 };
+
+// Where the area lies, and what the whole heap held at most in each column; 0: unknown.
+struct area_frame {
+    size_t columns;
+    int axis_columns;
+    uint64_t end_ns;
+    uint64_t high_bytes[CHART_COLUMNS_MAX];
+};
 
 // What each of the chosen stacks held in a column, and all others together.
 struct area {
@@ -95,13 +104,28 @@ static bool area_fill(struct area *area, const struct snapshots *snapshots) {
     return is_ok;
 }
 
-// The snapshot that a column shows: the last one that is not after its end.
+// The snapshot that a column shows: the last one that is not after its end. It is drawn on until
+// the next one, where the whole heap still holds as much.
 static const int64_t *values_at(const struct area *area, size_t column) {
     uint64_t until = (uint64_t)((double)area->frame->end_ns * (double)(column + 1) /
                                 (double)area->frame->columns);
     size_t shown = 0;
     for (size_t i = 0; i < area->snapshot_count && area->times[i] <= until; i++) shown = i + 1;
     return shown ? area->values[shown - 1] : NULL;
+}
+
+// Since the snapshot that a column shows the whole heap has fallen below it: by more than what is
+// noted late.
+static bool has_fallen_since(const struct area *area, const int64_t *values, size_t column) {
+    const double part = 0.9;
+    double sum = 0;
+    for (size_t i = 0; i < area->count; i++) sum += (double)values[i];
+    sum += (double)values[STACKS_MAX];
+    return (double)area->frame->high_bytes[column] < part * sum;
+}
+
+static char unknown_at(const struct area *area, size_t column, double height) {
+    return height < (double)area->frame->high_bytes[column] ? '?' : ' ';
 }
 
 // The letter at a height, in bytes, of a column.
@@ -125,8 +149,11 @@ static void print_area(const struct terminal *terminal, const struct area *area,
         terminal_print(terminal, STYLE_DIM, "%*s \xe2\x94\x82", frame->axis_columns - 2, label);
         for (size_t column = 0; column < frame->columns; column++) {
             const int64_t *values = values_at(area, column);
-            char letter = values ? letter_at(area, values, height) : ' ';
-            terminal_print(terminal, letter == '.' ? STYLE_DIM : STYLE_NAME, "%c", letter);
+            bool is_known = values && !has_fallen_since(area, values, column);
+            char letter = is_known ? letter_at(area, values, height) : ' ';
+            if (values && !is_known) letter = unknown_at(area, column, height);
+            bool is_dim = letter == '.' || letter == '?';
+            terminal_print(terminal, is_dim ? STYLE_DIM : STYLE_NAME, "%c", letter);
         }
         fputc('\n', terminal->out);
     }
@@ -186,7 +213,8 @@ static bool area_print(const struct terminal *terminal, const struct profile *pr
     bool is_ok = snapshots.count < SNAPSHOTS_MIN || area_fill(&area, &snapshots);
     if (is_ok && area.snapshot_count >= SNAPSHOTS_MIN && area.most_bytes > 0) {
         terminal_print(terminal, STYLE_STRONG, "\nthe largest stacks over time");
-        terminal_print(terminal, STYLE_DIM, ", from %zu snapshots; '.' is the others\n",
+        terminal_print(terminal, STYLE_DIM,
+                       ", from %zu snapshots; '.' others, '?' not known\n",
                        area.snapshot_count);
         print_area(terminal, &area, view);
         is_ok = print_legend(terminal, &area, profile, names, view);
@@ -202,7 +230,6 @@ enum {
     STEPS = 8,  // of a block character
     AXIS_COLUMNS = 12,
     PLAIN_AXIS_COLUMNS = 16,
-    COLUMNS_MAX = 160,
     MARK_BYTES = 4 * CAIRN_LABEL_BYTES,
     MARKS_BYTES = 1024,
     PEAK_BYTES = 160,  // "13.3 MiB ± 1.2 MiB (62 samples)"
@@ -216,7 +243,7 @@ struct column {
 };
 
 struct chart {
-    struct column columns[COLUMNS_MAX];
+    struct column columns[CHART_COLUMNS_MAX];
     size_t count;
     uint64_t end_ns, most_bytes, peak_ns;
     bool has_rss;
@@ -377,7 +404,7 @@ static void print_peak(const struct chart *chart, const struct terminal *termina
 // "marks: warm at 1.00 s, load at 5.00 s", each with a tick below the axis.
 static void print_marks(const struct chart *chart, const struct terminal *terminal,
                         const struct recording *recording, int axis_columns) {
-    char ticks[COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
+    char ticks[CHART_COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
     struct cairn_snapshot snapshot;
     size_t count = 0;
     memset(ticks, ' ', sizeof ticks);
@@ -409,7 +436,7 @@ static struct chart *chart_start(const struct terminal *terminal, int axis_colum
         return NULL;
     }
     chart->count = terminal->columns - (size_t)axis_columns - 1;
-    if (chart->count > COLUMNS_MAX) chart->count = COLUMNS_MAX;
+    if (chart->count > CHART_COLUMNS_MAX) chart->count = CHART_COLUMNS_MAX;
     return chart;
 }
 
@@ -440,7 +467,9 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     print_peak(chart, terminal, bytes, axis_columns);
     print_sureness(terminal, peak);
     print_marks(chart, terminal, profile->recording, axis_columns);
-    struct area_frame frame = {chart->count, axis_columns, chart->end_ns};
+    struct area_frame frame = {
+        .columns = chart->count, .axis_columns = axis_columns, .end_ns = chart->end_ns};
+    for (size_t i = 0; i < chart->count; i++) frame.high_bytes[i] = chart->columns[i].high_bytes;
     free(chart);
     return area_print(terminal, profile, names, view, &frame, error);
 }

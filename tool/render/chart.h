@@ -22,10 +22,4 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
 bool chart_print_combined(const struct terminal *terminal, struct combined *combined,
                           const struct view_options *view, struct error *error);
 
-struct area_frame {
-    size_t columns;  // of the area
-    int axis_columns;
-    uint64_t end_ns;
-};
-
 #endif

@@ -216,8 +216,11 @@ const char *findings_view(const struct findings *findings) {
     return findings->count ? rules[findings->list[0].kind].view : NULL;
 }
 
+// Memory that is lost for good comes first; then what gains most.
 static int compare(const void *a, const void *b) {
     const struct finding *first = a, *second = b;
+    bool is_leak = first->kind == FINDING_GROWTH;
+    if (is_leak != (second->kind == FINDING_GROWTH)) return is_leak ? -1 : 1;
     if (first->gain != second->gain) return first->gain < second->gain ? 1 : -1;
     return (int)first->kind - (int)second->kind;
 }

@@ -13,7 +13,6 @@ static const double growth_fit = 0.9, growth_share = 0.05, temporary_share = 0.2
                     short_share = 0.5, flow_share = 0.5;
 enum {
     GROWTH_SNAPSHOTS = 12,  // are enough for a line, and quick
-    GROWTH_MIN_SNAPSHOTS = 4,
     GROWTH_MIN_CALLS = 5,
     GROWTH_MIN_BYTES = 256 * 1024,
     REALLOC_MIN_TIMES = 8,
@@ -72,13 +71,12 @@ bool finding_find_growth(struct findings *findings, const struct profile *profil
     struct growth growth = {0};
     if (!snapshots_build(&snapshots, profile, error)) return false;
     const size_t first = growth_first(&snapshots);
-    bool is_ok = snapshots.count < GROWTH_MIN_SNAPSHOTS - 1 ||
-                 growth_build(&growth, &snapshots, first, GROWTH_SNAPSHOTS, error);
-    for (size_t i = 0; is_ok && i < growth.count; i++) {
+    bool is_ok = growth_build(&growth, &snapshots, first, GROWTH_SNAPSHOTS, error);
+    for (size_t i = 0; is_ok && i < growth.count - growth.stalled_count; i++) {
         const struct growth_stack *stack = &growth.list[i];
         int64_t rise = stack->last_bytes - stack->first_bytes;
         // a few large blocks are steps, whatever line goes through them
-        bool is_steady = stack->fit >= growth_fit && growth.point_count >= GROWTH_MIN_SNAPSHOTS &&
+        bool is_steady = stack->fit >= growth_fit &&
                          profile->stacks[stack->stack].allocations >= GROWTH_MIN_CALLS;
         if (!is_steady || rise < GROWTH_MIN_BYTES ||
             (double)rise < growth_share * (double)profile->peak.bytes)

@@ -239,23 +239,34 @@ static void print_survivors(const struct terminal *terminal, const struct snapsh
     terminal_print(terminal, STYLE_DIM, "%s\n", line);
 }
 
-static void print_spark(const struct terminal *terminal, const struct growth *growth,
-                        const int64_t *values) {
+static void print_spark(const struct terminal *terminal, const int64_t *curve) {
+    enum { EACH = GROWTH_CELLS / SPARK_COLUMNS };
     int64_t columns[SPARK_COLUMNS];
-    uint64_t *times = calloc(growth->point_count, sizeof *times);
-    if (!times) return;
-    for (size_t i = 0; i < growth->point_count; i++) times[i] = growth->points[i].choice.at_ns;
-    spark_over_time(&(struct spark_line){times, values, growth->point_count}, columns,
-                    SPARK_COLUMNS);
+    for (size_t i = 0; i < SPARK_COLUMNS; i++) columns[i] = curve[i * EACH + EACH - 1];
     spark_print(terminal, columns, SPARK_COLUMNS);
-    free(times);
+}
+
+// "+1.2 MiB/min  fit 0.99", or "grew 0.10-2.00 s, flat since".
+static void print_how(const struct terminal *terminal, const struct growth_stack *stack) {
+    char rate[64], span[GROWTH_SPAN_BYTES];
+    rate_text(stack->bytes_per_s, rate, sizeof rate);
+    growth_span_text(stack, span);
+    if (stack->has_stalled)
+        fprintf(terminal->out, "%s  ", span);
+    else
+        terminal_print(terminal, STYLE_STRONG, "+%s", rate);
+    if (!stack->has_stalled) fprintf(terminal->out, "  fit %.2f  ", stack->fit);
+}
+
+void growth_span_text(const struct growth_stack *stack, char span[GROWTH_SPAN_BYTES]) {
+    snprintf(span, GROWTH_SPAN_BYTES, "grew %s to %s, flat since",
+             units_duration(stack->from_ns).text, units_duration(stack->until_ns).text);
 }
 
 static void print_stack(const struct terminal *terminal, const struct growth *growth, size_t rank,
-                        const int64_t *values, const struct view_options *view) {
+                        const int64_t *curve, const struct view_options *view) {
     const struct growth_stack *stack = &growth->list[rank];
-    char rate[64], interval[64] = "", freed[64] = "";
-    rate_text(stack->bytes_per_s, rate, sizeof rate);
+    char interval[64] = "", freed[64] = "";
     if (stack->interval_bytes)
         snprintf(interval, sizeof interval, "\xc2\xb1 %s  ",
                  units_size_as(stack->interval_bytes, view->is_plain_number).text);
@@ -263,11 +274,11 @@ static void print_stack(const struct terminal *terminal, const struct growth *gr
         snprintf(freed, sizeof freed, "%s of it ",
                  units_size_as(stack->freed_bytes, view->is_plain_number).text);
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank + 1);
-    terminal_print(terminal, STYLE_STRONG, "+%s", rate);
-    fprintf(terminal->out, "  fit %.2f  %s \xe2\x86\x92 %s  %s", stack->fit,
+    print_how(terminal, stack);
+    fprintf(terminal->out, "%s \xe2\x86\x92 %s  %s",
             units_size_as(stack->first_bytes, view->is_plain_number).text,
             units_size_as(stack->last_bytes, view->is_plain_number).text, interval);
-    print_spark(terminal, growth, values);
+    print_spark(terminal, curve);
     fputc('\n', terminal->out);
     if (!stack->freed_bytes) return;
     terminal_indent(terminal, INDENT);
@@ -277,15 +288,22 @@ static void print_stack(const struct terminal *terminal, const struct growth *gr
 static void print_heading(const struct terminal *terminal, const struct growth *growth,
                           const struct snapshots *snapshots, const struct view_options *view,
                           size_t shown) {
+    const size_t growing = growth->count - growth->stalled_count;
     char label[LABEL_TEXT_BYTES] = "";
     if (growth->first < snapshots->count)
         text_escape(label, sizeof label, snapshots->list[growth->first].label);
-    terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)growth->count).text,
-                   growth->count == 1 ? "stack grows" : "stacks grow");
-    fprintf(terminal->out, " over %zu snapshots from %s%s%s%s to %s", growth->point_count,
-            units_duration(growth->points[0].choice.at_ns).text, *label ? " (" : "", label,
-            *label ? ")" : "",
-            units_duration(growth->points[growth->point_count - 1].choice.at_ns).text);
+    terminal_print(terminal, STYLE_STRONG, "%s",
+                   growing ? units_count((int64_t)growing).text : "no");
+    terminal_print(terminal, STYLE_STRONG, " %s",
+                   growing == 1 ? "stack grows"
+                   : growing    ? "stacks grow"
+                                : "stack grows");
+    if (growth->stalled_count)
+        fprintf(terminal->out, ", %s grew before",
+                units_count((int64_t)growth->stalled_count).text);
+    fprintf(terminal->out, " over %zu snapshots from %s%s%s%s to %s", growth->moment_count,
+            units_duration(growth->start_ns).text, *label ? " (" : "", label, *label ? ")" : "",
+            units_duration(growth->end_ns).text);
     list_print_cut(terminal, view, shown, growth->count);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
@@ -301,11 +319,15 @@ static void print_bare_samples(const struct terminal *terminal) {
                    "an older cairn recorded it, or sampling began for --max-overhead\n");
 }
 
-static void print_too_few(const struct terminal *terminal, const struct growth *growth) {
+static void print_unknown(const struct terminal *terminal, const struct growth *growth) {
+    const uint64_t span_ns = growth->end_ns - growth->start_ns;
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fprintf(terminal->out, ": it takes %u moments at which stacks were counted, there %s %zu.\n",
-            GROWTH_SNAPSHOTS_MIN - 1, growth->point_count == 2 ? "is" : "are",
-            growth->point_count ? growth->point_count - 1 : 0);
+    fprintf(
+        terminal->out,
+        ": it takes %u snapshots, over 2 s and half of the recording; "
+        "there %s %zu, over %s.\n",
+        GROWTH_MOMENTS_MIN, growth->moment_count == 1 ? "is" : "are", growth->moment_count,
+        units_duration(span_ns).text);
     terminal_print(terminal, STYLE_DIM,
                    "cairn keeps one each time that much was allocated and freed, and when asked:\n"
                    "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");
@@ -317,30 +339,33 @@ static bool print_list(const struct terminal *terminal, const struct growth *gro
     const struct profile *profile = snapshots->profile;
     struct frame_list frames = {.are_all_shown = view->has_all_frames};
     size_t shown = view->top && view->top < growth->count ? view->top : growth->count;
-    int64_t *values = growth_values(growth, snapshots, shown);
-    bool is_ok = values != NULL;
+    int64_t *curves = growth_curves(growth, snapshots, shown);
+    bool is_ok = curves != NULL;
     print_heading(terminal, growth, snapshots, view, shown);
     for (size_t i = 0; i < shown && is_ok; i++) {
         const struct stack *stack = &profile->stacks[growth->list[i].stack];
         is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
         if (!is_ok) break;
-        print_stack(terminal, growth, i, values + i * growth->point_count, view);
+        print_stack(terminal, growth, i, curves + i * GROWTH_CELLS, view);
         print_survivors(terminal, snapshots, stack->number, view);
         stacks_print_frames(terminal, &frames, stack->cut, view->depth);
     }
-    free(values);
+    free(curves);
     frame_list_free(&frames);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }
 
 // Leaves out what rose by less than is worth a line.
 static void drop_small(struct growth *growth, int64_t least) {
-    size_t kept = 0;
+    size_t kept = 0, stalled = 0;
     for (size_t i = 0; i < growth->count; i++) {
         const struct growth_stack *stack = &growth->list[i];
-        if (stack->last_bytes - stack->first_bytes >= least) growth->list[kept++] = *stack;
+        if (stack->last_bytes - stack->first_bytes < least) continue;
+        stalled += stack->has_stalled;
+        growth->list[kept++] = *stack;
     }
     growth->count = kept;
+    growth->stalled_count = stalled;
 }
 
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
@@ -355,8 +380,8 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
     if (is_ok && profile->sampling.is_on && !recording_has_sample_values(profile->recording))
         print_bare_samples(terminal);
-    else if (is_ok && growth.point_count < GROWTH_SNAPSHOTS_MIN)
-        print_too_few(terminal, &growth);
+    else if (is_ok && !growth.is_known)
+        print_unknown(terminal, &growth);
     else if (is_ok)
         is_ok = print_list(terminal, &growth, &snapshots, names, view, error);
     growth_free(&growth);

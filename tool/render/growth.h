@@ -24,4 +24,8 @@ bool snapshots_print(const struct terminal *terminal, const struct profile *prof
 // Member "snapshots", a list. False without memory.
 bool snapshots_json_put(struct json *json, const struct profile *profile);
 
+// "grew 0.10 s to 2.00 s, flat since", of a stack that has stalled.
+#define GROWTH_SPAN_BYTES 80
+void growth_span_text(const struct growth_stack *stack, char span[GROWTH_SPAN_BYTES]);
+
 #endif

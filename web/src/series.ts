@@ -22,7 +22,7 @@ const POINTS_MAX = 1500,
   RATE_BUCKETS = 120;
 
 /** The heap as steps: a point of the recording that nobody touched goes on with the value before it. */
-function readLive(profile: Profile): Line {
+export function readLive(profile: Profile): Line {
   const column = (name: string) => profile.numbers.get("point." + name) ?? new Float64Array();
   const index = column("index"),
     high = column("high"),

@@ -10,7 +10,7 @@ import { cssValue, fill, h } from "./dom";
 import { stackTitle } from "./findings";
 import { largest } from "./history";
 import { choice, option } from "./parts";
-import { readSeries } from "./series";
+import { readLive, readSeries } from "./series";
 import * as units from "./units";
 import type { View } from "./view";
 
@@ -114,30 +114,47 @@ function snapshotMarks(snapshots: Snapshot[]): uPlot.Plugin {
 
 const STACKS_SHOWN = 10;
 
-/** The stacks that held most, on top of each other, below what all held. */
+const STILL_THERE = 0.9; // of what stacks held at a snapshot; the heap is noted a little late
+
+/** When the whole heap has fallen below what stacks held at the last snapshot: what they hold from then on is unknown. */
+function falls(profile: Profile, seconds: number[], whole: number[]): { at: number; after: number }[] {
+  const live = readLive(profile);
+  return seconds.flatMap((from, i) => {
+    const until = seconds[i + 1] ?? Infinity;
+    const at = live.seconds.findIndex((one, j) => one > from && one < until && live.values[j] < STILL_THERE * whole[i]);
+    return at < 0 ? [] : [{ at: live.seconds[at], after: i }];
+  });
+}
+
+/** The stacks that held most, on top of each other, below what all held; null where that is unknown. */
 function stackSeries(
   app: App,
   view: View,
-): { seconds: number[]; names: string[]; own: number[][]; sums: number[][] } | null {
+): { seconds: number[]; names: string[]; own: (number | null)[][]; sums: (number | null)[][] } | null {
   const part = app.model.parts[view.profiles[view.profiles.length - 1]],
     history = part.history;
   if (!history) return null;
   const stacks = largest(history, view.mask, part.firstStack, STACKS_SHOWN);
+  const all = (values: Float64Array) => values.reduce((sum, value) => sum + Math.max(value, 0), 0);
   const whole = history.values.map((values) =>
     values.reduce((sum, value, i) => sum + (view.mask[part.firstStack + i] ? value : 0), 0),
   );
   const own = [...stacks.map((stack) => history.values.map((values) => Math.max(values[stack], 0)))];
   const rest = whole.map((value, i) => Math.max(value - own.reduce((sum, one) => sum + one[i], 0), 0));
   const names = stacks.map((stack) => stackTitle(app, part.firstStack + stack, 1));
-  const all = [[0, ...rest], ...own.reverse().map((one) => [0, ...one])];
-  const sums: number[][] = [];
-  for (const one of all) sums.push(one.map((value, i) => value + (sums.length ? sums[sums.length - 1][i] : 0)));
-  return {
-    seconds: [0, ...history.snapshots.map((snapshot) => snapshot.at_ns / 1e9)],
-    names: [...names, "all other stacks"],
-    own: all.reverse(),
-    sums: sums.reverse(),
-  };
+  const lines = [[0, ...rest], ...own.reverse().map((one) => [0, ...one])] as (number | null)[][];
+  const seconds = [0, ...history.snapshots.map((snapshot) => snapshot.at_ns / 1e9)];
+  const gaps = falls(part.profile, seconds, [0, ...history.values.map(all)]);
+  for (const { at, after } of gaps.reverse()) {
+    seconds.splice(after + 1, 0, at);
+    for (const line of lines) line.splice(after + 1, 0, null);
+  }
+  const sums: (number | null)[][] = [];
+  for (const line of lines) {
+    const below = sums[sums.length - 1];
+    sums.push(line.map((value, i) => (value === null ? null : value + (below?.[i] ?? 0))));
+  }
+  return { seconds, names: [...names, "all other stacks"], own: lines.reverse(), sums: sums.reverse() };
 }
 
 export class Timeline {
@@ -250,7 +267,7 @@ export class Timeline {
       scale: "y",
       paths: uPlot.paths.stepped!({ align: 1 }),
       value: (_: uPlot, __: number, ___: number, at: number | null) =>
-        at === null ? "–" : units.size(stacked.own[i][at]),
+        at === null || stacked.own[i][at] === null ? "–" : units.size(stacked.own[i][at]!),
     }));
     this.plot = new uPlot(
       {
@@ -304,7 +321,7 @@ export class Timeline {
     fill(
       this.hint,
       this.rate === "stacks"
-        ? "Stacks are known at the snapshots marked at the top, and drawn as unchanged in between."
+        ? "Stacks are known at the snapshots marked at the top, and drawn as unchanged until the next one, or until the heap falls."
         : "The line is the highest of each stretch of time." +
             (facts.sampling ? " It is estimated from samples, at other times less surely than at the peak." : ""),
     );

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "tests/tools/make_recording.h"
-#include "tool/model/growth.h"
 
 enum { PROGRAM = 0x400000, SECOND = 1000000000, KIB = 1024 };
 static struct making making;
@@ -131,112 +130,11 @@ static void test_held(void **state) {
     free(held);
 }
 
-static double place_of(const struct growth *growth, size_t index, bool is_by_work) {
-    const struct growth_point *first = growth->points, *point = &growth->points[index];
-    return is_by_work ? (double)(point->allocated_bytes - first->allocated_bytes)
-                      : (double)(point->choice.at_ns - first->choice.at_ns) / SECOND;
-}
-
-// How well a line fits, by each value of each point, those that are 0 among them; a point weighs
-// half the way from the one before it to the one after it.
-static double fit_of(const struct growth *growth, const int64_t *values, bool is_by_work) {
-    double n = 0, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
-    for (size_t i = 0; i < growth->point_count; i++) {
-        size_t after = i + 1 < growth->point_count ? i + 1 : i;
-        double at = place_of(growth, i, is_by_work), value = (double)values[i];
-        double weight =
-            (place_of(growth, after, is_by_work) - place_of(growth, i ? i - 1 : 0, is_by_work)) / 2;
-        n += weight;
-        x += weight * at;
-        xx += weight * at * at;
-        y += weight * value;
-        yy += weight * value * value;
-        xy += weight * at * value;
-    }
-    double common = n * xy - x * y;
-    return common * common / ((n * xx - x * x) * (n * yy - y * y));
-}
-
-static void test_growth(void **state) {
-    (void)state;
-    struct growth growth;
-    assert_true(growth_build(&growth, &snapshots, 0, 256, NULL));
-    assert_int_equal(growth.point_count, 10);
-    assert_int_equal(growth.count, 3);  // neither the block of the start nor what sinks
-    const struct growth_stack *first = &growth.list[0], *second = &growth.list[1],
-                              *third = &growth.list[2];
-    assert_int_equal(profile.stacks[first->stack].number, profile.stack_of_cell[leak] - 1);
-    assert_int_equal(profile.stacks[second->stack].number, profile.stack_of_cell[late] - 1);
-    assert_int_equal(profile.stacks[third->stack].number, profile.stack_of_cell[cache] - 1);
-    assert_true(first->fit > 0.95 && third->fit < 0.4);
-    assert_true(first->bytes_per_s > 900 && first->bytes_per_s < 1100);
-    assert_int_equal(second->first_bytes, 0);
-    assert_int_equal(second->last_bytes, 4 * KIB);
-    int64_t *values = growth_values(&growth, &snapshots, 3);
-    assert_int_equal(values[0], KIB);
-    assert_int_equal(values[8], 9 * KIB);
-    assert_int_equal(values[14], 0);
-    assert_int_equal(values[15], KIB);
-    assert_int_equal(values[20], 20000);
-    for (size_t i = 0; i < growth.count; i++) {
-        const int64_t *row = values + i * growth.point_count;
-        double by_time = fit_of(&growth, row, false), by_work = fit_of(&growth, row, true);
-        assert_true(fabs(growth.list[i].fit - fmax(by_time, by_work)) < 1e-6);
-    }
-    free(values);
-    growth_free(&growth);
-}
-
-// Half of the snapshots lie in the first ms, when much was allocated and freed: the line is the
-// stack's that rises from then on, not that of a block of those moments.
-static void test_growth_of_uneven_snapshots(void **state) {
-    (void)state;
-    const uint64_t addresses[] = {PROGRAM + 0x10, PROGRAM + 0x20, PROGRAM + 0x30};
-    const uint64_t step_ns = SECOND / 10000;
-    struct making uneven;
-    struct recording of_uneven;
-    struct profile built;
-    struct snapshots kept;
-    struct growth growth;
-    size_t size;
-    making_start(&uneven);
-    making_module(&uneven, "/usr/bin/example", PROGRAM, 0x10000, 0, 0x11);
-    making_thread(&uneven, 4242, "example");
-    const uint32_t line = making_stack(&uneven, 0, &addresses[0], 1);
-    const uint32_t step = making_stack(&uneven, 0, &addresses[1], 1);
-    const uint32_t churn = making_stack(&uneven, 0, &addresses[2], 1);
-    for (uint64_t i = 1; i <= 9; i++) {
-        making_book(&uneven, churn, 1, 10 * KIB, 1, 10 * KIB);
-        if (i == 2) making_book(&uneven, step, 1, 20 * KIB, 0, 0);
-        making_snapshot(&uneven, CAIRN_SNAPSHOT_HIGH, "", i * step_ns);
-    }
-    for (uint64_t second = 1; second <= 7; second++) {
-        making_book(&uneven, line, 1, KIB, 0, 0);
-        making_snapshot(&uneven, CAIRN_SNAPSHOT_HIGH, "", second * SECOND);
-    }
-    uneven.header.end_ns = (uint64_t)8 * SECOND;
-    uint8_t *made = making_finish(&uneven, true, &size);
-    assert_true(recording_open_memory(made, size, &of_uneven, NULL));
-    assert_true(profile_build(&of_uneven, &built, NULL) && snapshots_build(&kept, &built, NULL));
-    assert_true(growth_build(&growth, &kept, 0, 256, NULL));
-    assert_int_equal(growth.count, 2);
-    assert_int_equal(built.stacks[growth.list[0].stack].number, built.stack_of_cell[line] - 1);
-    assert_true(growth.list[0].fit > 0.95 && growth.list[1].fit < 0.6);
-    assert_true(growth.list[0].bytes_per_s > 900 && growth.list[0].bytes_per_s < 1100);
-    growth_free(&growth);
-    snapshots_free(&kept);
-    profile_free(&built);
-    recording_close(&of_uneven);
-    free(made);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_held),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_growth_of_uneven_snapshots),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/growth.h"
+
+#include "tests/unit/tool/model/made_snapshots.h"
+
+enum { KIB = 1024, MIB = 1024 * KIB, SECOND = 1000000000, POINTS_A_SECOND = 4 };
+
+static struct growth growth;
+
+// One stack that holds so many KiB after each second, in a heap that holds as much, and nothing at
+// the end if `is_freed`. A second without a change has no snapshot, as nothing is taken then.
+static void book(const int64_t *held_kib, size_t seconds, bool is_freed) {
+    start();
+    uint32_t cell = stack_at(0, PROGRAM + 0x20);
+    int64_t before = 0;
+    making.header.totals.point_ns = SECOND / POINTS_A_SECOND;
+    for (size_t i = 0; i < seconds; i++) {
+        int64_t now = held_kib[i] * KIB, change = now - before;
+        if (change > 0) making_book(&making, cell, 1, (uint64_t)change, 0, 0);
+        if (change < 0) making_peak(&making, i * SECOND - 1);
+        if (change < 0) making_book(&making, cell, 0, 0, 1, (uint64_t)-change);
+        if (change) making_point(&making, (uint32_t)i * POINTS_A_SECOND, now, now, now);
+        if (change > 0) making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", i * SECOND);
+        before = now;
+    }
+    if (is_freed) making_peak(&making, seconds * SECOND - 1);
+    if (is_freed) making_book(&making, cell, 0, 0, 1, (uint64_t)before);
+    if (is_freed) making_point(&making, (uint32_t)seconds * POINTS_A_SECOND - 1, 0, before, 0);
+    making.header.end_ns = seconds * SECOND;
+    open_made();
+    assert_true(growth_build(&growth, &snapshots, 0, 128, NULL));
+}
+
+static void end_book(void) {
+    growth_free(&growth);
+    close_made();
+}
+
+static void test_leak(void **state) {
+    (void)state;
+    book((const int64_t[]){1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}, 8, false);
+    assert_true(growth.is_known);
+    assert_int_equal(growth.count, 1);
+    assert_false(growth.list->has_stalled);
+    assert_true(growth.list->fit > 0.98);
+    assert_true(growth.list->bytes_per_s > 950 * KIB && growth.list->bytes_per_s < 1050 * KIB);
+    assert_int_equal(growth.list->first_bytes, 1000 * KIB);
+    assert_int_equal(growth.list->last_bytes, 8000 * KIB);
+    assert_int_equal(growth.list->freed_bytes, 0);
+    end_book();
+}
+
+static void test_freed_at_shutdown(void **state) {
+    (void)state;
+    book((const int64_t[]){1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}, 8, true);
+    assert_int_equal(growth.count, 1);
+    assert_false(growth.list->has_stalled);
+    assert_int_equal(growth.list->freed_bytes, 8000 * KIB);
+    end_book();
+}
+
+// Filled in the first seconds, and held: no growth, but when it grew is known.
+static void test_flat_since(void **state) {
+    (void)state;
+    const int64_t held[] = {1000, 4000, 6000, 8000, 8000, 8000, 8000, 8000, 8000, 8000, 8000, 8000};
+    for (int is_freed = 0; is_freed < 2; is_freed++) {
+        book(held, 12, is_freed);
+        assert_true(growth.is_known);
+        assert_int_equal(growth.count, 1);
+        assert_int_equal(growth.stalled_count, 1);
+        assert_true(growth.list->has_stalled);
+        assert_int_equal(growth.list->from_ns, 0);
+        assert_int_equal(growth.list->until_ns, 3ull * SECOND);
+        end_book();
+    }
+}
+
+// What was freed long before the end neither grows nor is there, though no snapshot tells.
+static void test_fall(void **state) {
+    (void)state;
+    const int64_t held[] = {1000, 4000, 6000, 8000, 10, 10, 10, 10, 10, 10, 10, 10};
+    book(held, 12, false);
+    assert_true(growth.is_known);
+    assert_int_equal(growth.count, 0);
+    end_book();
+}
+
+static void test_not_known(void **state) {
+    (void)state;
+    book((const int64_t[]){1000, 2000, 3000}, 3, false);  // few moments
+    assert_false(growth.is_known);
+    assert_int_equal(growth.count, 0);
+    end_book();
+    // the second half alone
+    book((const int64_t[]){0, 0, 0, 0, 0, 0, 1000, 2000, 3000, 4000, 5000}, 11, false);
+    assert_false(growth.is_known);
+    end_book();
+}
+
+static void test_curve(void **state) {
+    (void)state;
+    book((const int64_t[]){1000, 4000, 6000, 8000, 10, 10, 10, 9000, 9000, 9000, 9000, 9000}, 12,
+         false);
+    growth.list->stack = 0;
+    int64_t *curve = growth_curves(&growth, &snapshots, 1);
+    assert_non_null(curve);
+    assert_int_equal(curve[0], 1000 * KIB);
+    assert_int_equal(curve[GROWTH_CELLS / 12 * 3 + 4], 8000 * KIB);
+    assert_true(curve[GROWTH_CELLS / 2] < 200 * KIB);  // capped by what the whole heap held
+    assert_int_equal(curve[GROWTH_CELLS - 1], 9000 * KIB);
+    free(curve);
+    end_book();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_leak),       cmocka_unit_test(test_freed_at_shutdown),
+        cmocka_unit_test(test_flat_since), cmocka_unit_test(test_fall),
+        cmocka_unit_test(test_not_known),  cmocka_unit_test(test_curve)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
