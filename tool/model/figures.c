@@ -2,6 +2,7 @@
 #include "tool/model/figures.h"
 
 #include "tool/model/estimate.h"
+#include "tool/model/reached.h"
 
 int64_t figures_add(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);

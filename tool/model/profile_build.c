@@ -8,6 +8,7 @@
 
 #include "tool/base/behind.h"
 #include "tool/model/decode.h"
+#include "tool/model/reached.h"
 #include "tool/model/threads.h"
 
 enum { HIGH_HALF_SHIFT = 32 };

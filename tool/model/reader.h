@@ -79,14 +79,6 @@ uint64_t recording_last_ns(const struct recording *recording);
 // that.
 uint64_t recording_peak_ns(const struct recording *recording);
 
-// Returns when a total of `bytes`, which was left (or is there still) at `left_ns`, was first
-// reached: the start of the time up to then in which no point of the timeline is lower. A point's
-// interval is the precision.
-uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes);
-
-// Returns the bytes that threads may have held back before they noted a total in the timeline.
-int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes);
-
 // Entries there are.
 size_t recording_count(const struct recording *recording, uint32_t kind);
 

@@ -2,6 +2,7 @@
 #include "tool/model/timeline.h"
 
 #include "tool/model/figures.h"
+#include "tool/model/reached.h"
 
 // No process has more than the address space: larger numbers are damage, and sums stay sane.
 static const int64_t bytes_max = (int64_t)1 << 47;

@@ -7,223 +7,9 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/heaps.h"
-#include "tool/model/snapshots.h"
 #include "tool/model/timeline.h"
 #include "tool/render/interval.h"
-
-enum {
-    STACKS_MAX = 10,
-    AREA_ROWS = 10,
-    SNAPSHOTS_MAX = 128,
-    SNAPSHOTS_MIN = 2,
-    LEGEND_COLUMNS = 24,  // in front of a name
-    LABEL_COLUMNS = 48,
-};
-static const char letters[] = "abcdefghij";
-
-enum { CHART_COLUMNS_MAX = 160 };
-
-// Where the area lies, and what the whole heap held at most in each column; 0: unknown.
-struct area_frame {
-    size_t columns;
-    int axis_columns;
-    uint64_t end_ns;
-    uint64_t high_bytes[CHART_COLUMNS_MAX];
-};
-
-// What each of the chosen stacks held in a column, and all others together.
-struct area {
-    const struct area_frame *frame;
-    uint32_t stacks[STACKS_MAX];  // indexes into the profile's stacks
-    int64_t most_of[STACKS_MAX];  // bytes, at any moment
-    size_t count;
-    int64_t (*values)[STACKS_MAX + 1];  // by snapshot; the last are the others
-    uint64_t *times;
-    size_t snapshot_count;
-    int64_t most_bytes;
-};
-
-// Keeps the highest value of each stack in `highest`, by number.
-static bool note_highest(const struct snapshots *snapshots, size_t index, int64_t *highest) {
-    struct live_at *held = snapshots_live(snapshots, index);
-    size_t count = snapshots->profile->built_stack_count;
-    for (size_t i = 0; held && i < count; i++)
-        if (held[i].bytes > highest[i]) highest[i] = held[i].bytes;
-    free(held);
-    return held != NULL;
-}
-
-// The stacks that held most at any moment, the first of them at the bottom.
-static void choose(struct area *area, const struct profile *profile, const int64_t *highest) {
-    for (uint32_t i = 0; i < profile->stack_count; i++) {
-        int64_t value = highest[profile->stacks[i].number];
-        size_t place = area->count;
-        while (place && area->most_of[place - 1] < value) place--;
-        if (value <= 0 || place == STACKS_MAX) continue;
-        if (area->count < STACKS_MAX) area->count++;
-        for (size_t j = area->count - 1; j > place; j--) {
-            area->stacks[j] = area->stacks[j - 1];
-            area->most_of[j] = area->most_of[j - 1];
-        }
-        area->stacks[place] = i;
-        area->most_of[place] = value;
-    }
-}
-
-static bool add_snapshot(struct area *area, const struct snapshots *snapshots, size_t index) {
-    const struct profile *profile = snapshots->profile;
-    struct live_at *held = snapshots_live(snapshots, index);
-    int64_t *values = area->values[area->snapshot_count], sum = 0, chosen = 0;
-    if (!held) return false;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        if (held[profile->stacks[i].number].bytes > 0) sum += held[profile->stacks[i].number].bytes;
-    for (size_t i = 0; i < area->count; i++) {
-        int64_t bytes = held[profile->stacks[area->stacks[i]].number].bytes;
-        values[i] = bytes > 0 ? bytes : 0;
-        chosen += values[i];
-    }
-    values[STACKS_MAX] = sum - chosen;
-    if (sum > area->most_bytes) area->most_bytes = sum;
-    area->times[area->snapshot_count++] = snapshots->list[index].at_ns;
-    free(held);
-    return true;
-}
-
-static bool area_fill(struct area *area, const struct snapshots *snapshots) {
-    size_t step = snapshots->count / SNAPSHOTS_MAX + 1;
-    int64_t *highest = calloc(snapshots->profile->built_stack_count + 1, sizeof *highest);
-    area->values = calloc(snapshots->count + 1, sizeof *area->values);
-    area->times = calloc(snapshots->count + 1, sizeof *area->times);
-    bool is_ok = highest && area->values && area->times;
-    for (size_t i = 0; is_ok && i < snapshots->count; i += step)
-        if (snapshots->list[i].has_values) is_ok = note_highest(snapshots, i, highest);
-    if (is_ok) choose(area, snapshots->profile, highest);
-    for (size_t i = 0; is_ok && i < snapshots->count; i += step)
-        if (snapshots->list[i].has_values) is_ok = add_snapshot(area, snapshots, i);
-    free(highest);
-    return is_ok;
-}
-
-// The snapshot that a column shows: the last one that is not after its end. It is drawn on until
-// the next one, where the whole heap still holds as much.
-static const int64_t *values_at(const struct area *area, size_t column) {
-    uint64_t until = (uint64_t)((double)area->frame->end_ns * (double)(column + 1) /
-                                (double)area->frame->columns);
-    size_t shown = 0;
-    for (size_t i = 0; i < area->snapshot_count && area->times[i] <= until; i++) shown = i + 1;
-    return shown ? area->values[shown - 1] : NULL;
-}
-
-// Since the snapshot that a column shows the whole heap has fallen below it: by more than what is
-// noted late.
-static bool has_fallen_since(const struct area *area, const int64_t *values, size_t column) {
-    const double part = 0.9;
-    double sum = 0;
-    for (size_t i = 0; i < area->count; i++) sum += (double)values[i];
-    sum += (double)values[STACKS_MAX];
-    return (double)area->frame->high_bytes[column] < part * sum;
-}
-
-static char unknown_at(const struct area *area, size_t column, double height) {
-    return height < (double)area->frame->high_bytes[column] ? '?' : ' ';
-}
-
-// The letter at a height, in bytes, of a column.
-static char letter_at(const struct area *area, const int64_t *values, double height) {
-    double top = 0;
-    for (size_t i = 0; i < area->count; i++) {
-        top += (double)values[i];
-        if (height < top) return letters[i];
-    }
-    return height < top + (double)values[STACKS_MAX] ? '.' : ' ';
-}
-
-static void print_area(const struct terminal *terminal, const struct area *area,
-                       const struct view_options *view) {
-    const struct area_frame *frame = area->frame;
-    for (int row = AREA_ROWS - 1; row >= 0; row--) {
-        double height = ((double)row + 0.5) * (double)area->most_bytes / AREA_ROWS;
-        const char *label = "";
-        struct unit_text text = units_size_as(area->most_bytes, view->is_plain_number);
-        if (row == AREA_ROWS - 1) label = text.text;
-        terminal_print(terminal, STYLE_DIM, "%*s \xe2\x94\x82", frame->axis_columns - 2, label);
-        for (size_t column = 0; column < frame->columns; column++) {
-            const int64_t *values = values_at(area, column);
-            bool is_known = values && !has_fallen_since(area, values, column);
-            char letter = is_known ? letter_at(area, values, height) : ' ';
-            if (values && !is_known) letter = unknown_at(area, column, height);
-            bool is_dim = letter == '.' || letter == '?';
-            terminal_print(terminal, is_dim ? STYLE_DIM : STYLE_NAME, "%c", letter);
-        }
-        fputc('\n', terminal->out);
-    }
-}
-
-// Of samples how sure a stack's highest value is, is known at the peak of all: of its own it is
-// that by the root, as of what is live in all (docs/explain/sampling.md).
-static struct unit_text sureness_of(const struct profile *profile, const struct stack *stack,
-                                    int64_t bytes, const struct view_options *view) {
-    struct measured peak = measure_stack(MEASURE_PEAK, stack);
-    struct unit_text nothing = {""};
-    if (!profile->sampling.is_on || bytes <= 0) return nothing;
-    if (peak.value <= 0) peak = measure_stack(MEASURE_ALLOCATED, stack);
-    if (peak.value <= 0) return nothing;
-    peak.estimate.bytes_variance *= (double)bytes / (double)peak.value;
-    peak.value = bytes;
-    return interval_amount(peak, true, view->is_plain_number);
-}
-
-static bool print_legend(const struct terminal *terminal, const struct area *area,
-                         const struct profile *profile, const struct frame_names *names,
-                         const struct view_options *view) {
-    struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    bool is_ok = true;
-    for (size_t i = 0; i < area->count && is_ok; i++) {
-        const struct stack *stack = &profile->stacks[area->stacks[i]];
-        char label[FRAME_TEXT_BYTES] = STACK_NOT_RECORDED, location[FRAME_TEXT_BYTES] = "";
-        size_t index = 0;
-        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
-        const struct frame *frame = is_ok ? frame_list_next(&frames, &index) : NULL;
-        if (frame) frame_label(frame, label, sizeof label, LABEL_COLUMNS);
-        if (frame) frame_location(frame, location, sizeof location);
-        terminal_print(terminal, STYLE_NAME, "  %c", letters[i]);
-        struct unit_text size = units_size_as(area->most_of[i], view->is_plain_number);
-        size_t room = terminal->columns - LEGEND_COLUMNS;
-        text_cut(label, room);
-        struct unit_text sure = sureness_of(profile, stack, area->most_of[i], view);
-        fprintf(terminal->out, " %10s%s at most  %s", size.text, sure.text, label);
-        size_t used = text_columns(label) + text_columns(sure.text) + 2;
-        if (*location && used + 4 < room) {
-            text_cut(location, room - used);
-            terminal_print(terminal, STYLE_DIM, "  %s", location);
-        }
-        fputc('\n', terminal->out);
-    }
-    frame_list_free(&frames);
-    return is_ok;
-}
-
-// Nothing without at least two snapshots. False without memory.
-static bool area_print(const struct terminal *terminal, const struct profile *profile,
-                       const struct frame_names *names, const struct view_options *view,
-                       const struct area_frame *frame, struct error *error) {
-    struct snapshots snapshots;
-    struct area area = {.frame = frame};
-    if (!snapshots_build(&snapshots, profile, error)) return false;
-    bool is_ok = snapshots.count < SNAPSHOTS_MIN || area_fill(&area, &snapshots);
-    if (is_ok && area.snapshot_count >= SNAPSHOTS_MIN && area.most_bytes > 0) {
-        terminal_print(terminal, STYLE_STRONG, "\nthe largest stacks over time");
-        terminal_print(terminal, STYLE_DIM,
-                       ", from %zu snapshots; '.' others, '?' not known\n",
-                       area.snapshot_count);
-        print_area(terminal, &area, view);
-        is_ok = print_legend(terminal, &area, profile, names, view);
-    }
-    free(area.values);
-    free(area.times);
-    snapshots_free(&snapshots);
-    return is_ok || error_set(error, "no memory for stacks over time");
-}
+#include "tool/render/stack_area.h"
 
 enum {
     ROWS = 10,
@@ -243,7 +29,7 @@ struct column {
 };
 
 struct chart {
-    struct column columns[CHART_COLUMNS_MAX];
+    struct column columns[AREA_COLUMNS_MAX];
     size_t count;
     uint64_t end_ns, most_bytes, peak_ns;
     bool has_rss;
@@ -404,7 +190,7 @@ static void print_peak(const struct chart *chart, const struct terminal *termina
 // "marks: warm at 1.00 s, load at 5.00 s", each with a tick below the axis.
 static void print_marks(const struct chart *chart, const struct terminal *terminal,
                         const struct recording *recording, int axis_columns) {
-    char ticks[CHART_COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
+    char ticks[AREA_COLUMNS_MAX + 1], text[MARKS_BYTES] = "";
     struct cairn_snapshot snapshot;
     size_t count = 0;
     memset(ticks, ' ', sizeof ticks);
@@ -436,7 +222,7 @@ static struct chart *chart_start(const struct terminal *terminal, int axis_colum
         return NULL;
     }
     chart->count = terminal->columns - (size_t)axis_columns - 1;
-    if (chart->count > CHART_COLUMNS_MAX) chart->count = CHART_COLUMNS_MAX;
+    if (chart->count > AREA_COLUMNS_MAX) chart->count = AREA_COLUMNS_MAX;
     return chart;
 }
 
@@ -471,7 +257,7 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
         .columns = chart->count, .axis_columns = axis_columns, .end_ns = chart->end_ns};
     for (size_t i = 0; i < chart->count; i++) frame.high_bytes[i] = chart->columns[i].high_bytes;
     free(chart);
-    return area_print(terminal, profile, names, view, &frame, error);
+    return stack_area_print(terminal, profile, names, view, &frame, error);
 }
 
 // A process that still runs has no end: the last thing that is known is taken for it.

@@ -322,12 +322,11 @@ static void print_bare_samples(const struct terminal *terminal) {
 static void print_unknown(const struct terminal *terminal, const struct growth *growth) {
     const uint64_t span_ns = growth->end_ns - growth->start_ns;
     terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fprintf(
-        terminal->out,
-        ": it takes %u snapshots, over 2 s and half of the recording; "
-        "there %s %zu, over %s.\n",
-        GROWTH_MOMENTS_MIN, growth->moment_count == 1 ? "is" : "are", growth->moment_count,
-        units_duration(span_ns).text);
+    fprintf(terminal->out,
+            ": it takes %u snapshots, over 2 s and half of the recording; "
+            "there %s %zu, over %s.\n",
+            GROWTH_MOMENTS_MIN, growth->moment_count == 1 ? "is" : "are", growth->moment_count,
+            units_duration(span_ns).text);
     terminal_print(terminal, STYLE_DIM,
                    "cairn keeps one each time that much was allocated and freed, and when asked:\n"
                    "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");

@@ -409,7 +409,7 @@ static void test_growth(void **state) {
     book_rise(6, 2, 100 * KIB);
     const struct finding *finding = find(FINDING_GROWTH);
     assert_non_null(finding);
-    assert_int_equal(finding->saved_bytes, 500 * KIB);  // from the first snapshot to the end
+    assert_int_equal(finding->saved_bytes, 500 * KIB);       // from the first snapshot to the end
     assert_true(finding->fit > 0.95 && !finding->is_freed);  // of steps
     close_made();
     book_rise(3, 2, 400 * KIB);  // too few moments

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/model/reached.h"
+
+// What threads hold back before they note it, as the runtime does it: together a share of the peak,
+// each at least the smallest batch. How many of all threads lived together is not known.
+enum { ALONE_MIN_BYTES = 4096, PEAK_SHARE = 256, BATCH_MIN_BYTES = 256, THREADS_MOST = 1024 };
+
+int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {
+    const uint64_t bytes_max = (uint64_t)1 << 47;
+    int64_t share = (int64_t)((peak_bytes < bytes_max ? peak_bytes : bytes_max) / PEAK_SHARE);
+    if (share < ALONE_MIN_BYTES) share = ALONE_MIN_BYTES;
+    if (!recording->header.totals.is_threaded) return share;
+    size_t threads = recording_count(recording, CAIRN_SECTION_THREADS);
+    if (threads > THREADS_MOST) threads = THREADS_MOST;
+    return share + (int64_t)threads * BATCH_MIN_BYTES;
+}
+
+// Finds the last used point before `index`. False: there is none.
+static bool point_before(const struct recording *recording, uint64_t *index,
+                         struct cairn_point *point) {
+    while ((*index)-- > 0)
+        if (recording_point(recording, (size_t)*index, point) && point->is_used) return true;
+    return false;
+}
+
+uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes) {
+    const uint64_t point_ns = recording->header.totals.point_ns;
+    const int64_t least = (int64_t)bytes - recording_margin_bytes(recording, bytes);
+    struct cairn_point point;
+    uint64_t count = recording_count(recording, CAIRN_SECTION_POINTS), reached_ns = left_ns;
+    uint64_t index = point_ns ? left_ns / point_ns : 0;
+    if (index > count) index = count;  // the time may be damaged
+    while (point_before(recording, &index, &point) && point.last_bytes >= least) {
+        uint64_t end_ns = (index + 1) * point_ns;
+        reached_ns = end_ns < left_ns ? end_ns : left_ns;
+        if (point.min_bytes < least) break;
+    }
+    return reached_ns;
+}

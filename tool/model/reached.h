@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the heap first reached its peak, by the timeline. The runtime knows when a peak was left,
+// since it notes it only then; a heap that rose early and stayed would else have its peak at the
+// end.
+#ifndef TOOL_MODEL_REACHED_H
+#define TOOL_MODEL_REACHED_H
+
+#include "tool/model/reader.h"
+
+// Returns when a total of `bytes`, which was left (or is there still) at `left_ns`, was first
+// reached: the start of the time up to then in which no point of the timeline is lower. A point's
+// interval is the precision.
+uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes);
+
+// Returns the bytes that threads may have held back before they noted a total in the timeline.
+int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes);
+
+#endif
