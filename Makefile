@@ -371,11 +371,14 @@ $(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(BUI
 
 # Rooms and files of which no fuzzer has anything are here for the unit tests alone, and compiled like those
 # (UNIT_TEST_FLAGS). One that a fuzzer has all the same is sound there, without what guides it.
-NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,attach/% cmds/% query/% replay/% torture/% tui/% watch/% \
+# Of query what adds up recordings.
+QUERY_FUZZED := merged.o names.o names_frames.o recordings.o
+NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,attach/% cmds/% replay/% torture/% tui/% watch/% \
+	$(addprefix query/,$(filter-out $(QUERY_FUZZED),$(notdir $(patsubst %.c,%.o,$(wildcard tool/query/*.c))))) \
 	$(addprefix check/,budgets.o evaluate.o offenders.o) \
 	$(addprefix heap/,containers.o dominators.o frames.o owner% plan.o stopped.o survey.o thread_% typed% waste% windows_%) \
 	$(addprefix history/,adapters% store_append.o take.o) mcp/jobs.o mcp/loop.o \
-	$(addprefix model/,follow.o live% merge.o rewrite.o) $(addprefix proc/,cgroup.o examine.o family.o remote.o threads.o) \
+	$(addprefix model/,follow.o live% rewrite.o) $(addprefix proc/,cgroup.o examine.o family.o remote.o threads.o) \
 	$(addprefix push/,delivery.o engine.o pushing.o target.o) \
 	$(addprefix render/,diff_annotate.o diff_screen.o diff_tree.o filter.o suppressions.o top_% tree_lines.o) \
 	$(addprefix serve/,answers.o jobs.o page.o processes.o routes.o server.o streams.o))

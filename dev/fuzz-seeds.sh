@@ -148,7 +148,7 @@ make_histories() {
 rm -rf "$seeds"
 mkdir -p "$seeds"
 case "$name" in
-reader | report | export | web)
+reader | report | export | web | merge)
     record_programs
     recordings | xargs "$build/tests/reader_seeds" "$seeds"
     ;;

@@ -10,7 +10,9 @@
 #include "tests/fuzz/recording_form.h"
 #include "tests/tools/make_recording.h"
 #include "tool/model/reader.h"
+#include "tool/model/rewrite.h"
 #include "tool/model/source.h"
+#include "tool/symbol/bundle.h"
 
 // What is kept of each section of a real recording, in whole entries. Small inputs are tried often.
 static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
@@ -31,6 +33,7 @@ static const size_t kept_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_PICTURES] = CAIRN_PICTURE_COUNT * sizeof(struct cairn_picture),
     [CAIRN_SECTION_SCOPES] = 4 * sizeof(struct cairn_scope),
     [CAIRN_SECTION_MAPPERS] = 8 * sizeof(struct cairn_mapper),
+    [CAIRN_SECTION_SYMBOLS] = 1 << 10,
 };
 
 static struct making making;
@@ -56,7 +59,8 @@ static size_t cut_sections(const struct recording *recording, size_t slack_bytes
         if (entry->kind >= RECORDING_SECTION_KINDS) abort();
         const struct recording_section *section = &recording->sections[entry->kind];
         size_t kept = section->size;
-        if (kept > kept_bytes[entry->kind]) kept = kept_bytes[entry->kind];
+        if (kept > kept_bytes[entry->kind])  // a part of the names is none
+            kept = entry->kind == CAIRN_SECTION_SYMBOLS ? 0 : kept_bytes[entry->kind];
         if (kept) memcpy(out + size, section->bytes, kept);
         *entry =
             (struct cairn_section){entry->kind, entry->entry_bytes, size, kept + slack_bytes, kept};
@@ -105,7 +109,40 @@ static void write_seed(const char *name, bool is_compact) {
     free(bytes);
 }
 
+// Two functions at one address, of which the outer one has no name.
+static void write_named(void) {
+    static const char path[] = "named.save";
+    const uint64_t address = 0x1233;  // of /usr/bin/sample (make_recording.c)
+    uint8_t build_id[20];
+    struct symbol_frame frames[] = {{.linkage = "inner", .file = "inner.h", .is_inlined = true},
+                                    {.file = "sample.c"}};
+    struct symbol_query query = {
+        .address = address, .frames = frames, .frame_count = 2, .is_known = true};
+    memset(build_id, 0x11, sizeof build_id);
+    const struct bundle_part part = {.module = {.path = "/usr/bin/sample",
+                                                .build_id = build_id,
+                                                .build_id_bytes = sizeof build_id},
+                                     .source = SYMBOL_SOURCE_DWARF,
+                                     .queries = &query,
+                                     .count = 1};
+    struct recording recording;
+    size_t size, names_size;
+    void *names;
+    making_sample(&making);
+    uint8_t *bytes = making_finish(&making, true, &size);
+    making_write(path, bytes, size);
+    if (!bundle_make(&part, 1, &names, &names_size) ||
+        !recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, names, names_size, NULL) ||
+        !recording_open(path, &recording, NULL))
+        abort();
+    write_cut("named", &recording, 0);
+    unlink(path);
+    free(names);
+    free(bytes);
+}
+
 static void write_made_up(void) {
+    write_named();
     making_start(&making);
     write_seed("empty", true);
     making_sample(&making);

@@ -119,35 +119,36 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash_mix(hash, text != NULL);
 }
 
+// The function of a frame; of the outermost one "libc.so.6+0x1234" if it has no name: in a sum by
+// names nothing else tells it. `label` is room for that.
+static const char *function_of(const struct frame *frames, size_t i, size_t count,
+                               char label[FRAME_TEXT_BYTES]) {
+    if (frames[i].function || i + 1 < count) return frames[i].function;
+    frame_label(&frames[i], label, FRAME_TEXT_BYTES, FRAME_TEXT_BYTES);
+    return label;
+}
+
 static uint64_t hash_frames(const struct frame *frames, size_t count, bool has_lines) {
     uint64_t hash = 1;
+    char label[FRAME_TEXT_BYTES];
     for (size_t i = 0; i < count; i++) {
-        hash = hash_text(hash, frames[i].function);
+        hash = hash_text(hash, function_of(frames, i, count, label));
         if (has_lines) hash = hash_mix(hash_text(hash, frames[i].file), frames[i].line);
     }
     return hash;
 }
 
-// "libc.so.6+0x1234": in a sum by names nothing else tells what has none.
-static struct frame frame_by_label(const struct frame *frame, char label[FRAME_TEXT_BYTES]) {
-    struct frame labelled = *frame;
-    frame_label(frame, label, FRAME_TEXT_BYTES, FRAME_TEXT_BYTES);
-    labelled.function = label;
-    return labelled;
+// A sum by names has all of them; another one those that say which function the code is of.
+static bool is_to_be_named(const struct opening *opening, const struct frame *frames,
+                           size_t count) {
+    return count && (opening->is_by_names || frames[count - 1].function);
 }
 
 // What stands for a place that only its names tell: the same in every run. 0: its address does.
 static uint64_t key_of(const struct opening *opening, bool is_imported, const struct place *place,
                        const struct frame *frames, size_t count) {
     bool is_by_name = opening->is_by_names || is_imported || place->module == MODULE_NONE;
-    bool is_named = count && frames[count - 1].function;
-    char label[FRAME_TEXT_BYTES];
-    struct frame labelled;
-    if (!is_by_name || !count || (!is_named && !opening->is_by_names)) return 0;
-    if (!is_named) {
-        labelled = frame_by_label(frames, label);
-        frames = &labelled;
-    }
+    if (!is_by_name || !is_to_be_named(opening, frames, count)) return 0;
     uint64_t hash = hash_frames(frames, count, opening->has_lines || !opening->is_by_names);
     return (hash | 1) & ~PLACE_PYTHON;
 }
@@ -193,8 +194,10 @@ static bool give(struct adder *adder, uint32_t place, const struct frame *frames
     if (!given) return false;
     *given = (struct given){place, calloc(count, sizeof *given->frames), count};
     for (size_t i = 0; given->frames && i < count; i++) {
+        char label[FRAME_TEXT_BYTES];
         given->frames[i] = frames[i];
-        given->frames[i].function = text_of(adder, frames[i].function);
+        given->frames[i].function = text_of(adder, function_of(frames, i, count, label));
+        if (!frames[i].function) frame_seal(&given->frames[i]);
         given->frames[i].file = text_of(adder, frames[i].file);
         given->frames[i].module = text_of(adder, frames[i].module);
     }
@@ -202,26 +205,15 @@ static bool give(struct adder *adder, uint32_t place, const struct frame *frames
     return given->frames && !adder->texts->has_failed;
 }
 
-static bool name_by_address(struct adder *adder, const struct frame *frame, struct frame *named) {
-    char label[FRAME_TEXT_BYTES];
-    *named = frame_by_label(frame, label);
-    named->function = text_of(adder, label);
-    return named->function != NULL;
-}
-
 // Takes over the names of the profile that was added last.
 static bool keep_names(struct adder *adder, const struct profile *profile,
                        const struct frame_names *names) {
     for (uint32_t i = 0; i < profile->places.list.count; i++) {
-        struct frame named;
         size_t count;
         if (profile->places.list.items[i].cut) continue;
         const struct frame *frames = names->of_place(names->context, i, &count);
-        bool is_named = count && frames[count - 1].function;
-        if (!is_named && adder->opening->is_by_names)
-            is_named = count && name_by_address(adder, frames, &named);
-        if (is_named && !give(adder, adder->merge->placed[i],
-                              frames[count - 1].function ? frames : &named, count))
+        if (is_to_be_named(adder->opening, frames, count) &&
+            !give(adder, adder->merge->placed[i], frames, count))
             return false;
     }
     return true;
@@ -301,10 +293,17 @@ static void hand_over(struct adder *adder, struct names *names) {
     }
 }
 
+// Zeroed; a recording's header is aligned like the pages that it is mapped from.
+static struct merge *merge_room(void) {
+    struct merge *merge = aligned_alloc(_Alignof(struct merge), sizeof *merge);
+    if (merge) memset(merge, 0, sizeof *merge);
+    return merge;
+}
+
 bool merged_open(const struct opening *opening, struct opened *opened, struct error *error) {
     struct adder adder = {.opening = opening};
     memset(opened, 0, sizeof *opened);
-    opened->merge = adder.merge = calloc(1, sizeof *opened->merge);
+    opened->merge = adder.merge = merge_room();
     opened->texts = adder.texts = calloc(1, sizeof *opened->texts);
     if (!adder.merge || !adder.texts || !merge_start(adder.merge)) {
         opened_close(opened);
