@@ -12,6 +12,7 @@
 #include "format/settings.h"
 #include "tool/attach/existing_blocks.h"
 #include "tool/attach/load.h"
+#include "tool/attach/locals.h"
 #include "tool/attach/quiesce.h"
 #include "tool/attach/wrapped.h"
 #include "tool/base/clock.h"
@@ -23,6 +24,8 @@
 #define SAFE_PATIENCE_NS UINT64_C(10000000000)
 // How long the last call of the library may take to return: it may wait for the allocator.
 #define LEAVE_PATIENCE_NS UINT64_C(10000000000)
+// How long threads are waited for that make another one as the library is loaded.
+#define BIRTH_PATIENCE_NS UINT64_C(10000000000)
 enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
 
 static const uint64_t no_arguments[REGISTERS_ARGUMENTS];
@@ -115,6 +118,7 @@ void attach_close(struct attach *attach) {
     entries_free(&attach->entries);
     modules_free(&attach->modules);
     array_free(&attach->threads.stopped);
+    array_free(&attach->makers);
     remote_close(&attach->remote);
 }
 
@@ -163,14 +167,22 @@ bool attach_is_there(const struct attach *attach) {
            magic == CAIRN_ATTACHMENT_MAGIC;
 }
 
+static bool add_maker(struct attach *attach, pid_t tid) {
+    pid_t *slot = array_push(&attach->makers);
+    if (slot) *slot = tid;
+    return slot != NULL;
+}
+
 // The thread that may load the library; NULL, with the reason, if there is none at this moment.
 static struct stopped_thread *choose_thread(struct attach *attach, char why[160]) {
     struct stopped_thread *chosen = NULL;
+    attach->makers.count = 0;
     for (size_t i = 0; i < attach->threads.stopped.count; i++) {
         struct stopped_thread *thread = &attach->threads.stopped.items[i];
         struct safe_point point = remote_unwind_thread(attach->unwinder, thread, 0, 0);
         if (!point.is_safe) snprintf(why, 160, "thread %d: %s", (int)thread->tid, point.why);
-        if (point.is_in_linker) return NULL;
+        if (point.is_in_linker || (point.is_making_thread && !add_maker(attach, thread->tid)))
+            return NULL;
         if (point.is_safe && !thread->signal && !chosen) chosen = thread;
     }
     return chosen;
@@ -204,37 +216,19 @@ static struct stopped_thread *stop_safely(struct attach *attach, struct error *e
 // The call waits for something that a stopped thread holds: the others may go on.
 static void let_others_go(void *context) {
     struct attach *attach = context;
+    attach->have_others_run = true;
     threads_go(&attach->threads, attach->caller_tid);
 }
 
 static bool begin_calls(struct attach *attach, const struct stopped_thread *thread,
                         struct caller *caller, struct error *error) {
+    if (stub_is_busy(attach->site.stub_at, &attach->remote, &attach->threads))
+        return error_set(error, "a call that an earlier cairn began in it is still under way; "
+                                "try again when it is over");
     *caller = (struct caller){.when_slow = let_others_go, .context = attach};
     attach->caller_tid = thread->tid;
-    return caller_begin(caller, &attach->remote, thread, attach->system_call_at, error);
-}
-
-// Where a thread has the thread-locals of the library; 0: nowhere. With musl, in the block of a
-// table (cairn_attachment.tls_module).
-static uint64_t locals_of(const struct attach *attach, const struct registers *registers) {
-    uint64_t pointer = registers_thread_pointer(registers), table, count, block;
-    const uint64_t module = attach->known.tls_module, word = sizeof(uint64_t);
-    if (!pointer || !module) return pointer ? pointer + (uint64_t)attach->known.tls_offset : 0;
-    bool is_there = remote_read(&attach->remote, pointer + word, &table, word) &&
-                    remote_read(&attach->remote, table, &count, word) && module <= count &&
-                    remote_read(&attach->remote, table + module * word, &block, word);
-    return is_there ? block : 0;
-}
-
-// What the thread-locals of the library hold in every thread, as in a new one: a thread may have
-// them from an attach of before.
-static void reset_locals(struct attach *attach) {
-    const struct cairn_attachment *known = &attach->known;
-    if (known->tls_bytes > sizeof known->tls_image) return;
-    for (size_t i = 0; i < attach->threads.stopped.count; i++) {
-        uint64_t at = locals_of(attach, &attach->threads.stopped.items[i].registers);
-        if (at) remote_write(&attach->remote, at, known->tls_image, known->tls_bytes);
-    }
+    attach->have_others_run = false;
+    return caller_begin(caller, &attach->remote, thread, &attach->site, error);
 }
 
 // The memory of the recording, made in the process and handed to the caller of attach_start.
@@ -291,17 +285,21 @@ static bool start_inside(struct attach *attach, struct caller *caller,
         if (!load_library(attach, caller, &handle, error)) return false;
         if (!find_loaded(attach, handle))
             return error_set(error, "the library was not loaded as it should be");
+    } else {
+        load_rename(attach, session_library(attach)->link_map);  // whoever loaded it was killed
     }
     if (!session_read_attachment(attach, error)) return false;
-    reset_locals(attach);
+    locals_reset(attach);
     if (!wrapped_choose_ways(attach, error)) return false;
     if (attach->entries.items.count &&
         !patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller, error))
         return false;
     wrapped_tell(attach);
-    return give_memory(attach, caller, request, &there, error) &&
-           write_settings(attach, request, there, error) &&
-           load_call(caller, attach->known.start, no_arguments, error);
+    if (!give_memory(attach, caller, request, &there, error) ||
+        !write_settings(attach, request, there, error))
+        return false;
+    caller_keep_file(caller, -1);  // the library closes it
+    return load_call(caller, attach->known.start, no_arguments, error);
 }
 
 // Where the thread's errno is, and what it holds; 0 after an error was filled.
@@ -310,7 +308,10 @@ static uint64_t find_errno(struct attach *attach, struct caller *caller, int *va
     const uint64_t none[REGISTERS_ARGUMENTS] = {0};
     uint64_t at = 0;
     if (!caller_function(caller, attach->errno_at, none, &at, error)) return 0;
-    if (remote_read(&attach->remote, at, value, sizeof *value)) return at;
+    if (remote_read(&attach->remote, at, value, sizeof *value)) {
+        caller_keep_errno(caller, at, *value);
+        return at;
+    }
     error_set(error, "it has ended");
     return 0;
 }
@@ -343,6 +344,7 @@ static bool take_now(struct attach *attach) {
     if (patch->items.count && !patch->is_taken &&
         (!quiesce_is_way_free(attach) || !patch_take(patch, &attach->remote)))
         return false;
+    locals_repair(attach);
     got_patch_tell(&attach->slots, &attach->remote);
     wrapped_tell(attach);
     got_patch_take(&attach->slots, &attach->remote);
@@ -384,6 +386,15 @@ static bool put_back_slots_of_before(struct attach *attach, struct error *error)
     return attach_stop(attach, error) && session_read_attachment(attach, error);
 }
 
+// No thread that was being made as the library was loaded is still to begin (locals.h): those that
+// begin later are as they should be, and those that have begun are repaired with the slots.
+static bool await_births(struct attach *attach, struct error *error) {
+    if (attach->have_others_run) quiesce_list_threads(attach->pid, &attach->makers);
+    return quiesce_await_makers(attach, clock_now_ns() + BIRTH_PATIENCE_NS) ||
+           error_set(error, "thread %d makes threads without a pause",
+                     (int)attach->makers.items[0]);
+}
+
 static bool start_all(struct attach *attach, const struct attach_request *request,
                       struct error *error) {
     if (!put_back_slots_of_before(attach, error) ||
@@ -392,7 +403,8 @@ static bool start_all(struct attach *attach, const struct attach_request *reques
     existing_blocks_prepare(attach, request);
     quiesce_rehearse(attach);
     if (!start_at_safe_snapshot(attach, request, error)) return false;
-    bool is_taken = session_read_attachment(attach, error) && take_slots(attach, error);
+    bool is_taken = session_read_attachment(attach, error) && await_births(attach, error) &&
+                    take_slots(attach, error);
     existing_blocks_free(attach);
     if (is_taken) return true;
     struct error unused;
@@ -456,11 +468,13 @@ static bool stop_inside(struct attach *attach, struct error *error) {
     wrapped_keep(attach, &table);
     if (!stop_when_nobody_is_inside(attach, error)) return false;
     const struct stopped_thread *thread = threads_without_signal(&attach->threads);
-    bool is_begun = thread && begin_calls(attach, thread, &caller, error);
     if (!thread) error_set(error, "all its threads are handling signals");
+    bool is_begun = thread && begin_calls(attach, thread, &caller, error);
+    // before its state is gone, should the tool be killed in between
+    if (is_begun) locals_reset(attach);
     bool is_stopped = is_begun && load_call(&caller, attach->known.stop, no_arguments, error);
     if (is_stopped) {
-        reset_locals(attach);
+        locals_reset(attach);
         got_patch_tell(&attach->slots,
                        &attach->remote);  // who had read a slot before it was put back
         wrapped_put_back(attach, &table);

@@ -20,8 +20,12 @@
 #define SLOW_NS UINT64_C(30000000)
 #define SYSTEM_CALL_PATIENCE_NS UINT64_C(10000000000)
 
-enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10 };
+enum { SYSTEM_CALL_STOP = SIGTRAP | 0x80, CALL_ROOM_BYTES = 16 << 10, CALL_ALIGN = 64 };
 enum { SLOW_LOOK_US = 200, STATUS_BYTES = 8192 };
+
+static uint64_t bit_of(int signal) {
+    return signal ? UINT64_C(1) << (signal - 1) : 0;
+}
 
 // Signals that the thread's own instructions raise are not blocked: the kernel would end the
 // process.
@@ -29,39 +33,85 @@ static uint64_t mask_of_calls(void) {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     uint64_t mask = UINT64_MAX;
     for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++)
-        mask &= ~(UINT64_C(1) << (synchronous[i] - 1));
+        mask &= ~bit_of(synchronous[i]);
     return mask;
 }
 
-// Bit of a signal in a line of /proc/PID/status such as "SigIgn:". True if it cannot be read.
-static bool is_ignored(pid_t pid, int signal) {
-    char status[STATUS_BYTES];
-    process_read(pid, "status", status, sizeof status);
-    const char *field = process_field(status, "SigIgn");
-    uint64_t mask = *field ? strtoull(field, NULL, 16) : UINT64_MAX;
-    return mask >> (signal - 1) & 1;
+// A line of /proc/PID/status such as "SigIgn:". All signals if it cannot be read.
+static uint64_t signals_of(const char *status, const char *name) {
+    const char *field = process_field(status, name);
+    return *field ? strtoull(field, NULL, 16) : UINT64_MAX;
+}
+
+// One that does nothing unless the program handles it; 0: there is none.
+static int choose_signal(const char *status) {
+    static const int harmless[] = {SIGURG, SIGWINCH};
+    uint64_t caught = signals_of(status, "SigCgt");
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (!(caught & bit_of(harmless[i]))) return harmless[i];
+    return 0;
+}
+
+// From here on the thread gets back on its own, if there is a stub.
+static bool enter_stub(struct caller *caller, const struct call_site *site) {
+    if (!stub_write(&caller->stub, site->stub_at, caller->remote, &caller->saved,
+                    caller->signal_mask))
+        return true;
+    stub_set_signal(&caller->stub, caller->signal);
+    if (registers_set(caller->tid, &caller->stub.back)) return true;
+    stub_erase(&caller->stub);
+    return false;
+}
+
+static bool leave_stub(struct caller *caller) {
+    bool is_done = vector_registers_set(caller->tid, &caller->vectors);
+    is_done = ptrace(PTRACE_SETSIGMASK, caller->tid, (void *)sizeof caller->signal_mask,
+                     &caller->signal_mask) == 0 &&
+              is_done;
+    is_done = registers_set(caller->tid, &caller->saved) && is_done;
+    if (is_done) stub_erase(&caller->stub);
+    return is_done;
 }
 
 bool caller_begin(struct caller *caller, const struct remote *remote,
-                  const struct stopped_thread *thread, uint64_t system_call_at,
+                  const struct stopped_thread *thread, const struct call_site *site,
                   struct error *error) {
-    uint64_t mask = mask_of_calls();
+    char status[STATUS_BYTES];
+    process_read(remote->pid, "status", status, sizeof status);
     caller->remote = remote;
     caller->tid = thread->tid;
-    caller->system_call_at = system_call_at;
+    caller->system_call_at = site->system_call_at;
     caller->saved = caller->now = thread->registers;
     caller->stack = 0;
-    caller->has_faults = !is_ignored(remote->pid, SIGSEGV);
+    caller->signal = site->has_filter || !site->stub_at ? 0 : choose_signal(status);
+    caller->has_met_signal = false;
+    uint64_t mask = mask_of_calls() & ~bit_of(caller->signal);
     bool is_masked =
         ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof mask, &caller->signal_mask) == 0;
     if (!is_masked && errno == EIO)
         return error_set(error, "this kernel cannot block its signals from outside (Linux 3.11)");
-    if (!is_masked || !vector_registers_get(thread->tid, &caller->vectors) ||
-        ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0)
+    bool is_kept = is_masked && vector_registers_get(thread->tid, &caller->vectors) &&
+                   enter_stub(caller, site);
+    if (is_kept && ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof mask, &mask) != 0) {
+        leave_stub(caller);
+        is_kept = false;
+    }
+    if (!is_kept)
         return error_set(error, "the registers of thread %d cannot be kept: %s", (int)thread->tid,
                          strerror(errno));
+    caller->has_faults = !caller->stub.place && !(signals_of(status, "SigIgn") & bit_of(SIGSEGV));
+    if (caller->stub.place) caller->system_call_at = stub_system_call(&caller->stub);
     sched_boost(&caller->boost, caller->tid);
+    if (caller->boost.is_taken) stub_set_scheduling(&caller->stub, &caller->boost.usual);
     return true;
+}
+
+void caller_keep_errno(struct caller *caller, uint64_t at, int value) {
+    stub_set_errno(&caller->stub, at, value);
+}
+
+void caller_keep_file(struct caller *caller, int64_t file) {
+    stub_set_file(&caller->stub, file);
 }
 
 static bool tell_end(struct error *error) {
@@ -73,8 +123,14 @@ static bool is_at_fault(struct caller *caller) {
            registers_pc(&caller->now) == caller->stack;
 }
 
-// How a thread goes on: to the next stop at a system call's begin or end, or to a fault.
-enum { STEP_SYSTEM_CALL = PTRACE_SYSCALL, STEP_FAULT = PTRACE_CONT };
+// Functions return with a signal, and that one is not the program's.
+static bool is_at_signal(struct caller *caller) {
+    return caller->signal && registers_get(caller->tid, &caller->now) &&
+           stub_is_returned(&caller->stub, &caller->now, true);
+}
+
+// How a thread goes on: to the next stop at a system call's begin or end, or to a signal.
+enum { STEP_SYSTEM_CALL = PTRACE_SYSCALL, STEP_SIGNAL = PTRACE_CONT };
 
 // Without patience it only checks whether the thread has stopped.
 static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bool *is_late,
@@ -90,7 +146,10 @@ static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bo
         int signal = WSTOPSIG(status);
         if (signal == SYSTEM_CALL_STOP) return registers_get(caller->tid, &caller->now);
         if (signal == SIGSEGV && is_at_fault(caller)) return true;
-        if (status >> 16 == 0 && signal != SIGSTOP)
+        bool is_harmless = status >> 16 == 0 && signal && signal == caller->signal;
+        if (is_harmless && is_at_signal(caller)) return true;
+        if (is_harmless) caller->has_met_signal = true;
+        if (status >> 16 == 0 && signal != SIGSTOP && !is_harmless)
             return error_set(error, "a call in it failed by signal %d", signal);
         if (ptrace(request, caller->tid, NULL, NULL) != 0) return tell_end(error);
     }
@@ -131,10 +190,24 @@ void caller_unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
     caller_system_call(caller, SYS_munmap, arguments, &result, NULL);
 }
 
+// The thread gives them back to itself, from the top of the stack.
+static bool keep_vectors(struct caller *caller) {
+    const struct vector_registers *vectors = &caller->vectors;
+    caller->stack_top = (caller->stack_top - vectors->used) & ~(uint64_t)(CALL_ALIGN - 1);
+    if (!remote_write(caller->remote, caller->stack_top, vectors->bytes, vectors->used))
+        return false;
+    stub_set_vectors(&caller->stub, caller->stack_top, vectors->kind);
+    stub_set_stack(&caller->stub, caller->stack, caller->stack_bytes);
+    return true;
+}
+
 static bool make_stack(struct caller *caller, struct error *error) {
     if (caller->stack) return true;
     if (!caller_map(caller, CALL_STACK_BYTES, &caller->stack, error)) return false;
     caller->stack_bytes = CALL_STACK_BYTES;
+    caller->stack_top =
+        (caller->stack + caller->stack_bytes - CALL_ALIGN) & ~(uint64_t)(CALL_ALIGN - 1);
+    if (caller->stub.place && !keep_vectors(caller)) return tell_end(error);
     // a program with an executable stack has nothing else
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {caller->stack, process_page_bytes(),
                                                      PROT_NONE};
@@ -153,8 +226,16 @@ uint64_t caller_room(struct caller *caller, size_t room, struct error *error) {
     return make_stack(caller, error) ? caller->stack + process_page_bytes() : 0;
 }
 
-// Where calls return to, with the stack as a return leaves it.
+static uint64_t return_to(const struct caller *caller) {
+    if (caller->stub.place) return stub_return(&caller->stub);
+    return caller->has_faults ? caller->stack : caller->system_call_at;
+}
+
+// Whether it stands where calls return to, with the stack as a return leaves it.
 static bool has_returned(const struct caller *caller, uint64_t stack) {
+    if (caller->stub.place)
+        return stub_is_returned(&caller->stub, &caller->now, caller->signal != 0) &&
+               registers_stack(&caller->now) == stack;
     const uint64_t behind = caller->system_call_at + sizeof registers_system_call_code;
     const uint64_t at = caller->has_faults ? caller->stack : behind;
     return registers_pc(&caller->now) == at && registers_stack(&caller->now) == stack;
@@ -162,7 +243,7 @@ static bool has_returned(const struct caller *caller, uint64_t stack) {
 
 static bool await_return(struct caller *caller, uint64_t returned_stack, struct error *error) {
     bool is_late, was_slow = false;
-    int how = caller->has_faults ? STEP_FAULT : STEP_SYSTEM_CALL;
+    int how = caller->has_faults || caller->signal ? STEP_SIGNAL : STEP_SYSTEM_CALL;
     for (;;) {
         if (!caller_step(caller, how, SLOW_NS, &is_late, error)) return false;
         if (is_late) {
@@ -177,32 +258,43 @@ static bool await_return(struct caller *caller, uint64_t returned_stack, struct 
     }
 }
 
-bool caller_function(struct caller *caller, uint64_t function,
-                     const uint64_t arguments[REGISTERS_ARGUMENTS], uint64_t *result,
-                     struct error *error) {
-    const uint64_t word_bytes = sizeof(uint64_t), align = 16;
-    struct registers registers = caller->saved;
-    if (!make_stack(caller, error)) return false;
-    uint64_t top = (caller->stack + caller->stack_bytes - align) & ~(align - 1);
-    uint64_t return_to = caller->has_faults ? caller->stack : caller->system_call_at;
-    if (!remote_write(caller->remote, top - word_bytes, &return_to, word_bytes))
-        return tell_end(error);
-    registers_for_call(&registers, function, top, return_to, arguments);
-    if (!registers_set(caller->tid, &registers)) return tell_end(error);
-    if (!await_return(caller, top, error)) return false;
-    *result = caller->has_faults ? (uint64_t)registers_result(&caller->now)
-                                 : registers_number(&caller->now);
-    if (caller->has_faults) return true;
-    // the system call that would begin here is none
-    registers = caller->now;
-    registers_drop_system_call(&registers);
+// The system call that would begin where it stands is none.
+static bool drop_system_call(struct caller *caller, struct error *error) {
+    struct registers registers = caller->now;
     bool is_late;
+    registers_drop_system_call(&registers);
     return registers_set(caller->tid, &registers) &&
            caller_step(caller, STEP_SYSTEM_CALL, SYSTEM_CALL_PATIENCE_NS, &is_late, error) &&
            !is_late;
 }
 
+bool caller_function(struct caller *caller, uint64_t function,
+                     const uint64_t arguments[REGISTERS_ARGUMENTS], uint64_t *result,
+                     struct error *error) {
+    const uint64_t word_bytes = sizeof(uint64_t);
+    struct registers registers = caller->saved;
+    if (!make_stack(caller, error)) return false;
+    uint64_t top = caller->stack_top, back = return_to(caller);
+    if (!remote_write(caller->remote, top - word_bytes, &back, word_bytes)) return tell_end(error);
+    registers_for_call(&registers, function, top, back, arguments);
+    if (!registers_set(caller->tid, &registers)) return tell_end(error);
+    if (!await_return(caller, top, error)) return false;
+    if (caller->stub.place)
+        *result = stub_result(&caller->now);
+    else if (caller->has_faults)
+        *result = (uint64_t)registers_result(&caller->now);
+    else
+        *result = registers_number(&caller->now);
+    return caller->has_faults || caller->signal || drop_system_call(caller, error);
+}
+
+// The thread itself must not read it or unmap it once it is gone.
 static void drop_stack(struct caller *caller) {
+    if (caller->stack && caller->stub.place) {
+        vector_registers_set(caller->tid, &caller->vectors);
+        stub_set_vectors(&caller->stub, 0, caller->vectors.kind);
+        stub_set_stack(&caller->stub, 0, 0);
+    }
     if (caller->stack) caller_unmap(caller, caller->stack, caller->stack_bytes);
     caller->stack = 0;
 }
@@ -224,9 +316,7 @@ bool caller_end(struct caller *caller, struct error *error) {
     bool is_there = stop_on_way_back(caller, error);
     sched_unboost(&caller->boost, caller->tid);
     if (!is_there) return false;
-    bool is_done = vector_registers_set(caller->tid, &caller->vectors) &&
-                   registers_set(caller->tid, &caller->saved) &&
-                   ptrace(PTRACE_SETSIGMASK, caller->tid, (void *)sizeof caller->signal_mask,
-                          &caller->signal_mask) == 0;
+    bool is_done = leave_stub(caller);
+    if (caller->has_met_signal) kill(caller->remote->pid, caller->signal);
     return is_done || tell_end(error);
 }

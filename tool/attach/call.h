@@ -2,18 +2,26 @@
 // System calls and function calls made by a stopped thread of another process.
 //
 // The thread keeps what it had: registers with the floating-point ones, signal mask, its own stack,
-// which may be small: calls run on memory of their own. Nothing is written into the process' code.
+// which may be small: calls run on memory of their own.
 //
-// A call returns to a page that cannot be executed. The fault stops the thread before it becomes a
-// signal of the process, whatever that does about SIGSEGV, except if it ignores it: the kernel ends
-// that for a fault. There a call returns to an instruction of libc that makes system calls, and all
-// system calls of the function are stops, each of which takes some microseconds.
+// Calls are made at a stub (stub.h), which leads the thread back to the program whenever the tool
+// is killed: between two stops the thread is either at the stub, in a call that returns to it, or
+// has all that the program gave it. After a function it sends itself a signal that the program
+// ignores: the tool gets that before it is ignored. If the program handles all such signals, or has
+// a filter of system calls, all system calls of the function are stops, each of which takes some
+// microseconds.
+//
+// Where there is no room for a stub, a call returns to a page that cannot be executed. The fault
+// stops the thread before it becomes a signal of the process, except if it ignores that: then a
+// call returns to an instruction of libc that makes system calls, and these are stops. If the tool
+// is killed meanwhile, so is the process.
 //
 // All other threads of the process wait for the call: its thread runs at a higher priority from the
 // first call to the last (sched_boost).
 #ifndef TOOL_ATTACH_CALL_H
 #define TOOL_ATTACH_CALL_H
 
+#include "tool/attach/stub.h"
 #include "tool/proc/registers.h"
 #include "tool/proc/remote.h"
 #include "tool/proc/threads.h"
@@ -27,16 +35,31 @@ struct caller {
     uint64_t signal_mask;
     struct sched_boost boost;
     uint64_t stack, stack_bytes;  // mapped for the calls; 0: not yet
+    uint64_t stack_top;           // where functions begin
+    struct stub stub;             // if there is a place
+    int signal;                   // that functions return with; 0: none
+    bool has_met_signal;          // the program was sent that one meanwhile
     bool has_faults;              // calls return to `stack`, whose first page is not executable
     // Called once if a function takes long, since it may wait for a thread that is stopped.
     void (*when_slow)(void *context);
     void *context;
 };
 
+// Where calls are made: what a process has for them.
+struct call_site {
+    uint64_t system_call_at;  // address of an instruction that makes system calls
+    uint64_t stub_at;         // a place for a stub (stub_find); 0: none
+    bool has_filter;          // of system calls
+};
+
 // `thread` is stopped. Nothing has changed in it if this fails.
 bool caller_begin(struct caller *caller, const struct remote *remote,
-                  const struct stopped_thread *thread, uint64_t system_call_at,
+                  const struct stopped_thread *thread, const struct call_site *site,
                   struct error *error);
+
+// Should the tool be killed, the thread's errno gets this value, and the file is closed (-1: none).
+void caller_keep_errno(struct caller *caller, uint64_t at, int value);
+void caller_keep_file(struct caller *caller, int64_t file);
 
 // `result` is the kernel's: -errno for a failure, which is no failure of this function.
 bool caller_system_call(struct caller *caller, long number,

@@ -97,7 +97,9 @@ static bool take_stopped(const struct entries *entries, const struct remote *rem
     struct patch patch = {.start = 0};
     struct caller caller = {.when_slow = NULL};
     struct error unused;
-    if (!caller_begin(&caller, remote, thread, call_at, error)) return false;
+    struct call_site site = {.system_call_at = call_at};
+    stub_find(&site.stub_at, remote, entries->low);
+    if (!caller_begin(&caller, remote, thread, &site, error)) return false;
     bool is_taken = patch_prepare(&patch, entries, known->entry_hooks, &caller, error);
     if (is_taken && !is_free(&patch, threads))
         is_taken = error_set(error, "a thread of it is at work there already");

@@ -317,8 +317,7 @@ static bool enter(struct attach *attach, struct error *error) {
     struct handover room = {0};
     const struct stopped_thread *thread = threads_without_signal(&attach->threads);
     if (!thread) return error_set(error, "all its threads are handling signals");
-    if (!caller_begin(&caller, &attach->remote, thread, attach->system_call_at, error))
-        return false;
+    if (!caller_begin(&caller, &attach->remote, thread, &attach->site, error)) return false;
     bool is_given = give(attach, &caller, &room, error);
     free(room.texts);
     return caller_end(&caller, is_given ? error : NULL) && is_given;

@@ -83,6 +83,7 @@ bool load_make_file(struct attach *attach, struct caller *caller, const char *na
         return false;
     if (*there < 0)
         return error_set(error, "it cannot make a file in memory: %s", strerror((int)-*there));
+    caller_keep_file(caller, *there);
     snprintf(file, sizeof file, "fd/%d", (int)*there);
     *here = process_open(attach->pid, file, O_RDWR);
     if (*here >= 0) return true;
@@ -94,6 +95,7 @@ bool load_make_file(struct attach *attach, struct caller *caller, const char *na
 bool load_close_file(struct caller *caller, int64_t there, struct error *error) {
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {(uint64_t)there};
     int64_t unused = 0;
+    caller_keep_file(caller, -1);
     return caller_system_call(caller, SYS_close, arguments, &unused, error);
 }
 
@@ -161,16 +163,14 @@ static bool tell_refusal(struct attach *attach, struct caller *caller, struct er
     return error_set(error, "its dynamic linker refuses the library: %s", reason);
 }
 
-// Debuggers and the program's own crash handlers open the files of the linker's list: the
-// descriptor is somebody else's by then, perhaps a pipe that never answers. The new name is no
-// longer than any old one, whose bytes it takes.
-static void rename_library(const struct attach *attach, uint64_t handle, const char *path) {
+void load_rename(const struct attach *attach, uint64_t link_map) {
     static const char name[] = LIBRARY_NAME;
     struct link_map map;
     char old[LIBRARY_PATH_BYTES];
-    if (!remote_read(&attach->remote, handle, &map, sizeof map)) return;
+    if (!remote_read(&attach->remote, link_map, &map, sizeof map)) return;
     uint64_t at = (uint64_t)(uintptr_t)map.l_name;
-    if (remote_read_text(&attach->remote, at, old, sizeof old) && !strcmp(old, path))
+    if (remote_read_text(&attach->remote, at, old, sizeof old) &&
+        !strncmp(old, LIBRARY_PATH, strlen(LIBRARY_PATH)))
         remote_write(&attach->remote, at, name, sizeof name);
 }
 
@@ -184,7 +184,7 @@ static bool open_library(struct attach *attach, struct caller *caller, int64_t t
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {room, flags};
     if (!caller_function(caller, attach->dlopen_at, arguments, handle, error)) return false;
     if (!*handle) return tell_refusal(attach, caller, error);
-    rename_library(attach, *handle, path);
+    load_rename(attach, *handle);
     return true;
 }
 

@@ -18,6 +18,12 @@ bool load_read_library(struct attach *attach, struct error *error);
 bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
                   struct error *error);
 
+// Renames it in the dynamic linker's list, by its struct link_map: debuggers and the program's own
+// crash handlers open the files that are named there, and the descriptor by which it was opened is
+// somebody else's by then, perhaps a pipe that never answers. The new name is no longer than the
+// old one, whose bytes it takes.
+void load_rename(const struct attach *attach, uint64_t link_map);
+
 // Calls one of the functions that the library names in cairn_attachment; what it returns becomes
 // the error.
 bool load_call(struct caller *caller, uint64_t function,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/quiesce.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tool/base/clock.h"
@@ -9,7 +12,11 @@
 
 enum { AWAIT_PAUSE_US = 1000, REHEARSED_MOST = 8 };
 
-typedef ARRAY(pid_t) thread_list;
+// A thread that makes one needs some ten system calls for it; how long each is waited for, and then
+// a stop.
+enum { BIRTH_STOPS_MAX = 64, SYSTEM_CALL_STOP = SIGTRAP | 0x80 };
+#define BIRTH_STEP_NS UINT64_C(2000000)
+#define BIRTH_STOP_NS UINT64_C(2000000000)
 
 static bool is_frame_in_way(const void *patch, uint64_t pc) {
     return patch_is_in_way(patch, pc);
@@ -43,7 +50,7 @@ bool quiesce_is_any_inside(struct attach *attach) {
     return is_any;
 }
 
-static void read_threads(pid_t pid, thread_list *list) {
+void quiesce_list_threads(pid_t pid, thread_list *list) {
     struct process_list threads;
     list->count = 0;
     process_list_threads(&threads, pid);
@@ -83,7 +90,7 @@ void quiesce_await(struct attach *attach, uint64_t end_ns) {
     bool is_any = true;
     while (is_any && clock_now_ns() < end_ns) {
         is_any = false;
-        read_threads(attach->pid, &there);
+        quiesce_list_threads(attach->pid, &there);
         for (size_t i = 0; i < there.count; i++) {
             pid_t tid = there.items[i], *slot;
             if (has(&outside, tid)) continue;
@@ -98,9 +105,61 @@ void quiesce_await(struct attach *attach, uint64_t end_ns) {
     array_free(&outside);
 }
 
+// The first thread goes on until it stops; false, with it stopped, for another reason than a system
+// call that begins or ends, or none for so long.
+static bool step_system_call(struct attach *attach, struct registers *now) {
+    struct stopped_thread *thread = &attach->threads.stopped.items[0];
+    if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, (void *)(intptr_t)thread->signal) != 0)
+        return false;
+    thread->signal = 0;
+    int status = threads_wait(thread->tid, BIRTH_STEP_NS);
+    if (status < 0 && ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0)
+        status = threads_wait(thread->tid, BIRTH_STOP_NS);
+    if (status > 0 && WSTOPSIG(status) == SYSTEM_CALL_STOP) return registers_get(thread->tid, now);
+    if (status > 0 && status >> 16 == 0) thread->signal = WSTOPSIG(status);
+    return false;
+}
+
+// A thread that makes one goes on to the end of the system call by which that begins. What it makes
+// after that has its memory from now on.
+static bool see_birth(struct attach *attach) {
+    struct registers now;
+    for (int stops = 1; stops < BIRTH_STOPS_MAX && step_system_call(attach, &now); stops++) {
+        int64_t number = registers_system_call(&now);
+        bool is_end = stops % 2 == 0;
+        if (is_end && (number == SYS_clone || number == SYS_clone3)) return true;
+    }
+    return false;
+}
+
+// False: it is still making a thread, or that is not known.
+static bool see_made(struct attach *attach, pid_t tid) {
+    if (!stop_one(attach, tid)) return process_has_ended(process_state(attach->pid, tid));
+    const struct stopped_thread *thread = &attach->threads.stopped.items[0];
+    bool is_made =
+        !remote_unwind_thread(attach->unwinder, thread, 0, 0).is_making_thread || see_birth(attach);
+    threads_go(&attach->threads, 0);
+    session_count_pause(attach);
+    return is_made;
+}
+
+bool quiesce_await_makers(struct attach *attach, uint64_t end_ns) {
+    thread_list *makers = &attach->makers;
+    while (makers->count) {
+        size_t kept = 0;
+        for (size_t i = 0; i < makers->count; i++)
+            if (!see_made(attach, makers->items[i])) makers->items[kept++] = makers->items[i];
+        makers->count = kept;
+        if (!kept) break;
+        if (clock_now_ns() > end_ns) return false;
+        usleep(AWAIT_PAUSE_US);
+    }
+    return true;
+}
+
 void quiesce_rehearse(struct attach *attach) {
     thread_list there = {0};
-    read_threads(attach->pid, &there);
+    quiesce_list_threads(attach->pid, &there);
     for (size_t i = 0; i < there.count && i < REHEARSED_MOST; i++) {
         if (!stop_one(attach, there.items[i])) continue;
         struct stopped_thread seen = attach->threads.stopped.items[0];

@@ -17,6 +17,13 @@ bool quiesce_is_any_inside(struct attach *attach);
 // not cost the whole process a pause.
 void quiesce_await(struct attach *attach, uint64_t end_ns);
 
+// The same for attach->makers, until each was seen outside of pthread_create. False: some were not
+// before `end_ns`, and are still in the list.
+bool quiesce_await_makers(struct attach *attach, uint64_t end_ns);
+
+// Fills a list with all threads of a process.
+void quiesce_list_threads(pid_t pid, thread_list *list);
+
 // Reads what unwinding some of the threads needs from files, while the process runs.
 void quiesce_rehearse(struct attach *attach);
 

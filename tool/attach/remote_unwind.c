@@ -15,6 +15,7 @@
 #include "tool/base/unnamed_file.h"
 
 enum { FRAMES_MAX = 512, PIECE_BYTES = 4096, STACK_PIECES = 16, NAMES = 1024 };
+enum { REFRESH_TRIES = 5 };
 
 // The name found for an address: finding it takes longer than all else of a frame.
 struct known_name {
@@ -131,7 +132,7 @@ static int warm_up(Dwfl_Module *module, void **data, const char *name, Dwarf_Add
     return DWARF_CB_OK;
 }
 
-bool remote_unwind_refresh(struct remote_unwinder *unwinder, struct error *error) {
+static bool refresh(struct remote_unwinder *unwinder, struct error *error) {
     if (unwinder->dwfl) dwfl_end(unwinder->dwfl);
     memset(unwinder->names, 0, sizeof unwinder->names);
     unwinder->callbacks =
@@ -146,6 +147,13 @@ bool remote_unwind_refresh(struct remote_unwinder *unwinder, struct error *error
         dwfl_attach_state(unwinder->dwfl, NULL, unwinder->remote->pid, &thread_callbacks, unwinder);
     return unwinder->is_attached ||
            error_set(error, "its stacks cannot be followed: %s", dwfl_errmsg(-1));
+}
+
+// The list of mappings is read while the process changes it: it may lack some.
+bool remote_unwind_refresh(struct remote_unwinder *unwinder, struct error *error) {
+    for (int tries = REFRESH_TRIES; tries > 1; tries--)
+        if (refresh(unwinder, error)) return true;
+    return refresh(unwinder, error);
 }
 
 struct remote_unwinder *remote_unwind_open(const struct remote *remote, uint64_t allocator,

@@ -85,6 +85,7 @@ static void evaluate_frame(const struct safe_point_stack *stack, size_t at,
         break;
     case FRAME_LIBC:
         if (frame->name && is_unsafe_name(frame->name)) refuse(point, "it is in %s", frame->name);
+        if (frame->name && !strcmp(frame->name, "pthread_create")) point->is_making_thread = true;
         if (frame->name && !strncmp(frame->name, "dl_iterate", strlen("dl_iterate")))
             point->is_in_linker = true;
         if (!frame->name && !is_known_unnamed(stack, at))

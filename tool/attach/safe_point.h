@@ -29,10 +29,11 @@ struct safe_point_stack {
 };
 
 struct safe_point {
-    bool is_safe;       // may load a library
-    bool is_in_linker;  // loading a library would wait for it
-    bool is_in_range;   // one of its frames is in the code that was asked about
-    char why[160];      // not safe: a clause
+    bool is_safe;           // may load a library
+    bool is_in_linker;      // loading a library would wait for it
+    bool is_making_thread;  // in pthread_create: one may have its memory, and be on no list yet
+    bool is_in_range;       // one of its frames is in the code that was asked about
+    char why[160];          // not safe: a clause
 };
 
 struct safe_point safe_point_judge(const struct safe_point_stack *stack);

@@ -57,6 +57,18 @@ struct loaded_module *session_libc(const struct attach *attach) {
     return NULL;
 }
 
+// Behind code that stays: in libc, the dynamic linker, the executable; else in the modules that it
+// was started with.
+static uint64_t find_stub(const struct attach *attach, const struct loaded_module *libc) {
+    const struct remote *remote = &attach->remote;
+    uint64_t place = 0;
+    if (stub_find(&place, remote, libc->start) || stub_find(&place, remote, attach->modules.linker))
+        return place;
+    for (size_t i = 0; i < attach->modules.items.count; i++)
+        if (stub_find(&place, remote, attach->modules.items.items[i].start)) return place;
+    return 0;
+}
+
 bool session_find_functions(struct attach *attach, struct error *error) {
     struct loaded_module *libc = session_libc(attach);
     if (!libc) return error_set(error, "it uses neither glibc nor musl");
@@ -68,8 +80,10 @@ bool session_find_functions(struct attach *attach, struct error *error) {
     }
     attach->errno_at = module_symbol(libc, &attach->remote, "__errno_location");
     attach->allocator = find_function(attach, "malloc");
-    attach->system_call_at = find_system_call(attach, libc);
-    if (!attach->dlopen_at || !attach->errno_at || !attach->system_call_at)
+    attach->site.system_call_at = find_system_call(attach, libc);
+    attach->site.stub_at = find_stub(attach, libc);
+    attach->site.has_filter = attach->has_filter;
+    if (!attach->dlopen_at || !attach->errno_at || !attach->site.system_call_at)
         return error_set(error, "its libc is none that cairn knows");
     return true;
 }

@@ -36,6 +36,8 @@ struct attach_request {
     const struct symbol_options *symbols;  // where names of types come from; outlives the attach
 };
 
+typedef ARRAY(pid_t) thread_list;
+
 enum { SESSION_NO_LIBRARY = -1 };  // `library` below
 
 struct existing_blocks;  // existing_blocks.h
@@ -68,7 +70,8 @@ struct attach {
     struct wrapped wrapped;
     struct remote_unwinder *unwinder;
     struct threads threads;
-    uint64_t system_call_at, dlopen_at, dlerror_at, errno_at, allocator;
+    struct call_site site;  // where its threads make calls
+    uint64_t dlopen_at, dlerror_at, errno_at, allocator;
     bool is_old_dlopen;  // __libc_dlopen_mode, before glibc 2.34
     int library;         // number of its module; -1: it is not loaded
     uint64_t place;      // of its struct cairn_attachment
@@ -80,6 +83,8 @@ struct attach {
     uint64_t counted_blocks;           // that were entered
     char uncounted_why[160];           // "": they were, or were not to be
     pid_t caller_tid;                  // of the thread that makes calls
+    bool have_others_run;              // beside the last calls, since one was slow
+    thread_list makers;                // inside pthread_create as the library was loaded
     // May be set after attach_open. How long a safe moment is waited for; 0: as usual. And what is
     // called meanwhile, while the process runs; NULL: nothing.
     uint64_t patience_ns;

@@ -50,6 +50,8 @@ struct registers {
 enum { REGISTERS_DWARF_COUNT = 17 };
 #define REGISTERS_MACHINE EM_X86_64
 enum { REGISTERS_ARE_TRIED = true };
+// The word that a thread pointer leads to is that pointer again.
+enum { REGISTERS_THREAD_IS_MARKED = true };
 
 // Bytes below the stack pointer that belong to the interrupted function.
 enum { REGISTERS_RED_ZONE_BYTES = 128 };
@@ -163,6 +165,7 @@ enum { REGISTERS_ARE_TRIED = true };
 enum { REGISTERS_ARE_TRIED = false };
 #endif
 
+enum { REGISTERS_THREAD_IS_MARKED = false };
 enum { REGISTERS_RED_ZONE_BYTES = 0 };
 
 static const int registers_vector_kinds[] = {NT_ARM_SVE, NT_PRFPREG};

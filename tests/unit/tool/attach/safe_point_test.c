@@ -117,10 +117,24 @@ static void test_own_code(void **state) {
     assert_true(safe_point_judge(&stack).is_in_range);
 }
 
+static void test_making_thread(void **state) {
+    (void)state;
+    const struct safe_point_frame making[] = {LIBC("mmap"), LIBC("pthread_create"),    PROGRAM,
+                                              LIBC(NULL),   LIBC("__libc_start_main"), PROGRAM};
+    const struct safe_point_frame interrupted[] = {PROGRAM, PROGRAM,    LIBC("pthread_create"),
+                                                   PROGRAM, LIBC(NULL), LIBC(NULL)};
+    const struct safe_point_frame joining[] = {LIBC("pthread_join"), PROGRAM, LIBC(NULL),
+                                               LIBC(NULL)};
+    assert_true(judge(making, COUNT(making), true).is_making_thread);
+    assert_true(judge(interrupted, COUNT(interrupted), false).is_making_thread);
+    assert_false(judge(joining, COUNT(joining), true).is_making_thread);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_and_waiting),
         cmocka_unit_test(test_allocator),
+        cmocka_unit_test(test_making_thread),
         cmocka_unit_test(test_nameless),
         cmocka_unit_test(test_linker),
         cmocka_unit_test(test_not_followed),
