@@ -463,6 +463,8 @@ $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 lint: tidy all
 	dev/check-style.sh
 	dev/check-directions.py
+	dev/check-spelling.sh
+	dev/check-prose.sh
 	dev/check-runtime.sh $(BUILD)/libcairn.so
 	dev/check-runtime.sh $(BUILD)/libcairn-cxx.so
 	dev/check-runtime.sh $(BUILD)/libcairn-musl.so
