@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/aligned.h"
 #include "tool/base/units.h"
 #include "tool/events/pool_find.h"
 #include "tool/model/source.h"
@@ -304,7 +305,7 @@ static void hand_over(struct adder *adder, struct names *names) {
 bool merged_open(const struct opening *opening, struct opened *opened, struct error *error) {
     struct adder adder = {.opening = opening};
     memset(opened, 0, sizeof *opened);
-    opened->merge = adder.merge = calloc(1, sizeof *opened->merge);
+    opened->merge = adder.merge = aligned_zeros(_Alignof(struct merge), sizeof *opened->merge);
     opened->texts = adder.texts = calloc(1, sizeof *opened->texts);
     if (!adder.merge || !adder.texts || !merge_start(adder.merge)) {
         opened_close(opened);
