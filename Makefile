@@ -34,6 +34,8 @@ endif
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+# `make CC=clang CXX=clang++ BUILD=build/clang` is a build by clang alone (dev/checks.mk).
+IS_CLANG := $(IS_CROSS)$(findstring clang,$(notdir $(firstword $(CC))))
 PYTHON ?= python3
 SECONDS ?= 60
 EVENTS ?= 1000000000
@@ -54,7 +56,7 @@ HEADERS := $(sort $(shell find format tool runtime include -name '*.h' 2>/dev/nu
 
 # snprintf cuts texts on purpose (one line of an error), so its guesses at lengths are no warning.
 WARNINGS := -Wall -Wextra $(WERROR) -Wundef -Wshadow -Wno-format-truncation
-ifneq ($(IS_CROSS),)
+ifneq ($(IS_CLANG),)
 # Of gcc, the library asks for memcmp instead of bcmp; tests count on sized deletes and on every frame.
 CLANG_RUNTIME := -fno-builtin-bcmp
 CLANG_PROGRAMS := -fsized-deallocation -fno-optimize-sibling-calls -Wno-unknown-attributes -Wno-for-loop-analysis
@@ -79,7 +81,7 @@ PROCESSOR_FLAGS_aarch64 := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer 
 RUNTIME_BASE := $(COMMON) $(PROCESSOR_FLAGS_$(ARCH)) -Wconversion $(CLANG_WARNINGS) $(CLANG_RUNTIME) -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt \
 	-fno-tree-slp-vectorize -ffunction-sections $(NO_BUILTINS)
-RUNTIME_LTO := $(if $(IS_CROSS),,-flto=auto -flto-partition=one)
+RUNTIME_LTO := $(if $(IS_CLANG),,-flto=auto -flto-partition=one)
 RUNTIME_FLAGS := $(RUNTIME_BASE) $(RUNTIME_LTO)
 EXPORTS := $(BUILD)/exports.map
 VERSION_SCRIPT := -Wl,--version-script=$(EXPORTS)
@@ -97,15 +99,19 @@ LLD_ORDER := -Wl$(COMMA)--symbol-ordering-file=runtime/order.txt -Wl$(COMMA)--no
 # libc is initialized would initialize it without arguments and environment.
 RUNTIME_FIRST := -Wl,-z,initfirst
 
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# COVERAGE=1: counters in the place of sanitizers (dev/checks.mk), at an address that a process chooses.
+COUNTED := $(if $(COVERAGE),-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation)
+RUNTIME_BASE += $(COUNTED)
+RUNTIME_FLAGS += $(COUNTED)
+SANITIZE := $(or $(COUNTED),-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 # Pages vary: unit tests say how large those of the kernel are (runtime/sys/sys.h).
 UNIT_FLAGS := $(COMMON) -O1 -g $(SANITIZE) -DCAIRN_PAGES_VARY=1
 UNIT_RUNTIME_FLAGS := $(UNIT_FLAGS) -ftls-model=initial-exec $(NO_BUILTINS)
 AFL_CC ?= afl-clang-fast
 AFL_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
-FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g1 -DCAIRN_PAGES_VARY=1 -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize-recover=undefined
+FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g1 -DCAIRN_PAGES_VARY=1 \
+	$(or $(COUNTED),-fsanitize=fuzzer-no-link$(COMMA)address$(COMMA)undefined -fno-sanitize-recover=undefined)
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
 OPERATOR_OBJECTS := $(BUILD)/obj/runtime/preload/operators.o
@@ -113,7 +119,7 @@ RUNTIME_OBJECTS := $(filter-out $(OPERATOR_OBJECTS),$(RUNTIME_SOURCES:%.c=$(BUIL
 MUSL_OBJECTS := $(RUNTIME_OBJECTS:$(BUILD)/obj/%=$(BUILD)/musl/%)
 # Without LTO, what never sees CAIRN_CHECK, itself or by its headers, is compiled for both builds alike, and so once.
 CHECK_SOURCES := $(RUNTIME_SOURCES)
-ifneq ($(IS_CROSS),)
+ifeq ($(RUNTIME_LTO),)
 sees_check = $(shell grep -lF -e CAIRN_CHECK $(1:%=-e '"%"') $(RUNTIME_SOURCES) $(HEADERS))
 all_that_see_check = $(if $(filter-out $(1),$(call sees_check,$(1))),$(call all_that_see_check,$(call sees_check,$(1))),$(1))
 CHECK_SOURCES := $(filter $(RUNTIME_SOURCES),$(call all_that_see_check))
@@ -153,7 +159,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
+.PHONY: all tools runtime deps-of-check check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -210,16 +216,18 @@ $(BUILD)/libcairn-torture.so: runtime/torture/torture.c Makefile
 	$(Q)mv -f $@.new $@
 
 # For processes with musl's libc that are attached to: its dlopen takes no library with initial-exec thread-locals.
-# Descriptors of thread-locals (gnu2) are found by a call that changes no register and allocates nothing there.
+# Descriptors of thread-locals (gnu2) are found by a call that changes no register and allocates nothing there. clang has
+# them for x86_64 from its version 19 on: gcc makes this library beside a tool of clang's.
 TLS_DESCRIPTORS_x86_64 := -mtls-dialect=gnu2
+MUSL_CC := $(if $(IS_CROSS),$(CC),$(if $(IS_CLANG),gcc,$(CC)))
 MUSL_FLAGS := $(filter-out -ftls-model=%,$(RUNTIME_FLAGS)) -ftls-model=global-dynamic $(TLS_DESCRIPTORS_$(ARCH)) -DCAIRN_MUSL=1
 $(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
-	$(Q)$(CC) $(MUSL_FLAGS) -c -o $@ $<
+	$(Q)$(MUSL_CC) $(MUSL_FLAGS) -c -o $@ $<
 $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(RUNTIME_ORDER) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
+	$(Q)$(MUSL_CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(RUNTIME_ORDER) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
@@ -247,7 +255,7 @@ EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
 STATIC_SOURCES := $(filter-out runtime/preload/% runtime/inject/% runtime/check/%,$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
-STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h -flto=auto
+STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h $(if $(RUNTIME_LTO),-flto=auto)
 STATIC_EXPORTS := cairn_api cairn_recording TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
 static_objcopy = objcopy $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym $(name)=$(1)$(name) --keep-global-symbol=$(1)$(name)) \
 	$(STATIC_EXPORTS:%=--keep-global-symbol=%)
@@ -257,7 +265,7 @@ $(BUILD)/static/%.o: %.c bindings/static/symbols.h Makefile
 	$(Q)$(CC) $(STATIC_FLAGS) -c -o $@ $<
 $(BUILD)/static/cairn.o: $(STATIC_OBJECTS) bindings/static/text.ld
 	$(call say,LINK)
-	$(Q)$(CC) $(STATIC_FLAGS) -r -flinker-output=nolto-rel -nostdlib -Wl,-T,bindings/static/text.ld -o $@ \
+	$(Q)$(CC) $(STATIC_FLAGS) -r $(if $(RUNTIME_LTO),-flinker-output=nolto-rel) -nostdlib -Wl,-T,bindings/static/text.ld -o $@ \
 		$(filter %.o,$^)
 $(BUILD)/static/wrapped.o: $(BUILD)/static/cairn.o
 	$(Q)$(call static_objcopy,__wrap_) $< $@
@@ -466,6 +474,8 @@ $(BUILD)/tidy/%.ok: %.c $(BUILD)/obj/%.o .clang-tidy
 lint: tidy all
 	dev/check-style.sh
 	dev/check-directions.py
+	dev/check-spelling.sh
+	dev/check-prose.sh
 	dev/check-runtime.sh $(BUILD)/libcairn.so
 	dev/check-runtime.sh $(BUILD)/libcairn-cxx.so
 	dev/check-runtime.sh $(BUILD)/libcairn-musl.so
@@ -476,8 +486,12 @@ format:
 reference: $(BUILD)/cairn
 	@dev/reference.py $(BUILD)
 
-deps:
+deps deps-of-check:
 	@dev/deps.sh check
+
+# Ends with one line where a program is missing that packages should have brought: call need,NAMES OF VARIABLES.
+need = $(foreach name,$(1),$(if $(shell command -v $(firstword $($(name)))),,$(error $@: there is no \
+	$(firstword $($(name))): install it, or name another one by $(name)=PROGRAM)))
 
 try:
 	@dev/deps.sh try
@@ -485,10 +499,11 @@ try:
 	@dev/try.sh
 
 include dev/dist.mk
+include dev/checks.mk
 
 # TOOL=dist: the tests with programs, with the one-file tool. STRICT=1: a test that failed gets no second try.
-check: $(if $(TOOL),$(DIST)/bin/cairn)
-	@dev/deps.sh check
+check: deps-of-check $(if $(TOOL),$(DIST)/bin/cairn)
+	$(call need,CC CXX CLANG PYTHON)
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(STRICT),--strict) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
 
 # For the time between two changes: no fuzzers, no clang-tidy, of the tests with programs a few.
@@ -594,7 +609,7 @@ clean:
 # BUILT=1: everything is up to date, as dev/run-tests.py knows after the build. To read of which headers objects are made
 # takes 0.6 s of a processor, thirty times as long as the rest.
 ifndef BUILT
--include $(shell find $(BUILD) \( -name sysroot -o -name everywhere -o -name machine \) -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -name sysroot -o -name everywhere -o -name machine -o -name chroots \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 endif
 
 # ---- Version and commit ----

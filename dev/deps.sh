@@ -19,7 +19,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     meson ninja-build python3-pytest python3-jsonschema libgtest-dev libbenchmark-dev
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools libasio-dev python3-greenlet libapr1-dev libglib2.0-dev
-    librust-tokio-dev"
+    librust-tokio-dev codespell"
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
@@ -53,11 +53,12 @@ fi
 # npm comes with Node.js where that is not Debian's, and cannot be installed beside it.
 command -v npm >/dev/null 2>&1 || case "${1:-}" in build | try | deb*) ;; *) wanted="$wanted npm" ;; esac
 
+# shellcheck disable=SC2086
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status} ' $wanted 2>/dev/null || true)
 missing=
 for package in $wanted; do
-    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-    case "$status" in
-    installed*) ;;
+    case " $installed" in
+    *" $package installed "*) ;;
     *) missing="$missing $package" ;;
     esac
 done

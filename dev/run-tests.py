@@ -112,6 +112,8 @@ def lint_tests(build):
     return [
         Test("lint/style", ["dev/check-style.sh"], "lint"),
         Test("lint/directions", ["dev/check-directions.py"], "lint"),
+        Test("lint/spelling", ["dev/check-spelling.sh"], "lint"),
+        Test("lint/prose", ["dev/check-prose.sh"], "lint"),
         Test("lint/runtime", ["dev/check-runtime.sh", f"{build}/libcairn.so"], "lint"),
         Test("lint/runtime-cxx", ["dev/check-runtime.sh", f"{build}/libcairn-cxx.so"], "lint"),
         Test("lint/runtime-musl", ["dev/check-runtime.sh", f"{build}/libcairn-musl.so"], "lint"),

@@ -37,7 +37,7 @@ function pages_in_order() {
     .map((name) => `docs/${name}`)
     .filter((name) => name.endsWith(".md"))
     .sort();
-  return [...new Set([...named, ...rest, "CONTRIBUTING.md", "THIRD_PARTY.md", "bench/README.md"])];
+  return [...new Set([...named, ...rest, "CONTRIBUTING.md", "SECURITY.md", "THIRD_PARTY.md", "bench/README.md"])];
 }
 
 const title_of = (text, name) => (text.match(/^# (.*)$/m) ?? [null, path.basename(name)])[1].replace(/[`*]/g, "");

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`make install`, for each directory of libraries that distributions have: what lies where, the installed tool
-records and can be moved, a program is built by pkg-config against it, and its call of the report finds the tool."""
+records and can be moved, a program is built by pkg-config against it, and its call of the report finds the tool. On a
+machine without Python or a compiler `make check` says so in one line."""
 
 import pathlib
 import platform
@@ -97,9 +98,22 @@ def check_refusals():
     t.check(result.status == 125 and b"libcairn.so is neither in " in result.err, f"without its library: {result.err}")
 
 
+def check_missing_program(variable, missing):
+    """After the packages (-n only names that step), before anything is built."""
+    made = subprocess.run(["make", "-n", "-s", "BUILT=1", f"BUILD={t.BUILD}", f"{variable}={missing}", "check"], cwd=t.SOURCE,
+                          env=t.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    lines = made.stderr.decode().splitlines()
+    t.check(made.returncode == 2 and len(lines) == 1 and
+            f"check: there is no {missing}: install it, or name another one by {variable}=PROGRAM" in lines[0],
+            f"make check without {missing}: {made}")
+    t.check(b"run-tests" not in made.stdout, f"make check without {missing}: {made.stdout}")
+
+
 t.need("make", "cc", "pkg-config")
 check_directory("/usr/local", "/usr/local/lib")
 check_directory("/usr", "/usr/lib64", "LIBDIR=/usr/lib64")
 check_directory("/opt/cairn", f"/opt/cairn/lib/{TRIPLET}", f"LIBDIR=/opt/cairn/lib/{TRIPLET}")
 check_refusals()
+check_missing_program("PYTHON", "no-such-python")
+check_missing_program("CC", "no-such-compiler")
 t.finish()

@@ -53,7 +53,7 @@ def check_tests(page, text):
             t.check(word in stems, f"{page.name}: there is no test {word}")
 
 
-pages = [t.SOURCE / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/README.md")]
+pages = [t.SOURCE / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")]
 pages += sorted(pathlib.Path(t.SOURCE / "docs").glob("**/*.md"))
 for each in pages:
     text = re.sub(r"```.*?```", "", each.read_text("utf-8"), flags=re.DOTALL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/aligned.h"
 #include "tool/base/text.h"
 #include "tool/events/log_recording.h"
 
@@ -64,7 +65,8 @@ static bool open_parts(struct events_session *session, const char *path, bool ne
 
 struct events_session *events_open(const char *path, const struct events_request *request,
                                    bool needs_stacks, struct error *error) {
-    struct events_session *session = calloc(1, sizeof *session);
+    struct events_session *session =
+        aligned_zeros(_Alignof(struct events_session), sizeof *session);
     if (!session) {
         error_set(error, "out of memory");
         return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/aligned.h"
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -178,7 +179,7 @@ static bool has_target(const struct pushing *pushing, const struct live_process 
 
 static bool add_process(struct pushing *pushing, const struct live_process *process,
                         uint64_t clock_ns, uint64_t unix_ns, struct error *error) {
-    struct target *target = malloc(sizeof *target);
+    struct target *target = aligned_zeros(_Alignof(struct target), sizeof *target);
     struct target **slot = target ? array_push(&pushing->targets) : NULL;
     if (!slot) {
         free(target);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/aligned.h"
 #include "tool/base/units.h"
 #include "tool/events/pool_find.h"
 #include "tool/model/source.h"
@@ -293,17 +294,10 @@ static void hand_over(struct adder *adder, struct names *names) {
     }
 }
 
-// Zeroed; a recording's header is aligned like the pages that it is mapped from.
-static struct merge *merge_room(void) {
-    struct merge *merge = aligned_alloc(_Alignof(struct merge), sizeof *merge);
-    if (merge) memset(merge, 0, sizeof *merge);
-    return merge;
-}
-
 bool merged_open(const struct opening *opening, struct opened *opened, struct error *error) {
     struct adder adder = {.opening = opening};
     memset(opened, 0, sizeof *opened);
-    opened->merge = adder.merge = merge_room();
+    opened->merge = adder.merge = aligned_zeros(_Alignof(struct merge), sizeof *opened->merge);
     opened->texts = adder.texts = calloc(1, sizeof *opened->texts);
     if (!adder.merge || !adder.texts || !merge_start(adder.merge)) {
         opened_close(opened);

@@ -58,7 +58,7 @@ static void test_forms(void **state) {
     assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 10, 4), 0);
     assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, sizeof none, 1, 2),
                      0);  // before the first line
-    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, NULL, 0, 10, 0), 0);
+    assert_int_equal(lines_find(PYTHON_LINES_POSITIONS, none, 0, 10, 0), 0);
 }
 
 // Forms of earlier versions.

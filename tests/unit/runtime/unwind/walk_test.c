@@ -27,10 +27,11 @@ enum { STORM_SIGNALS_MIN = 500, STORM_SIGNALS_MAX = 20000 };
 
 #if defined(__clang__)
 #define OPTIMIZED(options)
+#define FUNCTION __attribute__((noinline))
 #else
 #define OPTIMIZED(options) __attribute__((optimize(options)))
-#endif
 #define FUNCTION __attribute__((noinline, noclone))
+#endif
 
 static struct trace trace;
 static uint64_t seed;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the sanitizers in the tool that dev/check-asan.sh tests. Reports go to files: a test
+// that expects the tool to fail, or does not read what a child of it prints, would pass over them.
+// The tool's own statuses are lower than 99. Leaks are looked for when a command succeeds: one that
+// fails ends the process and leaves the rest to the system.
+
+#include <stdlib.h>
+
+const char *__asan_default_options(void);
+int __lsan_is_turned_off(void);
+
+static int status_at_end;
+
+const char *__asan_default_options(void) {
+    return "exitcode=99:log_path=" CAIRN_REPORTS;
+}
+
+int __lsan_is_turned_off(void) {
+    return status_at_end != 0;
+}
+
+static void note_status(int status, void *unused) {
+    (void)unused;
+    status_at_end = status;
+}
+
+// Registered after the sanitizer's own handler, so called before it.
+__attribute__((constructor)) static void watch_end(void) {
+    on_exit(note_status, NULL);
+}
