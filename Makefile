@@ -66,7 +66,7 @@ COMMON := -std=gnu17 -D_GNU_SOURCE -I. -Iinclude -MMD -MP $(WARNINGS) $(CLANG_WA
 TOOL_FLAGS := $(COMMON) -O2 -g
 TOOL_LIBS_x86_64 := -lZydis
 PLAIN_MICROHTTPD := $(BUILD)/libmicrohttpd.a
-TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llz4 -llzma -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) $(PLAIN_MICROHTTPD) -lm -pthread
+TOOL_LIBS := -Wl,--as-needed -ldw -lelf -liberty -lzstd -llz4 -llzma -lbz2 -lz -ljansson -lsqlite3 -lpcre2-8 -lncursesw -ltinfo $(TOOL_LIBS_$(ARCH)) $(PLAIN_MICROHTTPD) -lm -pthread
 
 # The runtime lives in other people's processes: no fortify and no stack protector (their helpers
 # are missing or newer than some libc it must load on), own unwind tables for every function,

@@ -7,7 +7,7 @@
 # the same libraries may have come another way.
 set -eu
 
-BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev
+BUILD="build-essential libdw-dev libelf-dev libiberty-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev zlib1g-dev
     libjansson-dev libpcre2-dev libncurses-dev libsqlite3-dev libmicrohttpd-dev uthash-dev libzydis-dev"
 TRY="$BUILD"
 CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
@@ -15,7 +15,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
     bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
     faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
-    libbz2-dev ncurses-term libmimalloc-dev pkg-config scdoc libexpat1-dev libxml2-dev debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    ncurses-term libmimalloc-dev pkg-config scdoc libexpat1-dev libxml2-dev debuginfod golang-go cargo rustc graphviz chromium firefox-esr
     meson ninja-build python3-pytest python3-jsonschema libgtest-dev libbenchmark-dev
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools libasio-dev python3-greenlet libapr1-dev libglib2.0-dev
@@ -23,7 +23,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
-DIST="$BUILD libbz2-dev ncurses-bin ncurses-term python3"
+DIST="$BUILD ncurses-bin ncurses-term python3"
 CHROOTS="mmdebstrap python3 xz-utils"
 MACHINE="$DIST clang lld llvm cpio qemu-system-arm"
 EVERYWHERE="$DIST clang lld llvm mmdebstrap arch-test qemu-user-static"

@@ -130,7 +130,7 @@ const struct command command_import = {
     .help = "another profiler's file as a recording: heaptrack, jemalloc, memray, pprof and others",
     .description =
         "The recording is FILE.cairn in the current directory. FILE may be compressed (gzip,\n"
-        "Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
+        "bzip2, xz, Zstandard, LZ4); its format is found by content, or --format: heaptrack, massif,\n"
         "dhat, pprof, jemalloc, gperftools, v8, memray, perfetto, bytehound, xray, perf\n"
         "(what perf script prints of probes on malloc and free) or bpftrace (the same of\n"
         "bpftrace); see docs/explain/tracing.md. What such a file does not say is said here and\n"

@@ -61,7 +61,7 @@ static const char *name_for_heaptrack(const char *function) {
 static void put_head(struct writer *writer) {
     char command[2 * CAIRN_TEXT_COMMAND];
     text_escape(command, sizeof command, writer->export->command);
-    fprintf(writer->out, "v 10400 3\nX %s\n# cairn %s: %s\nI %x 0\n", command,
+    fprintf(writer->out, "v 10400 3\nX %s\n# by cairn %s: %s\nI %x 0\n", command,
             writer->export->tool_version, writer->export->trust,
             writer->export->profile->recording->header.page_bytes);
 }
@@ -241,6 +241,12 @@ static void put_part(struct writer *writer, size_t stack_count, enum part part, 
     }
 }
 
+// Tells a whole file from one that was cut off, as heaptrack does.
+static void put_end(struct writer *writer) {
+    fprintf(writer->out, "# strings: %u\n# ips: %u\n", (unsigned)writer->strings_written,
+            (unsigned)writer->ip_count);
+}
+
 static void put_events(struct writer *writer) {
     const struct profile *profile = writer->export->profile;
     const struct cairn_header *header = &profile->recording->header;
@@ -256,6 +262,7 @@ static void put_events(struct writer *writer) {
     put_part(writer, count, PART_PEAK_ONLY, '-');
     put_part(writer, count, PART_EXIT_ONLY, '+');
     fprintf(writer->out, "c %" PRIx64 "\n", last_ns / NS_PER_MS);
+    put_end(writer);
 }
 
 // All but the events.
@@ -387,6 +394,7 @@ void heaptrack_free(struct heaptrack_log *log, uint32_t node, uint64_t bytes) {
 bool heaptrack_close(struct heaptrack_log *log, struct error *error) {
     bool is_ok = !log->has_failed && !log->writer.strings.has_failed;
     if (!is_ok && error) error_set(error, "no memory for the events");
+    put_end(&log->writer);
     fclose(log->writer.out);
     writer_free(&log->writer);
     array_free(&log->infos);

@@ -84,11 +84,31 @@ static bool read_segments(struct core_image *core, const Elf64_Ehdr *header, str
     return core->segments.count || error_set(error, "this core dump has no memory in it");
 }
 
+// Says how to unpack the file if it is compressed, as systemd-coredump leaves them. False.
+static bool refuse(const struct source *source, struct error *error) {
+    static const struct {
+        const char *magic, *command;
+        size_t bytes;
+    } packed[] = {{"\x28\xb5\x2f\xfd", "zstd -d", 4},
+                  {"\x04\x22\x4d\x18", "lz4 -d", 4},
+                  {"\x1f\x8b", "gzip -d", 2},
+                  {"\xfd"
+                   "7zXZ",
+                   "xz -d", 5},
+                  {"BZh", "bzip2 -d", 3}};
+    char head[8] = "";
+    source_read(source, 0, head, sizeof head);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (!memcmp(head, packed[i].magic, packed[i].bytes))
+            return error_set(error, "is compressed: unpack it first (%s)", packed[i].command);
+    return error_set(error, "is not a core dump");
+}
+
 bool core_open(const char *path, struct core_image *core, struct error *error) {
     Elf64_Ehdr header;
     *core = (struct core_image){0};
     if (!source_open(path, &core->source, error)) return error_wrap(error, "%s", path);
-    bool is_ok = read_header(&core->source, &header) || error_set(error, "is not a core dump");
+    bool is_ok = read_header(&core->source, &header) || refuse(&core->source, error);
     if (is_ok && (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB))
         is_ok = error_set(error, "is a core dump of a machine that is not 64-bit little-endian");
     if (is_ok && header.e_phentsize != sizeof(Elf64_Phdr))

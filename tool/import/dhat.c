@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DHAT's files (version 2, heap mode): JSON with a table of frames and program points that refer to
-// it, innermost first.
+// it, innermost first. The Rust crate dhat writes the same with the mode "rust-heap".
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +73,9 @@ static bool check_kind(json_t *root, struct error *error) {
     if (version != VERSION)
         return error_set(error, "dhat: file version %" JSON_INTEGER_FORMAT ", not %d", version,
                          VERSION);
-    if (!mode || strcmp(mode, "heap") != 0)
-        return error_set(error, "dhat: its mode is \"%s\", not heap", mode ? mode : "");
+    if (!mode || (strcmp(mode, "heap") != 0 && strcmp(mode, "rust-heap") != 0))
+        return error_set(error, "dhat: its mode is \"%s\", not heap or rust-heap",
+                         mode ? mode : "");
     if (json_is_true(json_object_get(root, "bklt"))) return true;
     return error_set(error, "dhat: it has no lifetimes of blocks (bklt)");
 }
@@ -98,8 +99,7 @@ static bool read_root(struct reader *reader, json_t *root) {
 }
 
 bool import_is_dhat(const char *head, size_t size) {
-    static const char start[] = "{\"dhatFileVersion\"";
-    return size >= sizeof start && !memcmp(head, start, sizeof start - 1);
+    return import_begins_json(head, size, "{\"dhatFileVersion\"");
 }
 
 bool import_dhat(FILE *in, struct imported *imported, struct error *error) {

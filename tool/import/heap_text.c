@@ -12,6 +12,13 @@
 //      5: 1000 [9: 2000] @ 0x55d0c1234 0x7f0012345
 //     #	0x55d0c1233	main.fill+0x93	/home/me/heap.go:13      Go's names
 //
+//     --- symbol                             jeprof --raw, pprof --raw: names in front, of each
+//     binary=/usr/bin/prog                   return address or of the byte before it; outermost
+//     0x55d0c1234 main--fill                 function first where some are inlined
+//     ---
+//     --- heap
+//     heap profile: ...
+//
 // What is sampled is scaled up as jeprof and pprof do: a block of mean size s was seen with
 // probability 1 - exp(-s / rate). jemalloc writes values for which this is right.
 #include <inttypes.h>
@@ -22,9 +29,16 @@
 #include "tool/import/import.h"
 
 enum { DEPTH_MAX = 4096 };
+static const char raw_start[] = "--- symbol";
 
 struct counts {
     int64_t blocks, bytes, all_blocks, all_bytes;
+};
+
+struct named_address {
+    uint64_t address;
+    uint32_t names;  // text
+    bool is_done;    // its place has its frames
 };
 
 struct reader {
@@ -39,8 +53,9 @@ struct reader {
     uint32_t stack[DEPTH_MAX];
     size_t depth;
     bool has_stack, has_maps, has_names, has_all;
-    uint64_t named_address;  // of the last line of names
-    uint32_t named_place;    // + 1
+    ARRAY(struct named_address) named;  // of a file that begins with names, by address
+    uint64_t named_address;             // of the last line of names
+    uint32_t named_place;               // + 1
 };
 
 static bool bad(struct reader *reader, const char *what) {
@@ -64,6 +79,48 @@ static bool read_counts(struct reader *reader, const char *text, struct counts *
     return true;
 }
 
+static int compare_named(const void *a, const void *b) {
+    const struct named_address *first = a, *second = b;
+    return (first->address > second->address) - (first->address < second->address);
+}
+
+static char *last_separator(char *names) {
+    char *last = NULL;
+    for (char *at = names; (at = strstr(at, "--")); at += 2) last = at;
+    return last;
+}
+
+// Adds the functions of "outer--inner" to a place, the innermost first.
+static bool add_names(struct reader *reader, uint32_t place, const char *names) {
+    char *copy = strdup(names), *cut = copy;
+    bool is_ok = copy != NULL;
+    while (is_ok && cut) {
+        cut = last_separator(copy);
+        const char *name = cut ? cut + 2 : copy;
+        is_ok = import_frame_of(reader->imported, place, *name ? name : "?", NULL, 0);
+        if (cut) *cut = 0;
+    }
+    free(copy);
+    return is_ok || import_no_memory(reader->error);
+}
+
+// The place of a return address: with the names that the file has of it, or of the byte before it.
+static uint32_t place_of(struct reader *reader, uint64_t address) {
+    const uint64_t wanted[] = {address - 1, address};
+    for (size_t i = 0; reader->named.count && i < sizeof wanted / sizeof *wanted; i++) {
+        const struct named_address key = {.address = wanted[i]};
+        struct named_address *named =
+            bsearch(&key, reader->named.items, reader->named.count, sizeof key, compare_named);
+        if (!named) continue;
+        uint32_t place = import_address(reader->imported, named->address);
+        if (place == IMPORT_NONE || named->is_done) return place;
+        named->is_done = true;
+        const char *names = reader->imported->strings.list.items[named->names];
+        return add_names(reader, place, names) ? place : IMPORT_NONE;
+    }
+    return import_address(reader->imported, address - 1);
+}
+
 static bool read_addresses(struct reader *reader, const char *text) {
     reader->depth = 0;
     for (char *end;; text = end) {
@@ -73,7 +130,7 @@ static bool read_addresses(struct reader *reader, const char *text) {
         if (end == text || (*end && *end != ' ')) return bad(reader, "an address that is none");
         if (!address) continue;  // what gperftools could not unwind
         if (reader->depth == DEPTH_MAX) return bad(reader, "a stack is too deep");
-        uint32_t place = import_address(reader->imported, address - 1);
+        uint32_t place = place_of(reader, address);
         if (place == IMPORT_NONE) return import_no_memory(reader->error);
         reader->stack[reader->depth++] = place;
     }
@@ -202,13 +259,52 @@ static bool read_head(struct reader *reader) {
            read_kind(reader, rest);
 }
 
-static bool read_all(struct reader *reader) {
-    while (getline(&reader->line, &reader->line_room, reader->in) > 0) {
-        reader->line_number++;
-        reader->line[strcspn(reader->line, "\n")] = 0;
-        if (!(reader->line_number == 1 ? read_head(reader) : read_line(reader))) return false;
+static bool next_line(struct reader *reader) {
+    if (getline(&reader->line, &reader->line_room, reader->in) <= 0) return false;
+    reader->line_number++;
+    reader->line[strcspn(reader->line, "\r\n")] = 0;
+    return true;
+}
+
+// "0x401142 hold"
+static bool add_named(struct reader *reader) {
+    char *end;
+    uint64_t address = strtoull(reader->line, &end, 16);
+    if (end == reader->line || *end != ' ') return true;
+    struct named_address *slot = array_push(&reader->named);
+    if (!slot) return import_no_memory(reader->error);
+    *slot = (struct named_address){
+        .address = address,
+        .names = strings_number(&reader->imported->strings, end + strspn(end, " "))};
+    return true;
+}
+
+// Reads the names in front of a profile, and leaves the profile's first line.
+static bool read_symbols(struct reader *reader) {
+    static const char binary[] = "binary=";
+    bool is_over = false;
+    while (!is_over && next_line(reader)) {
+        if (!strncmp(reader->line, binary, sizeof binary - 1))
+            snprintf(reader->imported->command, sizeof reader->imported->command, "%s",
+                     reader->line + sizeof binary - 1);
+        is_over = !strcmp(reader->line, "---");
+        if (!add_named(reader)) return false;
     }
-    if (!reader->line_number) return bad(reader, "it is empty");
+    bool is_heap = is_over && next_line(reader) && !strncmp(reader->line, "--- heap", 8);
+    if (!is_heap) return bad(reader, "behind the names there is no profile of a heap");
+    if (reader->named.count)
+        qsort(reader->named.items, reader->named.count, sizeof *reader->named.items, compare_named);
+    reader->has_names = true;
+    return next_line(reader) || bad(reader, "it is cut off behind the names");
+}
+
+static bool read_all(struct reader *reader) {
+    if (!next_line(reader)) return bad(reader, "it is empty");
+    if (!strncmp(reader->line, raw_start, sizeof raw_start - 1) && !read_symbols(reader))
+        return false;
+    if (!read_head(reader)) return false;
+    while (next_line(reader))
+        if (!read_line(reader)) return false;
     if (reader->has_stack) return bad(reader, "it is cut off: a stack without numbers");
     if (!reader->has_maps && !reader->has_names)
         return bad(reader, "it is cut off: the list of mapped files is missing");
@@ -241,6 +337,7 @@ static bool read_format(FILE *in, struct imported *imported, struct error *error
     bool is_ok = read_all(reader);
     say_what_lacks(reader);
     free(reader->line);
+    array_free(&reader->named);
     free(reader);
     return is_ok;
 }
@@ -258,7 +355,7 @@ bool import_jemalloc(FILE *in, struct imported *imported, struct error *error) {
 }
 
 bool import_is_gperftools(const char *head, size_t size) {
-    return begins(head, size, "heap profile:");
+    return begins(head, size, "heap profile:") || begins(head, size, raw_start);
 }
 
 bool import_gperftools(FILE *in, struct imported *imported, struct error *error) {

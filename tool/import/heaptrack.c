@@ -4,7 +4,8 @@
 // from 0); then
 // `+ KIND` and `- KIND` are allocations and frees in their order, so that everything is exact. The
 // highest total is found by going through the events; what each stack held then is saved when it
-// changes for the first time afterwards, as in a recording of cairn.
+// changes for the first time afterwards, as in a recording of cairn. A file ends with comments that
+// count its texts and pointers; what has none was cut off, and is read up to there.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct reader {
     size_t last;          // number of the kind + 1, if the last event was an allocation
     uint64_t fields[FIELDS_MAX];
     size_t field_count;
+    bool has_end;
 };
 
 static bool bad(struct reader *reader, const char *what) {
@@ -208,6 +210,15 @@ static bool read_head(struct reader *reader) {
                      reader->version, VERSION_LEAST, VERSION_MOST);
 }
 
+static bool is_trailer(const char *line) {
+    return !strncmp(line, "# strings:", 10) || !strncmp(line, "# ips:", 6);
+}
+
+// The first release of cairn exported files without one.
+static bool has_no_trailer(const char *line) {
+    return !strncmp(line, "# cairn ", 8);
+}
+
 static bool read_line(struct reader *reader) {
     struct imported *imported = reader->imported;
     switch (*reader->line) {
@@ -241,7 +252,10 @@ static bool read_line(struct reader *reader) {
     case 'm':
         return error_set(reader->error, "heaptrack: this is raw data (heaptrack --raw); "
                                         "heaptrack_interpret turns it into what can be read");
-    default:  // comments, suppressions, and what later versions add
+    case '#':
+        reader->has_end |= is_trailer(reader->line) || has_no_trailer(reader->line);
+        return true;
+    default:  // suppressions, and what later versions add
         return true;
     }
 }
@@ -253,7 +267,11 @@ static bool read_all(struct reader *reader) {
         // heaptrack ends its data in the middle of a line if the program was killed
         if (reader->line[length - 1] != '\n') break;
         reader->line[length - 1] = 0;
-        if (reader->line_number == 1 && *reader->line != 'v') return bad(reader, "no version");
+        if (!*reader->line) continue;
+        if (!reader->version && is_trailer(reader->line))
+            return error_set(reader->error, "heaptrack: it has an end and no data: the program "
+                                            "ended before anything was recorded");
+        if (!reader->version && *reader->line != 'v') return bad(reader, "no version");
         if (length > 1 && !read_line(reader)) return false;
     }
     return reader->line_number || bad(reader, "it is empty");
@@ -286,7 +304,8 @@ bool import_is_heaptrack(const char *head, size_t size) {
     unsigned version, format;
     char line[IMPORT_HEAD_BYTES + 1] = "";
     memcpy(line, head, size < IMPORT_HEAD_BYTES ? size : IMPORT_HEAD_BYTES);
-    return sscanf(line, "v %x %x\n", &version, &format) == 2;
+    return sscanf(line, "v %x %x\n", &version, &format) == 2 ||
+           is_trailer(line + strspn(line, "\n"));
 }
 
 bool import_heaptrack(FILE *in, struct imported *imported, struct error *error) {
@@ -295,6 +314,7 @@ bool import_heaptrack(FILE *in, struct imported *imported, struct error *error) 
     bool is_ok = read_all(&reader) && add_stacks(&reader);
     imported->duration_ns = reader.now_ns;
     imported->has_temporary = true;
+    imported->is_cut |= !reader.has_end;
     snprintf(imported->lacks, sizeof imported->lacks, "threads");
     free(reader.line);
     array_free(&reader.texts);

@@ -100,6 +100,7 @@ struct imported {
     bool has_waste;                 // `waste` is known
     struct cairn_waste waste;
     bool is_partial;  // the numbers are not those of every event
+    bool is_cut;      // the file ends before its own end: what follows is unknown
     uint32_t pid;
     bool has_no_frees;    // what was live, the peak and what is left are not known of anything
     uint32_t wanted_pid;  // of several processes, as the user says; 0: there is to be one
@@ -113,6 +114,10 @@ struct import_format {
     bool (*is_one)(const char *head, size_t size);  // by its first bytes
     bool (*read)(FILE *in, struct imported *imported, struct error *error);
 };
+
+// Compares the beginning of JSON with `start`, which has no white space; white space of the file
+// counts for nothing.
+bool import_begins_json(const char *head, size_t size, const char *start);
 
 extern const struct import_format import_formats[];  // ends with name NULL
 #define IMPORT_HEAD_BYTES 64

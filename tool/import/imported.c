@@ -109,7 +109,18 @@ uint32_t import_cut(struct imported *imported, uint32_t cut) {
     return place;
 }
 
-// Takes "(prog.c:12)" or "(in /lib/libc.so)" off the end of `text`.
+// Cuts ":12" off the end of `text`. False: there is no number.
+static bool cut_number(char *text, uint32_t *number) {
+    char *colon = strrchr(text, ':'), *end;
+    if (!colon || !isdigit((unsigned char)colon[1])) return false;
+    unsigned long value = strtoul(colon + 1, &end, 10);
+    if (*end) return false;
+    *number = (uint32_t)value;
+    *colon = 0;
+    return true;
+}
+
+// Takes "(prog.c:12)", "(prog.rs:12:5)" or "(in /lib/libc.so)" off the end of `text`.
 static void split_location(char *text, const char **file, uint32_t *line, const char **module) {
     size_t length = strlen(text);
     char *open = strrchr(text, '(');
@@ -120,11 +131,9 @@ static void split_location(char *text, const char **file, uint32_t *line, const 
         *module = open + 4;
         return;
     }
-    char *colon = strrchr(open + 1, ':');
-    if (colon && isdigit((unsigned char)colon[1])) {
-        *colon = 0;
-        *line = (uint32_t)strtoul(colon + 1, NULL, 10);
-    }
+    uint32_t outer;
+    if (cut_number(open + 1, line) && cut_number(open + 1, &outer))
+        *line = outer;  // it was the column
     *file = open + 1;
 }
 

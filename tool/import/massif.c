@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Massif's files: snapshots in time, some with a tree of callers whose children follow their
 // parent, indented. The peak is the snapshot that is marked so, or else the largest one with a
-// tree; the end is the last snapshot, if it has a tree. Numbers of blocks and calls are not in it:
-// each stack counts as one block.
+// tree, or else the largest; the end is the last snapshot. Bytes of a snapshot without a tree are
+// of a stack that is not known. Numbers of blocks and calls are not in it: each stack counts as
+// one.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ struct reader {
     struct snapshot snapshot;
     ARRAY(struct import_stack) tree, peak, last;  // leaves: exclusive bytes in exit_bytes
     int64_t peak_bytes, last_bytes;
+    int64_t most_bytes;  // of any snapshot
+    uint64_t most_ns;
     bool has_marked_peak, is_in_ms, has_last_tree;
 };
 
@@ -142,6 +145,10 @@ static bool end_snapshot(struct reader *reader) {
     imported->duration_ns = at_ns;
     reader->has_last_tree = snapshot->has_tree;
     reader->last_bytes = snapshot->bytes;
+    if (snapshot->bytes > reader->most_bytes) {
+        reader->most_bytes = snapshot->bytes;
+        reader->most_ns = at_ns;
+    }
     if (!snapshot->has_tree) return true;
     bool is_peak =
         snapshot->is_peak || (!reader->has_marked_peak && snapshot->bytes > reader->peak_bytes);
@@ -182,8 +189,24 @@ static bool read_all(struct reader *reader) {
     return imported->points.count || bad(reader, "there is no snapshot in it");
 }
 
+// Adds what snapshots without a tree hold, of no known stack.
+static bool add_unknown(struct reader *reader) {
+    int64_t peak_bytes = reader->peak.count ? 0 : reader->most_bytes;
+    int64_t last_bytes = reader->has_last_tree ? 0 : reader->last_bytes;
+    int64_t bytes = peak_bytes > last_bytes ? peak_bytes : last_bytes;
+    const struct import_values values = {.calls = 1,
+                                         .allocated_bytes = bytes,
+                                         .peak_blocks = peak_bytes > 0,
+                                         .peak_bytes = peak_bytes,
+                                         .exit_blocks = last_bytes > 0,
+                                         .exit_bytes = last_bytes};
+    if (!reader->peak.count) reader->imported->peak_ns = reader->most_ns;
+    return !bytes || import_node(reader->imported, TREE_ROOT, &values);
+}
+
 // A stack is one block, allocated once, since no more is known.
 static bool add_stacks(struct reader *reader) {
+    if (!add_unknown(reader)) return false;
     for (size_t i = 0; i < reader->peak.count; i++) {
         int64_t bytes = reader->peak.items[i].values.exit_bytes;
         const struct import_values values = {
@@ -210,7 +233,8 @@ bool import_massif(FILE *in, struct imported *imported, struct error *error) {
     imported->is_partial = true;
     snprintf(
         imported->lacks, sizeof imported->lacks,
-        "numbers of calls and blocks (a stack counts as one), what was allocated in between%s%s",
+        "numbers of calls and blocks (a stack counts as one), what was allocated in between%s%s%s",
+        reader.peak.count ? "" : ", who holds what at the peak",
         reader.has_last_tree ? "" : ", who holds what at the end",
         reader.is_in_ms ? "" : ", times");
     if (!reader.is_in_ms) imported->points.count = 0;

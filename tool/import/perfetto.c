@@ -263,6 +263,7 @@ static bool read_all(struct perfetto *reader, struct span trace) {
 bool import_is_perfetto(const char *head, size_t size) {
     struct span span = {(const uint8_t *)head, (const uint8_t *)head + size};
     uint64_t length, tag;
+    if (import_is_heaptrack(head, size)) return false;  // its first byte may be a newline
     if (size < 4 || *span.at++ != (PACKET << WIRE_BITS | WIRE_BYTES)) return false;
     if (!span_varint(&span, &length) || !length || !span_varint(&span, &tag)) return false;
     unsigned wire = tag & ((1u << WIRE_BITS) - 1);

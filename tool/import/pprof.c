@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heap profiles in pprof's format (profile.proto). Sample types are known by their names:
 // alloc_objects, alloc_space, inuse_objects, inuse_space, as Go and others write them, and cairn's
-// own peak_objects and peak_space; "objects" and "space" alone are taken for those in use.
+// own peak_objects and peak_space; "objects" and "space" alone are taken for those in use. Perfetto
+// and Datadog have names of their own. Bytes may be in larger units (profile.proto, ValueType).
 //
 // The message is read into memory, at most MESSAGE_MAX bytes of it; every length is checked against
 // what remains, and what refers to nothing is an error.
@@ -9,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tool/import/import.h"
 #include "tool/import/protobuf.h"
@@ -45,7 +47,8 @@ struct reader {
     ARRAY(struct line) lines;
     ARRAY(struct function) functions;
     ARRAY(struct mapping) mappings;
-    int column[VALUE_COUNT];  // of a sample, -1: none
+    int column[VALUE_COUNT];    // of a sample, -1: none
+    int64_t unit[VALUE_COUNT];  // what one stands for
     uint64_t period;
     uint32_t *stack;
 };
@@ -145,17 +148,59 @@ static char *text_of(const struct reader *reader, uint64_t number) {
     return span_text(reader->texts.items[number]);
 }
 
-static void choose(struct reader *reader, const char *name, int column) {
+// As `go tool pprof` reads them: multiples are of 1024. 0: not known.
+static int64_t bytes_of_unit(const char *unit) {
+    static const struct {
+        const char *name;
+        int64_t bytes;
+    } units[] = {{"", 1},          {"b", 1},          {"byte", 1},
+                 {"kb", 1l << 10}, {"kib", 1l << 10}, {"kilobyte", 1l << 10},
+                 {"mb", 1l << 20}, {"mib", 1l << 20}, {"megabyte", 1l << 20},
+                 {"gb", 1l << 30}, {"gib", 1l << 30}, {"gigabyte", 1l << 30},
+                 {"tb", 1l << 40}, {"tib", 1l << 40}, {"terabyte", 1l << 40}};
+    size_t length = strlen(unit);
+    if (length > 1 && (unit[length - 1] == 's' || unit[length - 1] == 'S')) length--;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == length && !strncasecmp(unit, units[i].name, length))
+            return units[i].bytes;
+    return 0;
+}
+
+// Takes the column for what its name says. False: its unit is not known.
+static bool choose(struct reader *reader, const char *name, const char *unit, int column) {
     static const struct {
         const char *name;
         enum value value;
-    } names[] = {{"alloc_objects", CALLS},         {"alloc_space", ALLOCATED},
-                 {"inuse_objects", IN_USE_BLOCKS}, {"inuse_space", IN_USE},
-                 {"objects", IN_USE_BLOCKS},       {"space", IN_USE},
-                 {"peak_objects", PEAK_BLOCKS},    {"peak_space", PEAK}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i].name) && reader->column[names[i].value] < 0)
-            reader->column[names[i].value] = column;
+    } names[] = {{"alloc_objects", CALLS},
+                 {"alloc_space", ALLOCATED},
+                 {"inuse_objects", IN_USE_BLOCKS},
+                 {"inuse_space", IN_USE},
+                 {"objects", IN_USE_BLOCKS},
+                 {"space", IN_USE},
+                 {"peak_objects", PEAK_BLOCKS},
+                 {"peak_space", PEAK},
+                 {"alloc-samples", CALLS},
+                 {"alloc-space", ALLOCATED},
+                 {"heap-live-samples", IN_USE_BLOCKS},
+                 {"heap-live-size", IN_USE},
+                 {"heap-space", IN_USE},
+                 {"inuse-objects", IN_USE_BLOCKS},
+                 {"inuse-space", IN_USE},
+                 {"Total malloc count", CALLS},
+                 {"Total malloc size", ALLOCATED},
+                 {"Unreleased malloc count", IN_USE_BLOCKS},
+                 {"Unreleased malloc size", IN_USE}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        enum value value = names[i].value;
+        if (strcmp(name, names[i].name) != 0 || reader->column[value] >= 0) continue;
+        bool is_count = value == CALLS || value == IN_USE_BLOCKS || value == PEAK_BLOCKS;
+        reader->column[value] = column;
+        reader->unit[value] = is_count ? 1 : bytes_of_unit(unit);
+        if (!reader->unit[value])
+            return error_set(reader->error, "pprof: the unit \"%s\" of %s is not known", unit,
+                             name);
+    }
+    return true;
 }
 
 static bool read_types(struct reader *reader) {
@@ -164,12 +209,14 @@ static bool read_types(struct reader *reader) {
     for (size_t i = 0; i < reader->types.count && i < TYPES_MAX; i++) {
         uint64_t values[3] = {0};
         if (!read_integers(reader, reader->types.items[i], values, 3)) return false;
-        char *name = text_of(reader, values[1]);
-        if (!name) return import_no_memory(reader->error);
-        choose(reader, name, (int)i);
+        char *name = text_of(reader, values[1]), *unit = text_of(reader, values[2]);
+        bool is_ok =
+            name && unit ? choose(reader, name, unit, (int)i) : import_no_memory(reader->error);
         size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, " %s", name);
+        snprintf(known + used, sizeof known - used, " %s", name ? name : "");
         free(name);
+        free(unit);
+        if (!is_ok) return false;
     }
     if (reader->column[IN_USE] >= 0 || reader->column[ALLOCATED] >= 0) return true;
     return error_set(reader->error, "pprof: it has no heap in it, but the sample types%s",
@@ -272,8 +319,17 @@ static bool read_items(struct reader *reader, struct sample *sample, struct fiel
 static int64_t value_of(const struct reader *reader, const struct sample *sample,
                         enum value wanted) {
     int column = reader->column[wanted];
-    int64_t value = column >= 0 ? sample->values[column] : 0;
-    return value > 0 ? value : 0;
+    int64_t value;
+    if (column < 0) return 0;
+    bool is_beyond = __builtin_mul_overflow(sample->values[column], reader->unit[wanted], &value);
+    return is_beyond ? INT64_MAX : value;
+}
+
+// A difference of two profiles has less than nothing of some stacks; no heap has.
+static bool is_negative(const struct reader *reader, const struct sample *sample) {
+    for (int i = 0; i < VALUE_COUNT; i++)
+        if (reader->column[i] >= 0 && sample->values[reader->column[i]] < 0) return true;
+    return false;
 }
 
 // What is live is allocated at least, and a block at least if it has bytes.
@@ -302,6 +358,8 @@ static bool read_sample(struct reader *reader, struct span span) {
         if (!span_field(&span, &field)) return bad(reader, "a sample is damaged");
         if (!read_items(reader, &sample, &field)) return false;
     }
+    if (is_negative(reader, &sample))
+        return bad(reader, "it has negative values: a difference of two profiles, and no heap");
     struct import_values values = values_of(reader, &sample);
     return import_stack(reader->imported, reader->stack, sample.depth, &values) ||
            import_no_memory(reader->error);
@@ -310,11 +368,14 @@ static bool read_sample(struct reader *reader, struct span span) {
 static void say_what_lacks(const struct reader *reader) {
     struct imported *imported = reader->imported;
     char sampled[IMPORT_TEXT_BYTES / 4] = "";
-    imported->is_partial = reader->period > 1;
+    bool has_blocks = reader->column[IN_USE] < 0 || reader->column[IN_USE_BLOCKS] >= 0;
+    bool has_calls = reader->column[ALLOCATED] < 0 || reader->column[CALLS] >= 0;
+    imported->is_partial = reader->period > 1 || !has_blocks || !has_calls;
     if (reader->period > 1)
         snprintf(sampled, sizeof sampled, " (sampled: about one block every %" PRIu64 " bytes)",
                  reader->period);
-    snprintf(imported->lacks, sizeof imported->lacks, "%s%s%sthreads, the heap over time%s",
+    snprintf(imported->lacks, sizeof imported->lacks, "%s%s%s%sthreads, the heap over time%s",
+             has_blocks && has_calls ? "" : "numbers of blocks and calls (a stack counts as one), ",
              reader->column[PEAK] < 0 ? "the peak (what is in use counts as it), " : "",
              reader->column[ALLOCATED] < 0 ? "what was freed, " : "",
              reader->column[IN_USE] < 0 ? "what is in use, " : "", sampled);

@@ -111,8 +111,7 @@ static bool add_stacks(struct reader *reader) {
 }
 
 bool import_is_v8(const char *head, size_t size) {
-    static const char start[] = "{\"head\":{\"callFrame\":";
-    return size >= sizeof start && !memcmp(head, start, sizeof start - 1);
+    return import_begins_json(head, size, "{\"head\":{\"callFrame\":");
 }
 
 bool import_v8(FILE *in, struct imported *imported, struct error *error) {
