@@ -100,7 +100,7 @@ LLD_ORDER := -Wl$(COMMA)--symbol-ordering-file=runtime/order.txt -Wl$(COMMA)--no
 RUNTIME_FIRST := -Wl,-z,initfirst
 
 # COVERAGE=1: counters in the place of sanitizers (dev/checks.mk), at an address that a process chooses.
-COUNTED := $(if $(COVERAGE),-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation)
+COUNTED := $(if $(COVERAGE),-fprofile-instr-generate -fcoverage-mapping -mllvm -runtime-counter-relocation -Wno-unused-command-line-argument)
 RUNTIME_BASE += $(COUNTED)
 RUNTIME_FLAGS += $(COUNTED)
 SANITIZE := $(or $(COUNTED),-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

@@ -32,7 +32,7 @@ inside() {
 # Of the chroot and of its packages: both can be cut off and are begun anew.
 cmp -s dev/deps.sh "$root/made-by" || {
     rm -rf "$root"
-    mmdebstrap --quiet --variant=minbase --include=make "$suite" "$root" "$(mirror)"
+    mmdebstrap --quiet --variant=minbase --include=make --dpkgopt=force-unsafe-io "$suite" "$root" "$(mirror)"
 }
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 rm -rf "$root/cairn" build/thin-logs

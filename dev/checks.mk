@@ -43,7 +43,7 @@ check-thin:
 # The tool of the unit tests' objects and the runtime's libraries have counters; programs are the usual ones.
 COVERAGE_BUILD := $(BUILD)/coverage
 coverage:
-	@dev/deps.sh check
+	@dev/deps.sh coverage
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all check-runtime programs bench-programs $(TEST_TOOL_PROGRAMS)
 	@$(MAKE) --no-print-directory -s -j$$(nproc) BUILD=$(COVERAGE_BUILD) CC='$(CLANG)' CXX='$(CLANG)++' COVERAGE=1 counted
 	@$(PYTHON) dev/coverage.py measure $(BUILD) $(TESTS)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|dist|deb|
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|coverage|dist|deb|
 # deb-chroots|everywhere|machine.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
@@ -22,6 +22,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     librust-tokio-dev codespell"
 BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
+COVERAGE="$CHECK llvm"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
 DIST="$BUILD ncurses-bin ncurses-term python3"
 CHROOTS="mmdebstrap python3 xz-utils"
@@ -34,13 +35,14 @@ try) wanted=$TRY ;;
 check) wanted=$CHECK ;;
 bench) wanted=$BENCH ;;
 fuzz) wanted=$FUZZ ;;
+coverage) wanted=$COVERAGE ;;
 deb) wanted=$DEB ;;
 dist) wanted=$DIST ;;
 deb-chroots) wanted=$CHROOTS ;;
 everywhere) wanted=$EVERYWHERE ;;
 machine) wanted=$MACHINE ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench|fuzz|dist|deb|deb-chroots|everywhere|machine" >&2
+    echo "usage: dev/deps.sh build|try|check|bench|fuzz|coverage|dist|deb|deb-chroots|everywhere|machine" >&2
     exit 2
     ;;
 esac

@@ -3,6 +3,7 @@
 // for less and for more than an engine's hour, is busy, is slow. What was allocated arrives, once,
 // in order, but for what is older than the engine takes, which is counted; memory and files stay
 // flat.
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,13 @@
 enum { LOOKS = DAY / EVERY, CAPACITY = 1 << 18, BUSY = 429, STACKS = 40 };
 
 // Of gcc's and clang's sanitizers, with which unit tests are built.
-size_t __sanitizer_get_current_allocated_bytes(void);
+__attribute__((weak)) size_t __sanitizer_get_current_allocated_bytes(void);
+
+// By the sanitizer's allocator, or by glibc's in a build without one (make coverage).
+static size_t allocated_bytes(void) {
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+                                                   : mallinfo2().uordblks;
+}
 
 static struct pushing pushing;
 static struct target target;
@@ -172,11 +179,11 @@ static void test_day(void **state) {
         if (next_ns != number * EVERY) continue;
         look(number++);
         if (pushing.queue.bytes > most_waiting) most_waiting = pushing.queue.bytes;
-        if (number == LOOKS / 4) early_bytes = __sanitizer_get_current_allocated_bytes();
+        if (number == LOOKS / 4) early_bytes = allocated_bytes();
         if (next_ns == 12 * HOUR) tries_before = engine.tries;
         if (next_ns == 15 * HOUR) tries_away = engine.tries - tries_before;
     }
-    size_t late_bytes = __sanitizer_get_current_allocated_bytes();
+    size_t late_bytes = allocated_bytes();
     uint64_t waiting = pushing.queue.requests.count;
     const struct delivery *delivery = &pushing.delivery;
 
