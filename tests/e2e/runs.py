@@ -65,7 +65,7 @@ def check_make():
 def check_views(path, listed):
     whole = t.report(path)
     t.check_equal("run: schema", (whole["schema"], sorted(whole)),
-                  ("cairn.run/1", ["combined_peak", "processes", "schema"]))
+                  ("cairn.run/1", ["combined_peak", "processes", "schema", "trust"]))
     processes = whole["processes"]
     t.check_equal("run: processes", len(processes), len(listed))
     t.check(all(one["schema"] == "cairn.report/1" for one in processes), "run: schemas of processes")
