@@ -697,6 +697,8 @@ struct cairn_header {
     uint16_t has_no_temporary;  // imported: nothing says which blocks were temporary
     uint16_t unused;            // 0
     struct cairn_section sections[CAIRN_SECTION_MAX];
+    uint64_t checkpoint_ns;  // a file that the tool wrote while the process went on: when; else 0
+    uint64_t checkpoint_pause_ns;  // after which it would have written the next one; 0: never
 
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;

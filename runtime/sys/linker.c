@@ -103,8 +103,10 @@ uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *
 struct search {
     const char *name;
     uintptr_t found;
-    uint64_t size;     // that its symbol says
-    bool is_after_us;  // only modules after ours
+    uint64_t size;       // that its symbol says
+    bool is_after_us;    // only modules after ours
+    bool is_for_chosen;  // a function that is chosen when it is found counts, unlike elsewhere
+    bool has_chosen;     // and is the first one
 };
 
 static bool is_ours(const struct dl_phdr_info *module) {
@@ -142,7 +144,8 @@ static int look_at_module(struct dl_phdr_info *module, size_t size, void *contex
     }
     struct linker_symbols symbols = symbols_of(module);
     const Elf64_Sym *symbol = find_symbol(&symbols, search->name);
-    if (!symbol || is_chosen(symbol)) return 0;
+    if (!symbol) return 0;
+    if (is_chosen(symbol)) return search->has_chosen = search->is_for_chosen;
     search->found = symbols.bias + symbol->st_value;
     search->size = symbol->st_size;
     return 1;
@@ -158,12 +161,23 @@ void *linker_search(const char *name) {
     return search_modules(name, false);
 }
 
+// Only dlsym calls the function that chooses. It would allocate a message for a name that is not
+// there, in the program's heap, and dlerror would tell it to the program; one that it has not read
+// yet, any call of dlsym removes.
+static COLD void *find_first(const char *name, bool is_after_us) {
+    struct search search = {.name = name, .is_after_us = is_after_us, .is_for_chosen = true};
+    dl_iterate_phdr(look_at_module, &search);
+    if (!search.has_chosen) return (void *)search.found;
+    return dlsym ? dlsym(is_after_us ? RTLD_NEXT : RTLD_DEFAULT, name)
+                 : search_modules(name, is_after_us);
+}
+
 void *linker_find(const char *name) {
-    return likely(dlsym) ? dlsym(RTLD_DEFAULT, name) : search_modules(name, false);
+    return find_first(name, false);
 }
 
 void *linker_find_next(const char *name) {
-    return likely(dlsym) ? dlsym(RTLD_NEXT, name) : search_modules(name, true);
+    return find_first(name, true);
 }
 
 // ---- many names ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Symbols of loaded modules: by the dynamic linker's own search, dlsym, where this process has it.
-// Before glibc 2.34 it is in libdl, which a program may do without; there the modules' tables are
-// searched here, in the linker's order.
+// Symbols of loaded modules, by their tables in the linker's order. dlsym would leave its errors to
+// the program's dlerror; it is asked only for a function that is chosen as it is found (IFUNC),
+// which is there. Before glibc 2.34 dlsym is in libdl, which a program may do without.
 //
 // Not to be called from a signal handler that interrupted the dynamic linker.
 #ifndef RUNTIME_SYS_LINKER_H
@@ -26,8 +26,8 @@ void linker_symbols_note(struct linker_symbols *symbols, const Elf64_Dyn *entry)
 // The address of a function or object in its default version; 0: the module does not define it.
 uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name);
 
-// The first definition, as dlsym(RTLD_DEFAULT) finds it, and the next one after ours; NULL: there
-// is none. NULL also before relocations were made.
+// The first definition of all loaded modules, and the first one of those after ours; NULL: there is
+// none.
 void *linker_find(const char *name);
 void *linker_find_next(const char *name);
 
@@ -36,8 +36,7 @@ void *linker_find_next(const char *name);
 // room for one address a name, and is NULL at first.
 void linker_find_all_next(const char *names, void **found);
 
-// The same as linker_find by the modules' tables alone: dlsym allocates its message where there is
-// none, in whichever allocator the program has.
+// The same as linker_find without functions that are chosen as they are found.
 void *linker_search(const char *name);
 
 // Where the first function of that name begins and ends, as its symbol says. False: there is none.

@@ -38,6 +38,13 @@ def check_garbage():
             client.send_bytes(line + b"\n")
             answer = client.read()
             t.check_equal(f"{line[:60]}", answer and answer.get("error", {}).get("code"), code)
+        # whoever asks waits for an answer with its number
+        asked = b'{"jsonrpc":"2.0","params":{"name":"top","arguments":{"recording":"a%s"},"id":3},"method":"tools/call","id":%s}'
+        for bad in (b"\\u0000", b"\\ud800", b"\xff", b'","x":1,"x":"'):
+            for number, told in ((b"77", 77), (b'"of text"', "of text"), (b"[1]", None), (b'"\\u0000"', None)):
+                client.send_bytes(asked % (bad, number) + b"\n")
+                answer = client.read()
+                t.check_equal(f"{bad} {number}", (answer and answer["id"], answer and answer["error"]["code"]), (told, -32700))
         for silent in (b"\n", b"  \t\r\n", b'{"jsonrpc":"2.0","id":5,"result":{}}\n', b'{"jsonrpc":"2.0","method":"notifications/what"}\n',
                        b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"record"}}\n'):
             client.send_bytes(silent)

@@ -65,7 +65,7 @@ def check_make():
 def check_views(path, listed):
     whole = t.report(path)
     t.check_equal("run: schema", (whole["schema"], sorted(whole)),
-                  ("cairn.run/1", ["combined_peak", "processes", "schema"]))
+                  ("cairn.run/1", ["combined_peak", "processes", "schema", "trust"]))
     processes = whole["processes"]
     t.check_equal("run: processes", len(processes), len(listed))
     t.check(all(one["schema"] == "cairn.report/1" for one in processes), "run: schemas of processes")
@@ -207,6 +207,34 @@ def check_full_disk():
         t.run(["umount", "-l", str(place)])
 
 
+def check_nothing():
+    """That nothing was recorded is said under --quiet too, once, with the reason."""
+    place = scratch("nothing")
+    words = f"ulimit -v 150000; exec '{t.CAIRN}' run -q -o x.cairn sh -c 'exit 7'"
+    result = t.run(["sh", "-c", words], cwd=place)
+    t.check_equal("nothing: status", result.status, 7)
+    t.check_equal("nothing: lines", result.err.count(b"cairn: "), 1)
+    t.check(b"nothing was recorded: " in result.err, f"nothing: {result.err!r}")
+    t.check_equal("nothing: left", os.listdir(place), [])
+
+
+def check_same_directory():
+    """Runs that went into one directory: the report of it names those that it does not show, or shows the only one."""
+    place = scratch("same")
+    several = ["sh", "-c", f"{' '.join(map(str, t.program('brief', 2, 1)))}; {' '.join(map(str, t.program('brief', 3, 1)))}"]
+    t.run_cairn("run", "-q", "-o", str(place), "--", *several)
+    alone = t.run_cairn("report", str(place))
+    t.check(alone.status == 0 and b"processes recorded" in alone.out, f"one run in a directory: {alone.out} {alone.err}")
+    t.run_cairn("run", "-q", "-o", str(place), "--", *t.program("brief", 2, 1))
+    both = t.run_cairn("report", str(place))
+    inner = next(path for path in place.iterdir() if path.is_dir())
+    t.check(both.status == 0 and f"cairn report {inner}".encode() in both.out and b"unreadable" not in both.out, f"{both.out}")
+    next(path for path in place.iterdir() if path.is_file()).unlink()
+    t.run_cairn("run", "-q", "-o", str(place), "--", *several)
+    none = t.run_cairn("report", str(place))
+    t.check(none.status == 1 and b"no recording in it, but 2 runs" in none.err, f"{none.err}")
+
+
 def check_no_file():
     """A path that is there and no regular file is refused before the start, and nothing is made beside it."""
     place = scratch("no_file")
@@ -266,6 +294,8 @@ check_forks_refused()
 check_overhead()
 check_lost_recording()
 check_full_disk()
+check_nothing()
+check_same_directory()
 check_no_file()
 check_orphan("orphan", "perl -e \"@x = map { $_ x 9 } 1..5000; sleep 1\"".replace("$", "\\$"))
 check_orphan("late", "sleep 1; perl -e \"@x = map { $_ x 9 } 1..5000\"".replace("$", "\\$"))

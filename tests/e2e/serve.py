@@ -147,6 +147,37 @@ def check_refusals(server):
         one.close()
 
 
+def is_open(silent):
+    """It was not closed by the server."""
+    try:
+        return bool(silent.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def check_crowd(program):
+    """More connections than there are, of clients without the token that send half a request, keep
+    nobody waiting until their time is over: the last of them are open when others have been answered."""
+    wrong = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n"
+    token = "0123456789abcdef-crowd"
+    open("token", "w").write(token + "\n")
+    with Server(program.pid, "--token", "token") as server:
+        host, port = server.address.rsplit(":", 1)
+        for half in (b"GET /metr", wrong):
+            silent = []
+            for _ in range(200):
+                silent.append(socket.create_connection((host, int(port))))
+                silent[-1].sendall(half)
+            for _ in range(3):
+                answer = server.get("/metrics", Authorization=f"Bearer {token}")
+                t.check_equal(f"beside {half}", answer.status, 200)
+            t.check(any(is_open(one) for one in silent[-32:]), f"answered when the others' time was over: {half}")
+            for one in silent:
+                one.close()
+
+
 def check_end(server, program):
     """It ends while an answer is being made."""
     answers = []
@@ -318,6 +349,7 @@ with Server(program.pid) as served:
     check_page(served, program)
     check_refusals(served)
     check_span(served, program)
+    check_crowd(program)
     check_end(served, program)
 with Server("run.cairn") as served:
     t.check_equal("a recording", served.get("/debug/pprof/heap").status, 200)

@@ -134,6 +134,32 @@ def check_heaps(program):
     t.check(b"throws: my_free2 is in no library" in screen.out + screen.err, f"what is missing: {screen.out}")
 
 
+MISSING = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static struct pool { int calls; } pool;
+static __attribute__((noinline)) void *pool_alloc(struct pool *from, size_t size, int zero) { from->calls += zero; return malloc(size); }
+static __attribute__((noinline)) void pool_free(struct pool *from, void *block) { from->calls--; free(block); }
+int main(void) { for (volatile int i = 1; i < 9; i++) pool_free(&pool, pool_alloc(&pool, (size_t)i * 8, 0)); return 3; }
+"""
+
+
+def check_missing():
+    """A function that the compiler renamed, or that nobody has, is named by the summary, also of several processes."""
+    pathlib.Path("missing.c").write_text(MISSING)
+    t.check_equal("gcc", t.run(["gcc", "-O2", "-o", "missing", "missing.c"]).status, 0)
+    row = ["--wrap", "alloc=pool_alloc(size=2):free=pool_free(ptr=2):realloc=pool_grow(ptr=1,size=2)"]
+    for words, status in ((["./missing"], 3), (["sh", "-c", "./missing; ./missing"], 3)):
+        result = t.run_cairn("run", *row, "-o", t.fresh_path("missing"), "--", *words)
+        t.check_equal(f"missing {words}: status", result.status, status)
+        lines = [line.strip() for line in result.err.decode().splitlines() if "nothing of this heap" in line]
+        t.check_equal(f"missing {words}: named once each", len(lines), 3)
+        for name in ("pool_alloc", "pool_free"):
+            t.check(any(f"{name} is in no library" in line and f"made {name}.constprop.0 of it" in line for line in lines),
+                    f"missing {words}: {lines}")
+        t.check(any("pool_grow is in no library" in line and line.endswith("counted") for line in lines), f"{lines}")
+
+
 def check_throwing():
     row = "name=both:alloc=my_alloc(size=1):alloc=my_throwing(size=1):free=my_free(ptr=1)"
     result, recording = t.record(["./now"], options=["--wrap", row])
@@ -189,6 +215,7 @@ build()
 for program in ("./lazy", "./now", "./fixed"):
     check_heaps(program)
 check_throwing()
+check_missing()
 check_own_calls()
 check_rows()
 check_real()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the library itself does in the process: it never calls the allocator (a counter behind it sees
-no call that one before it did not see), leaves errno alone on every wrapped function, starts no thread, installs no
+no call that one before it did not see), leaves errno and dlerror alone, starts no thread, installs no
 handler, keeps no descriptor open, and makes no system call for an event once everything it needs is
 there, but for the timeline's pages; not for guessing the way through generated code either, which reads nothing that
 a guess led to once and that is gone."""
@@ -65,6 +65,22 @@ ls /proc/self/fd | wc -l
 """
 
 
+def check_dlerror():
+    """The linker's last error is the program's, and its messages are no blocks of the program: also where functions
+    that --wrap names are in no library, or are there."""
+    argv = t.program("dlerror_kept")
+    plain = t.run(argv)
+    t.check_equal("dlerror: plain status", plain.status, 0)
+    t.record_alone(argv)[0].check_like("dlerror, preload alone", plain)
+    calls = set()
+    for words in ((), ("--wrap", "alloc=no_such_alloc(size=1):free=no_such_free(ptr=1)"),
+                  ("--wrap", "alloc=getcwd(size=2):free=rewind(ptr=1)")):
+        result, path = t.record(argv, options=words)
+        result.check_like(f"dlerror under run {words}", plain)
+        calls.add(t.report(path)["totals"]["allocations"])
+    t.check_equal("dlerror: calls of the program, whatever is wrapped", len(calls), 1)
+
+
 def check_process():
     """The look of a process from inside, for an exec'd program and for a shell's forked child."""
     for argv in (["sh", "-c", LOOK], ["bash", "-c", f"({LOOK}); x=$({LOOK}); echo \"$x\""]):
@@ -103,6 +119,7 @@ def check_steady():
 shutil.copy(t.COUNTER, BEHIND)
 check_no_malloc()
 check_errno()
+check_dlerror()
 check_process()
 check_guess_gone()
 check_steady()

@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The tool is killed while the program runs: the program notices nothing and its recording is there at
-its end; if the program is killed as well, a checkpoint at most 10 seconds old is. Files that a process
+its end; if the program is killed as well, a checkpoint is, and says so. Files that a process
 writes itself can be copied at any moment, lose their name or their directory, and fill their disk."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import cairn_test as t
 import death_watch as watch
 import ledger
 
+LONG = bool(os.environ.get("CAIRN_LONG"))
+KILLS = 300 if LONG else 6
+STARTING = threading.Lock()
+LONGEST_S = 4 if LONG else 2  # until a kill
 COPIES = 200
 DELETIONS = 40
 
@@ -52,6 +59,63 @@ def check_checkpoint(run, start, early):
     got = found["totals"]["allocations"]
     t.check(early <= got <= run.account().allocations + 1,
             f"checkpoint: {got} allocations, {early} at the beginning")
+    check_said("checkpoint", run.path, found)
+
+
+def check_said(what, path, found):
+    """A checkpoint is not called exact, by any figure; its totals are those of its threads."""
+    trust = found["trust"]
+    t.check_equal(f"{what}: trust", (trust["exact"], trust["lost"].get("end")), (False, 1))
+    checkpoint = trust["checkpoint"]
+    t.check(0 < checkpoint["at_ns"] < checkpoint["next_due_ns"] <= checkpoint["at_ns"] + 10_000_000_000, f"{what}: {checkpoint}")
+    screen = t.run_cairn("report", path).out.decode()
+    t.check("not exact" in screen and "checkpoint at " in screen and "lost: what came after it" in screen, f"{what}: {screen}")
+    t.check("nothing lost" not in screen, f"{what}: {screen}")
+    for key in ("allocations", "allocated_bytes"):
+        t.check_equal(f"{what}: {key} of its threads", sum(thread[key] for thread in found["threads"]), found["totals"][key])
+
+
+def check_random_kills():
+    """Tool, program or both are killed at random instants: what there is can be read, is no more than was done, and is
+    exact unless it says that it is a checkpoint."""
+    chance = random.Random(4711)
+    kinds = dict.fromkeys(("whole", "checkpoint", "none"), 0)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        plans = [(("tool", "program", "both")[number % 3], chance.uniform(0.02, LONGEST_S)) for number in range(KILLS)]
+        for found in pool.map(lambda plan: kill_at_random(*plan), plans):
+            kinds[found] += 1
+    print(f"random kills: {kinds}")
+    t.check(kinds["whole"] and kinds["checkpoint"], f"random kills: {kinds}")
+
+
+def kill_at_random(which, after_s):
+    what = f"{which} killed after {after_s:.2f} s"
+    with STARTING:  # each takes a name for its files
+        run = watch.start("run", "paced", LONGEST_S + 2)
+        watch.wait_for_work(run, 1)
+    time.sleep(after_s)
+    if which != "program":
+        os.kill(run.process.pid, signal.SIGKILL)
+    if which != "tool":
+        os.kill(run.pid, signal.SIGKILL)
+    run.process.wait()
+    t.check(t.wait_until(lambda: not os.path.exists(f"/proc/{run.pid}")), f"{what}: the program hangs")
+    result = t.run_cairn("report", "--json", run.path)
+    if result.status != 0 and which == "both" and after_s < 2:
+        return "none"  # before the first checkpoint
+    if not t.check_equal(f"{what}: the report's status {result.err}", result.status, 0):
+        return "none"
+    found = json.loads(result.out)
+    if "checkpoint" in found["trust"]:
+        t.check_equal(f"{what}: a checkpoint", which, "both")
+        got = sum(stack["allocations"] for stack in t.stacks_through(found, "ledger_take"))
+        done = run.account().allocations + 1
+        t.check(0 <= got <= done, f"{what}: {got} allocations of {done}")
+        check_said(what, run.path, found)
+        return "checkpoint"
+    ledger.check(what, found, run.account(), in_flight=2)
+    t.check_equal(f"{what}: trust", (found["trust"]["exact"], found["trust"]["lost"]), (True, {}))
+    return "whole"
 
 
 def check_copies():
@@ -116,6 +180,52 @@ def check_deleted_early():
         shutil.rmtree("early.d", ignore_errors=True)
 
 
+# Children of a shell: once the recording of the first is written, the disk is filled, or the directory goes.
+SEVERAL = """{brief}
+until [ -n "$(find {run} -name 'brief.*.cairn')" ]; do sleep 0.01; done
+{loss}
+for number in 1 2 3; do {brief} & echo $!; wait; done
+exit 5
+"""
+
+
+def lose_several(run, loss, quiet=()):
+    """Runs that; returns the pids of the last three and what the tool said."""
+    script = SEVERAL.format(run=run, loss=loss, brief=" ".join(map(str, t.program("brief", 2, 1))))
+    result = t.run_cairn("run", *quiet, "-o", run, "--", "sh", "-c", script)
+    t.check_equal(f"several, {loss}: status", result.status, 5)
+    return [line for line in result.out.decode().split() if line.isdigit()][-6:], result.err.decode()
+
+
+def check_lost_of_several(place):
+    """Each process whose recording is lost is named: by the tool, also under -q, later by the report, and in JSON."""
+    for quiet in ((), ("-q",)):
+        run = place / "several.cairn"
+        words, said = lose_several(run, f"dd if=/dev/zero of={place}/filler bs=4096 2>/dev/null", quiet)
+        (place / "filler").unlink()
+        screen = t.run_cairn("report", run).out.decode()
+        found = t.report(run)
+        lost = {str(process["pid"]) for process in found["trust"]["lost_processes"]}
+        pids = [pid for pid in words if pid in lost]
+        t.check_equal(f"several: lost, of {words}", len(pids), 3)
+        for pid in lost:
+            t.check(f" {pid}" in said and f" {pid}" in screen, f"{pid} is lost, and not named: {said} {screen}")
+        t.check("nothing lost" not in screen.split("highest peak")[0], f"several: {screen}")
+        t.check_equal("several: trust", (found["trust"]["exact"], found["trust"]["lost"]["recording"]), (False, len(lost)))
+        for process in found["processes"]:
+            is_lost = str(process["process"]["pid"]) in lost  # all of it, or what came after a checkpoint
+            t.check_equal("several: a process", process["trust"]["exact"], not is_lost)
+            t.check(not is_lost or process["trust"]["lost"], f"several: {process['trust']}")
+        shutil.rmtree(run)
+
+
+def check_directory_gone():
+    """The run's directory is removed between two of its processes."""
+    run = pathlib.Path("gone.cairn").resolve()
+    _, said = lose_several(run, f"rm -r {run}", ("-q",))
+    t.check("recordings are lost" in said and f"{run} is gone" in said, f"gone: {said}")
+
+
 def check_full():
     """A file system of 1 MiB that is full from the start, or becomes so."""
     place = pathlib.Path("small").resolve()
@@ -135,6 +245,7 @@ def check_full():
                 t.check_equal(f"{what}: output", program_output(run, how, b"small"), [b"done"])
                 for file in place.iterdir():
                     file.unlink()
+        check_lost_of_several(place)
     finally:
         subprocess.run(["umount", str(place)], check=False)
 
@@ -143,6 +254,8 @@ begun = begin_checkpoint()
 check_survivor()
 check_deleted()
 check_deleted_early()
+check_random_kills()
+check_directory_gone()
 check_full()
 check_copies()
 check_checkpoint(*begun)

@@ -215,7 +215,11 @@ static void print_losses(const struct profile *profile) {
         printf("%s %s\n", units_count((int64_t)count).text, loss_sentence(kind, count));
         has_any = true;
     }
-    if (!recording_has_begun(recording))
+    if (recording_is_checkpoint(recording)) {
+        if (has_any) print_key("");
+        printf("what came after the checkpoint at %s\n",
+               units_duration(recording->header.checkpoint_ns).text);
+    } else if (!recording_has_begun(recording))
         puts("everything: no room for the recording, in memory or on its disk");
     else if (!has_any)
         puts("nothing");

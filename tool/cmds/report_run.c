@@ -11,6 +11,7 @@
 #include "tool/model/combined.h"
 #include "tool/query/name_options.h"
 #include "tool/query/subject.h"
+#include "tool/query/unwrapped.h"
 #include "tool/render/chart.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/report_json.h"
@@ -18,6 +19,8 @@
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
 #include "tool/watch/program.h"
+
+enum { LINE_INDENT = 2 };
 
 bool report_resolve_places(struct opened *opened, enum measure by, struct error *error) {
     const struct profile *profile = &opened->profile;
@@ -103,6 +106,8 @@ static bool print_summary(FILE *out, struct opened *opened, const char *path,
     if (!summary.empty_reason)
         summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
     if (!summary_print_facts(&terminal, &summary, error)) return false;
+    if (summary.has_prefix && !unwrapped_print_of(&terminal, &opened->recording, LINE_INDENT))
+        return error_set(error, "no memory for the functions of --wrap");
     summary_print_file(&terminal, &summary);
     return true;
 }
@@ -150,7 +155,7 @@ static bool measure_row(const struct run *run, const struct run_row *row, struct
     char path[PATH_MAX];
     struct recording recording;
     if (!report_run_path(run, row, path) || !recording_open(path, &recording, NULL)) {
-        screen->trust.bad_files += *row->file != 0;
+        screen->trust.bad_files += *row->file != 0 && !*row->problem;
         screen->trust.lost_elsewhere += row->figures.lost;
         return combined_add_row(combined, row);
     }
@@ -164,11 +169,17 @@ static bool measure_row(const struct run *run, const struct run_row *row, struct
 bool report_run_measure(const struct run *run, struct run_screen *screen, struct error *error) {
     struct combined combined = {0};
     bool is_ok = true;
+    if (!run->rows.count && run->inner_count)
+        return error_set(
+            error, "%s: no recording in it, but %s; the last by name: cairn report %s/%s",
+            run->directory, units_counted((int64_t)run->inner_count, "run", "runs").text,
+            run->directory, run->inner);
     if (!run->rows.count) return error_set(error, "%s: no process in it", run->directory);
     screen->run = run;
     screen->sums = run_sum(run);
     screen->trust.bad_files = run->bad_files;
     screen->trust.bad_lines = run->bad_lines;
+    screen->trust.lost_files = run->lost_files;
     for (size_t i = 0; i < run->rows.count && is_ok; i++)
         is_ok = measure_row(run, &run->rows.items[i], screen, &combined);
     screen->combined = combined_find(&combined);
@@ -251,12 +262,35 @@ static bool print_largest(FILE *out, const struct run *run, enum measure by,
     return is_ok;
 }
 
+// Functions of --wrap that no process has seen; the first recording that can be read tells whether
+// there are any to look for.
+static bool print_unwrapped(const struct terminal *terminal, const struct run *run,
+                            struct error *error) {
+    struct unwrapped unwrapped = {0};
+    bool is_ok = true, is_first = true;
+    for (size_t i = 0; is_ok && i < run->rows.count; i++) {
+        char path[PATH_MAX];
+        struct recording recording;
+        if (!report_run_path(run, &run->rows.items[i], path) ||
+            !recording_open(path, &recording, NULL))
+            continue;
+        is_ok = unwrapped_add(&unwrapped, &recording);
+        recording_close(&recording);
+        if (is_first && !unwrapped.functions.count) break;
+        is_first = false;
+    }
+    if (is_ok) unwrapped_print(terminal, &unwrapped, LINE_INDENT);
+    unwrapped_free(&unwrapped);
+    return is_ok || error_set(error, "no memory for the functions of --wrap");
+}
+
 static bool print_screen(FILE *out, const struct run *run, const struct view_options *view,
                          struct run_screen *screen, struct error *error) {
     struct terminal terminal = terminal_of(out);
     screen->is_plain_number = view->is_plain_number;
     if (!report_run_measure(run, screen, error)) return false;
     run_screen_print_facts(&terminal, screen);
+    if (!print_unwrapped(&terminal, run, error)) return false;
     run_screen_print_table(&terminal, screen);
     return true;
 }
@@ -365,11 +399,14 @@ static bool put_process(struct json *json, const struct run *run, const struct r
 bool report_run_json(FILE *out, const struct run *run, report_put_fn *put, const void *context,
                      struct error *error) {
     struct combined combined = {0};
+    struct run_screen screen = {0};
     struct json json;
     bool is_ok = true;
+    if (!report_run_measure(run, &screen, error)) return false;
     json_start(&json, out);
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", RUN_SCHEMA);
+    report_json_put_run_trust(&json, run, &screen.trust);
     json_open_array(&json, "processes");
     for (size_t i = 0; i < run->rows.count && is_ok; i++)
         is_ok = put_process(&json, run, &run->rows.items[i], put, context, &combined, error);

@@ -3,6 +3,7 @@
 // signals, terminal and exit status.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,17 @@ static void run_say_unrecorded(const struct run_command *run) {
     run_say(run, text);
 }
 
+// Processes of several whose recordings could not be written.
+static void run_say_lost(const struct run_command *run) {
+    const struct run_directory *store = &run->store;
+    char text[MESSAGE_BYTES];
+    if (!store->lost_count || store->row_count < 2) return;
+    snprintf(text, sizeof text, "%" PRIu64 " of %" PRIu64 " recordings %s lost: %s%s: %s",
+             store->lost_count, store->row_count, store->lost_count == 1 ? "is" : "are",
+             store->lost_names, store->has_unnamed ? " and others" : "", store->lost_because);
+    run_say(run, text);
+}
+
 // Names into the recordings while the program's files are certainly there, and the summary.
 static void run_report(struct run_command *run) {
     struct error error;
@@ -180,14 +192,19 @@ static void run_report(struct run_command *run) {
     // a recording that could not be kept is said under --quiet too
     const struct error *problem = run->summary ? &run->watch.problem : &run->watch.writer.problem;
     if (problem->text[0]) run_say(run, problem->text);
+    run_say_lost(run);
     if (run->summary) run_say_unrecorded(run);
     if (run->summary) run_say_refused(run);
-    if (run->store.is_made) {
+    if (run->store.is_made && access(run->store.path, F_OK) != 0) {
+        // of one process that was said
+        snprintf(text, sizeof text, "%s is gone, and with it what was recorded", run->store.path);
+        if (run->store.row_count > 1 || !problem->text[0]) run_say(run, text);
+    } else if (run->store.is_made) {
         bool is_done = finish_print(run->summary, run->store.path, &options, &run->early, &error);
         if (!is_done && run->summary) run_say(run, error.text);
     } else if (run->summary && run->watch.writer.problem.text[0]) {
         run_say(run, "the recording is lost: nothing of it was kept");
-    } else if (run->summary) {
+    } else if (!run->watch.writer.problem.text[0]) {
         snprintf(text, sizeof text, "nothing was recorded%s%s", options.empty_reason ? ": " : "",
                  options.empty_reason ? options.empty_reason : "");
         run_say(run, text);

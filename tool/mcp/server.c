@@ -306,6 +306,50 @@ static bool is_blank(const char *line, size_t bytes) {
     return true;
 }
 
+static const char *skip_text(const char *at, const char *end) {
+    for (at++; at < end && *at != '"'; at++)
+        if (*at == '\\') at++;
+    return at < end ? at + 1 : end;
+}
+
+static const char *skip_blank(const char *at, const char *end) {
+    while (at < end && memchr(" \t\r\n", *at, 4)) at++;
+    return at;
+}
+
+// Returns the number or text there; NULL: it is neither, or none that JSON has.
+static json_t *value_at(const char *at, const char *end) {
+    const char *stop = at;
+    if (at < end && *at == '"')
+        stop = skip_text(at, end);
+    else
+        while (stop < end && memchr("+-.0123456789eE", *stop, 15)) stop++;
+    json_t *value = json_loadb(at, (size_t)(stop - at), JSON_DECODE_ANY, NULL);
+    if (json_is_string(value) || json_is_integer(value)) return value;
+    json_decref(value);
+    return NULL;
+}
+
+// Returns the "id" of a message that is not JSON, or is none that can be taken, as far as it can be
+// told: whoever waits for an answer shall not wait for ever. NULL: it cannot.
+static json_t *find_id(const char *line, size_t bytes) {
+    static const char key[] = "\"id\"";
+    const char *end = line + bytes, *at = line;
+    int depth = 0;
+    while (at < end) {
+        const char *start = at;
+        if (*at == '{' || *at == '[') depth++;
+        if (*at == '}' || *at == ']') depth--;
+        at = *at == '"' ? skip_text(at, end) : at + 1;
+        bool is_key =
+            depth == 1 && (size_t)(at - start) == strlen(key) && !memcmp(start, key, strlen(key));
+        if (!is_key) continue;
+        at = skip_blank(at, end);
+        if (at < end && *at == ':') return value_at(skip_blank(at + 1, end), end);
+    }
+    return NULL;
+}
+
 void server_read(struct server *server, const char *line, size_t bytes) {
     json_error_t problem;
     char text[256];
@@ -313,7 +357,9 @@ void server_read(struct server *server, const char *line, size_t bytes) {
     json_t *value = json_loadb(line, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (!value) {
         snprintf(text, sizeof text, "not JSON: %.150s (byte %d)", problem.text, problem.position);
-        send_error(server, NULL, MCP_PARSE_ERROR, text, NULL);
+        json_t *id = find_id(line, bytes);
+        send_error(server, id, MCP_PARSE_ERROR, text, NULL);
+        json_decref(id);
         return;
     }
     bool is_batch =

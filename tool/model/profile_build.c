@@ -164,6 +164,10 @@ static void book_slot(struct builder *builder, uint32_t id, const struct record 
     struct slot_bytes *bytes = &builder->slots[slot];
     bytes->exit = figures_add(bytes->exit, values->exit_bytes);
     bytes->peak = figures_add(bytes->peak, values->peak_bytes);
+    if (!values->is_estimated && !record->is_foreign) {
+        bytes->cell_calls += values->calls;
+        bytes->cell_bytes += values->allocated_bytes;
+    }
     if (!values->is_estimated) return;
     estimate_add(&bytes->exit_estimate, &values->estimates[ESTIMATED_EXIT]);
     estimate_add(&bytes->peak_estimate, &values->estimates[ESTIMATED_PEAK]);

@@ -470,8 +470,12 @@ bool recording_has_begun(const struct recording *recording) {
            (header->state != CAIRN_STATE_RUNNING || has_threads);
 }
 
+bool recording_is_checkpoint(const struct recording *recording) {
+    return recording->header.checkpoint_ns && recording->header.state == CAIRN_STATE_RUNNING;
+}
+
 bool recording_is_whole(const struct recording *recording) {
-    if (!recording_has_begun(recording)) return false;
+    if (!recording_has_begun(recording) || recording_is_checkpoint(recording)) return false;
     for (size_t loss = 0; loss < CAIRN_LOSS_MAX; loss++)
         if (recording_lost(recording, loss) && changes_numbers(loss)) return false;
     if (recording->header.is_partial) return false;

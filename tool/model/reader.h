@@ -199,6 +199,9 @@ uint64_t recording_earlier_frees(const struct recording *recording);
 // False: the process found no room for what a recording begins with, or ended before it was there.
 bool recording_has_begun(const struct recording *recording);
 
+// The file is one that the tool wrote while the process went on: what came later is not in it.
+bool recording_is_checkpoint(const struct recording *recording);
+
 // Every event was counted: nothing was lost that changes a number, nothing was sampled, nothing is
 // damaged.
 bool recording_is_exact(const struct recording *recording);

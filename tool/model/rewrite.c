@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/packed.h"
+#include "tool/base/file_bytes.h"
 #include "tool/model/reader.h"
 #include "tool/model/source.h"
 
@@ -78,9 +79,8 @@ static bool write_sections(struct rewriting *work, struct error *error) {
 
 static bool write_header(struct rewriting *work, struct error *error) {
     work->header.mapped_bytes = packer_end(work->packer);
-    bool is_written =
-        ftruncate(work->file, (off_t)work->header.mapped_bytes) == 0 &&
-        pwrite(work->file, &work->header, sizeof work->header, 0) == sizeof work->header;
+    bool is_written = ftruncate(work->file, (off_t)work->header.mapped_bytes) == 0 &&
+                      file_write_at(work->file, &work->header, sizeof work->header, 0);
     return is_written || error_set(error, "cannot be written: %s", strerror(errno));
 }
 

@@ -114,16 +114,31 @@ static bool read_recording(struct builder *builder, const char *name) {
     return add_row(builder, &row);
 }
 
+// Several runs went into this directory.
+static bool note_inner(struct run *run, const char *name) {
+    char path[PATH_MAX];
+    struct stat status;
+    int length = snprintf(path, sizeof path, "%s/%s", run->directory, name);
+    if (length >= (int)sizeof path || stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+        return false;
+    run->inner_count++;
+    if (strcmp(name, run->inner) > 0) snprintf(run->inner, sizeof run->inner, "%s", name);
+    return true;
+}
+
 // A file without a row, or one whose process went on after its row was written, speaks for itself.
 static bool add_file(struct builder *builder, const char *name) {
     uint32_t index;
+    if (note_inner(builder->run, name)) return true;
     if (!find_row(builder, name, &index)) return read_recording(builder, name);
     struct run_row *row = &builder->run->rows.items[index];
     row->is_there = true;
     if (row->state != CAIRN_STATE_RUNNING) return true;
-    struct run_row older = *row;
+    struct run_row older = *row;  // a recording that could not be written then is there by now
     if (!read_recording(builder, name)) return false;
+    row = &builder->run->rows.items[index];
     snprintf(row->parent, sizeof row->parent, "%s", older.parent);
+    if (row->state == CAIRN_STATE_RUNNING) memcpy(row->problem, older.problem, sizeof row->problem);
     return true;
 }
 
@@ -135,8 +150,11 @@ static bool read_files(struct builder *builder, struct error *error) {
     for (struct dirent *entry; is_ok && (entry = readdir(entries));)
         if (run_row_is_file_name(entry->d_name)) is_ok = add_file(builder, entry->d_name);
     closedir(entries);
-    for (size_t i = 0; i < builder->run->rows.count; i++)
-        if (!builder->run->rows.items[i].is_there) *builder->run->rows.items[i].file = 0;
+    for (size_t i = 0; i < builder->run->rows.count; i++) {
+        struct run_row *row = &builder->run->rows.items[i];
+        if (!row->is_there) *row->file = 0;
+        builder->run->lost_files += *row->problem != 0;
+    }
     return is_ok || error_set(error, "no memory for the list of processes");
 }
 

@@ -19,7 +19,10 @@ struct run {
     size_t first;                // row of the program that was started: its last image
     uint64_t bad_lines;          // of the index: not of its form, or too many
     uint64_t bad_files;          // recordings that cannot be read
+    uint64_t lost_files;         // that could not be written, as the index says
     bool has_index;
+    size_t inner_count;        // runs of their own in it, which are not read
+    char inner[RUN_TEXT_MAX];  // the last of them by name
 };
 
 // Sums over all processes.

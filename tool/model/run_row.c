@@ -15,7 +15,7 @@ static const char heading[] = RUN_INDEX_MAGIC
     "allocated_bytes frees failed inherited_blocks inherited_bytes peak_bytes peak_ns "
     "at_exit_blocks at_exit_bytes rss_peak_bytes cpu_ns own_ns lost size "
     "sample_rate_bytes peak_interval_bytes peak_samples at_exit_interval_bytes "
-    "at_exit_interval_blocks at_exit_samples\n";
+    "at_exit_interval_blocks at_exit_samples lost_because\n";
 
 static const char *const states[] = {
     [CAIRN_STATE_NEW] = "new",   [CAIRN_STATE_RUNNING] = "running", [CAIRN_STATE_ENDED] = "ended",
@@ -138,6 +138,7 @@ size_t run_row_print(const struct run_row *row, char line[RUN_LINE_MAX]) {
     out = put_number(out, row->figures.lost);
     out = put_text(out, figures_is_small(&row->figures) ? "small" : "large");
     out = put_estimates(out, &row->figures);
+    out = put_text(out, row->problem);
     out[-1] = '\n';
     return (size_t)(out - line);
 }
@@ -259,6 +260,15 @@ static bool take_estimates(struct fields *fields, struct figures *figures) {
     return is_ok;
 }
 
+// Older indexes end with the estimates.
+static bool take_problem(struct fields *fields, struct run_row *row) {
+    char text[RUN_TEXT_MAX];
+    if (!fields->rest) return true;
+    if (!take_text(fields, text)) return false;
+    snprintf(row->problem, sizeof row->problem, "%.*s", RUN_PROBLEM_MAX - 1, text);
+    return true;
+}
+
 bool run_row_parse(char *line, struct run_row *row) {
     struct fields fields = {line};
     *row = (struct run_row){0};
@@ -269,7 +279,8 @@ bool run_row_parse(char *line, struct run_row *row) {
                  take_state(&fields, row) && take_exit(&fields, row) &&
                  take_figures(&fields, &row->figures) && take_u64(&fields, &row->rss_peak_bytes) &&
                  take_u64(&fields, &row->cpu_ns) && take_u64(&fields, &row->figures.own_ns) &&
-                 take_u64(&fields, &row->figures.lost) && take_estimates(&fields, &row->figures);
+                 take_u64(&fields, &row->figures.lost) && take_estimates(&fields, &row->figures) &&
+                 take_problem(&fields, row);
     if (!is_ok) return false;
     // whoever made the index, it names nothing outside of its directory
     bool has_file = !*row->file || run_row_is_file_name(row->file);

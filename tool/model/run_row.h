@@ -9,8 +9,9 @@
 
 #define RUN_INDEX_NAME "index"
 #define RUN_INDEX_MAGIC "# cairn.index/1"
-#define RUN_LINE_MAX 4096  // bytes of a line, its end included
-#define RUN_TEXT_MAX 256   // bytes of a text in it
+#define RUN_LINE_MAX 4096   // bytes of a line, its end included
+#define RUN_TEXT_MAX 256    // bytes of a text in it
+#define RUN_PROBLEM_MAX 64  // bytes of the reason why a recording is lost
 
 struct run_row {
     char file[RUN_TEXT_MAX];    // within the directory; "": no recording was kept
@@ -25,7 +26,9 @@ struct run_row {
     int32_t exit_status, exit_signal;
     struct figures figures;
     uint64_t rss_peak_bytes, cpu_ns;
-    bool is_there;  // set by readers of a directory: it has the file
+    char problem[RUN_PROBLEM_MAX];  // why its recording could not be written; "": it was, or it is
+                                    // small and was not to be
+    bool is_there;                  // set by readers of a directory: it has the file
 };
 
 // What a recording says about its process; `file` and `parent` stay for the caller to fill.

@@ -75,6 +75,19 @@ static void give_share(struct slot_bytes *left, struct profile_thread *thread, b
     }
 }
 
+// What happened while a checkpoint was written counts for the slot's last thread.
+static void catch_up(struct slot_bytes *slot, struct profile_thread *thread) {
+    if (slot->cell_calls > slot->thread_calls) {
+        thread->allocations += slot->cell_calls - slot->thread_calls;
+        slot->thread_calls = slot->cell_calls;
+    }
+    if (slot->cell_bytes > slot->thread_bytes) {
+        thread->allocated_bytes += slot->cell_bytes - slot->thread_bytes;
+        slot->allocated_bytes += slot->cell_bytes - slot->thread_bytes;
+        slot->thread_bytes = slot->cell_bytes;
+    }
+}
+
 bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
@@ -94,6 +107,8 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         if (!entries_left[slot]++) ++*slot_count;
         left[slot].sharing_count += entry.folded_count + 1;
         left[slot].allocated_bytes += entry.allocated_bytes;
+        left[slot].thread_calls += entry.allocations;
+        left[slot].thread_bytes += entry.allocated_bytes;
     }
     for (size_t i = count; i-- > 0;) {
         recording_thread(profile->recording, i, &entry);
@@ -101,6 +116,7 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         size_t slot = entry.slot % slot_limit;
         bool is_last = --entries_left[slot] == 0;
         struct profile_thread *thread = &profile->threads[i];
+        if (recording_is_checkpoint(profile->recording)) catch_up(&left[slot], thread);
         give_share(&left[slot], thread, is_last, profile->sampling.is_on);
     }
 out:

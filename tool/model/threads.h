@@ -20,6 +20,9 @@ struct slot_bytes {
     struct estimate exit_estimate, peak_estimate;
     uint32_t sharing_count;    // threads of the slot ...
     uint64_t allocated_bytes;  // ... and what those allocated that have no share yet
+    // By its cells; of a checkpoint more than its threads say, which were written before them.
+    uint64_t cell_calls, cell_bytes;
+    uint64_t thread_calls, thread_bytes;
 };
 
 // Fills threads and their sums. `left` has `slot_limit` entries, what the cells of each slot hold,

@@ -8,7 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/query/name_options.h"
-#include "tool/render/scopes_screen.h"
+#include "tool/query/unwrapped.h"
 #include "tool/render/terminal.h"
 #include "tool/symbol/dwp.h"
 #include "tool/symbol/locate.h"
@@ -183,7 +183,7 @@ void name_hints_print(FILE *out, const struct opened *opened) {
     print_java(&terminal, opened);
     print_go(&terminal, opened);
     print_js(&terminal, opened);
-    wrapped_print_missing(&terminal, opened->profile.recording);
+    unwrapped_print_of(&terminal, opened->profile.recording, 0);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {
         const struct symbol_report *report = names_report(opened->names, i);

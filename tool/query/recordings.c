@@ -71,7 +71,7 @@ static bool add_run(const struct finding *finding, const char *directory, struct
     char path[PATH_MAX];
     if (!run_open(directory, &run, error)) return false;
     bool is_ok = true;
-    finding->recordings->bad_files += run.bad_files;
+    finding->recordings->bad_files += run.bad_files + run.lost_files;
     for (size_t i = 0; is_ok && i < run.rows.count; i++) {
         const struct run_row *row = &run.rows.items[i];
         if (*row->file)

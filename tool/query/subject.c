@@ -73,6 +73,14 @@ static bool find_in_directory(const char *directory, struct subject *subject, st
     bool has_index = run_has_index(directory);
     if (!has_index && !find_newest(directory, &inside, &count, error)) return false;
     if (!has_index && !count) return find_live(directory, subject, error);
+    struct stat status;
+    bool is_run_alone = !has_index && count == 1 && !stat(inside.path, &status) &&
+                        S_ISDIR(status.st_mode) && run_has_index(inside.path);
+    if (is_run_alone) {
+        *subject = (struct subject){.is_run = true};
+        snprintf(subject->path, sizeof subject->path, "%s", inside.path);
+        return true;
+    }
     subject->is_run = has_index || count > 1;
     const char *path = subject->is_run ? directory : inside.path;
     if (path != subject->path) snprintf(subject->path, sizeof subject->path, "%s", path);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/model/run.h"
 #include "tool/render/contexts_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/json_values.h"
@@ -182,6 +183,7 @@ static void put_losses(struct json *json, const struct profile *profile) {
         if (!loss_key(kind)) unknown += count;
     }
     if (unknown) json_put_uint(json, "unknown", unknown);
+    if (recording_is_checkpoint(recording)) json_put_uint(json, "end", 1);
     const struct damage *damage = &recording->damage;
     if (damage->missing_bytes) json_put_uint(json, "damage_missing_bytes", damage->missing_bytes);
     if (damage->bad_stacks) json_put_uint(json, "damage_stacks", damage->bad_stacks);
@@ -190,11 +192,24 @@ static void put_losses(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
+static void put_checkpoint(struct json *json, const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    if (!recording_is_checkpoint(recording)) return;
+    json_open_object(json, "checkpoint");
+    json_put_uint(json, "at_ns", header->checkpoint_ns);
+    if (header->checkpoint_pause_ns)
+        json_put_uint(json, "next_due_ns", header->checkpoint_ns + header->checkpoint_pause_ns);
+    else
+        json_put_null(json, "next_due_ns");
+    json_close(json);
+}
+
 static void put_trust(struct json *json, const struct profile *profile,
                       const struct frame_names *names) {
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
+    put_checkpoint(json, profile->recording);
     json_put_uint(json, "earlier_frees", recording_earlier_frees(profile->recording));
     const char *imported = recording_imported(profile->recording);
     if (imported) json_put_string(json, "imported", imported);
@@ -331,14 +346,17 @@ static void put_row_sampling(struct json *json, const struct run_row *row) {
 
 static void put_row_trust(struct json *json, const struct run_row *row) {
     json_open_object(json, "trust");
-    json_put_bool(json, "exact", !row->figures.lost && !row->figures.is_sampled);
+    bool is_lost = *row->problem != 0;
+    json_put_bool(json, "exact", !row->figures.lost && !row->figures.is_sampled && !is_lost);
     json_open_object(json, "lost");
+    if (is_lost) json_put_uint(json, "recording", 1);
     if (row->figures.lost) json_put_uint(json, "unknown", row->figures.lost);
     json_close(json);
     json_open_object(json, "stacks_incomplete");
     json_close(json);
     json_put_null(json, "own_bytes");
     json_put_uint(json, "frames_unresolved", 0);
+    if (is_lost) json_put_string(json, "lost_because", row->problem);
     json_close(json);
 }
 
@@ -360,6 +378,40 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     json_open_array(json, "snapshots");
     json_close(json);
     json_open_array(json, "freed_by");
+    json_close(json);
+    json_close(json);
+}
+
+static void put_run_losses(struct json *json, const struct trust_sums *sums) {
+    uint64_t unknown = sums->lost_elsewhere;
+    json_open_object(json, "lost");
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
+        if (sums->lost[kind] && loss_key(kind))
+            json_put_uint(json, loss_key(kind), sums->lost[kind]);
+        if (!loss_key(kind)) unknown += sums->lost[kind];
+    }
+    if (unknown) json_put_uint(json, "unknown", unknown);
+    if (sums->checkpoints) json_put_uint(json, "end", sums->checkpoints);
+    if (sums->lost_files) json_put_uint(json, "recording", sums->lost_files);
+    if (sums->bad_files) json_put_uint(json, "unreadable", sums->bad_files);
+    json_close(json);
+}
+
+void report_json_put_run_trust(struct json *json, const struct run *run,
+                               const struct trust_sums *sums) {
+    json_open_object(json, "trust");
+    json_put_bool(json, "exact", trust_sums_are_whole(sums) && !sums->sampled_count);
+    put_run_losses(json, sums);
+    json_open_array(json, "lost_processes");
+    for (size_t i = 0; i < run->rows.count; i++) {
+        const struct run_row *row = &run->rows.items[i];
+        if (!*row->problem) continue;
+        json_open_object(json, NULL);
+        json_put_string(json, "command", row->name);
+        json_put_uint(json, "pid", row->pid);
+        json_put_string(json, "because", row->problem);
+        json_close(json);
+    }
     json_close(json);
     json_close(json);
 }

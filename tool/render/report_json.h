@@ -10,6 +10,9 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
+struct run;
+struct trust_sums;
+
 #define REPORT_SCHEMA "cairn.report/1"
 
 // `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).
@@ -24,6 +27,10 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
 // A process of a run without a recording of its own: the same fields as far as its row in the index
 // knows them, no stacks, no threads; "file" is null.
 void report_json_put_row(struct json *json, const struct run_row *row);
+
+// "trust" of a run: all its processes together, and those whose recordings are lost.
+void report_json_put_run_trust(struct json *json, const struct run *run,
+                               const struct trust_sums *sums);
 
 // Parts of it as members of another object: process, totals, peak, at_exit, rss and trust; threads.
 void report_json_put_facts(struct json *json, const struct profile *profile,

@@ -122,6 +122,41 @@ static void print_left(const struct terminal *terminal, const struct run_screen 
     fputc('\n', terminal->out);
 }
 
+// Processes whose recordings could not be written, by name as far as they fit into some lines.
+static void print_lost(const struct terminal *terminal, const struct run_screen *screen) {
+    enum { NAMED_MAX = 64 };
+    struct parts line = {.terminal = terminal};
+    const char *because = "";
+    size_t named = 0;
+    if (!screen->trust.lost_files) return;
+    for (size_t i = 0; i < screen->run->rows.count && named < NAMED_MAX; i++) {
+        const struct run_row *row = &screen->run->rows.items[i];
+        char name[TEXT_BYTES];
+        if (!*row->problem) continue;
+        because = row->problem;
+        text_escape(name, sizeof name, row->name);
+        parts_add(&line, STYLE_WARNING, "%s%s %" PRIu32, named++ ? "" : "lost: ", name, row->pid);
+    }
+    if (screen->trust.lost_files > named)
+        parts_add(&line, STYLE_WARNING, "and %s more",
+                  units_count((int64_t)(screen->trust.lost_files - named)).text);
+    char reason[4 * RUN_PROBLEM_MAX];
+    text_escape(reason, sizeof reason, because);
+    parts_add(&line, STYLE_WARNING, "could not be written: %s", reason);
+    parts_end(&line);
+}
+
+static void print_inner(const struct terminal *terminal, const struct run *run) {
+    char text[4 * PATH_MAX], safe[4 * PATH_MAX];
+    if (!run->inner_count) return;
+    snprintf(text, sizeof text, "%s/%s", run->directory, run->inner);
+    text_escape(safe, sizeof safe, text);
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_WARNING, "%s in the same directory, not read: cairn report %s\n",
+                   units_counted((int64_t)run->inner_count, "other run is", "other runs are").text,
+                   safe);
+}
+
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_sums *sums = &screen->sums;
     print_ending(terminal, screen);
@@ -132,6 +167,8 @@ void run_screen_print_facts(const struct terminal *terminal, const struct run_sc
             units_counted((int64_t)sums->allocations, "call", "calls").text);
     print_left(terminal, screen);
     trust_sums_print(terminal, &screen->trust);
+    print_lost(terminal, screen);
+    print_inner(terminal, screen->run);
 }
 
 void run_screen_print_context(const struct terminal *terminal, const struct run_screen *screen,
@@ -144,7 +181,7 @@ void run_screen_print_context(const struct terminal *terminal, const struct run_
     line.used = text_columns(name);
     parts_add(&line, STYLE_PLAIN, "combined peak %s",
               size_of(screen, (int64_t)screen->combined.high_bytes).text);
-    if (trust->inexact_count || trust->bad_files)
+    if (!trust_sums_are_whole(trust))
         parts_add(&line, STYLE_WARNING, "not exact: --summary");
     else
         parts_add(&line, STYLE_PLAIN, trust->sampled_count ? "sampled" : "exact");

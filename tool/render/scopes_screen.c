@@ -222,29 +222,6 @@ static void print_pool(const struct table *table, const struct columns *columns,
     print_name(table, row, columns_width(columns) + 2);
 }
 
-// Functions of `cairn run --wrap` whose calls are not seen.
-static void print_unwrapped(const struct terminal *terminal, const struct scopes *scopes) {
-    for (size_t id = 1; id < scopes->count; id++) {
-        const struct scope *scope = &scopes->list[id];
-        char name[FRAME_TEXT_BYTES], heap[FRAME_TEXT_BYTES] = "";
-        if (scope->kind != CAIRN_SCOPE_WRAPPED || scope->entry.allocations) continue;
-        text_escape(name, sizeof name, scope->name);
-        if (scope->parent) text_escape(heap, sizeof heap, scopes->list[scope->parent].name);
-        terminal_print(terminal, STYLE_DIM, "%s: %s %s\n", heap, name,
-                       scope->entry.entries
-                           ? "is not called through the linker, so that its calls are not counted"
-                           : "is in no library of the program: nothing of this heap is counted");
-    }
-}
-
-bool wrapped_print_missing(const struct terminal *terminal, struct recording *recording) {
-    struct scopes scopes;
-    if (!scopes_read(&scopes, recording)) return false;
-    print_unwrapped(terminal, &scopes);
-    scopes_free(&scopes);
-    return true;
-}
-
 bool pools_print(const struct terminal *terminal, const struct profile *profile,
                  const struct view_options *view, struct error *error) {
     struct table table;

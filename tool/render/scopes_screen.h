@@ -20,9 +20,6 @@ bool pools_print(const struct terminal *terminal, const struct profile *profile,
 bool pools_print_lines(const struct terminal *terminal, const struct profile *profile,
                        const struct view_options *view, struct error *error);
 
-// A line for each function of `cairn run --wrap` whose calls are not seen. False without memory.
-bool wrapped_print_missing(const struct terminal *terminal, struct recording *recording);
-
 // "regions" and "pools" of the JSON report (docs/reference/json.md); nothing where there are none.
 // False without memory.
 bool scopes_put_json(struct json *json, const struct profile *profile);

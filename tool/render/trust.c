@@ -107,6 +107,18 @@ static void add_imported(struct parts *line, struct recording *recording) {
 static const char *const nothing_recorded =
     "lost: everything, without room in memory or on the disk";
 
+// The time up to which the recording is there.
+static void add_checkpoint(struct parts *line, const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    if (!recording_is_checkpoint(recording)) return;
+    const uint64_t due_ns = header->checkpoint_ns + header->checkpoint_pause_ns;
+    parts_add(line, STYLE_WARNING, "checkpoint at %s%s%s",
+              units_duration(header->checkpoint_ns).text,
+              header->checkpoint_pause_ns ? ", the next due at " : "",
+              header->checkpoint_pause_ns ? units_duration(due_ns).text : "");
+    parts_add(line, STYLE_WARNING, "lost: what came after it");
+}
+
 // `is_cut`: a part of the recording is missing, so that nobody knows what was in it.
 static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere, bool is_cut) {
     bool has_lost = elsewhere != 0;
@@ -177,8 +189,10 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     uint64_t lost[CAIRN_LOSS_MAX];
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
         lost[kind] = recording_lost(profile->recording, kind);
+    const bool is_checkpoint = recording_is_checkpoint(profile->recording);
+    add_checkpoint(&line, profile->recording);
     if (recording_has_begun(profile->recording))
-        add_losses(&line, lost, 0, profile->recording->damage.missing_bytes);
+        add_losses(&line, lost, 0, profile->recording->damage.missing_bytes || is_checkpoint);
     else
         parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
     add_earlier(&line, recording_earlier_frees(profile->recording));
@@ -191,6 +205,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
 
 void trust_add_short(struct parts *line, const struct profile *profile) {
     add_exactness(line, profile);
+    add_checkpoint(line, profile->recording);
     if (profile->recording->header.control.was_off)
         parts_add(line, STYLE_WARNING, "switched off at times");
     add_damage(line, &profile->recording->damage);
@@ -204,8 +219,13 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
     sums->inexact_count += !recording_is_whole(recording);
     sums->sampled_count += recording_is_sampled(recording);
+    sums->checkpoints += recording_is_checkpoint(recording);
     struct cairn_guard guard;
     if (recording_guard(recording, &guard)) sums->overrun_blocks += guard.overrun_blocks;
+}
+
+bool trust_sums_are_whole(const struct trust_sums *sums) {
+    return !sums->inexact_count && !sums->bad_files && !sums->bad_lines && !sums->lost_files;
 }
 
 void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums) {
@@ -213,6 +233,8 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->inexact_count)
         parts_add(&line, STYLE_WARNING, "%s of the processes not exact",
                   units_count((int64_t)sums->inexact_count).text);
+    else if (!trust_sums_are_whole(sums))
+        parts_add(&line, STYLE_WARNING, "not exact");
     else if (!sums->sampled_count)
         parts_add(&line, STYLE_PLAIN, "exact");
     if (sums->sampled_count)
@@ -221,7 +243,13 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->overrun_blocks)
         parts_add(&line, STYLE_WARNING, "%s written past: --view overruns",
                   units_counted((int64_t)sums->overrun_blocks, "block was", "blocks were").text);
-    add_losses(&line, sums->lost, sums->lost_elsewhere, false);
+    if (sums->checkpoints)
+        parts_add(&line, STYLE_WARNING, "lost: what came after the last checkpoint of %s",
+                  units_counted((int64_t)sums->checkpoints, "process", "processes").text);
+    if (sums->lost_files)
+        parts_add(&line, STYLE_WARNING, "lost: %s",
+                  units_counted((int64_t)sums->lost_files, "recording", "recordings").text);
+    add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums));
     add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",

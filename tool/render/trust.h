@@ -25,7 +25,12 @@ struct trust_sums {
     uint64_t sampled_count;
     uint64_t overrun_blocks;  // written past, as guard bands showed
     uint64_t bad_files, bad_lines;
+    uint64_t lost_files;   // recordings that could not be written
+    uint64_t checkpoints;  // recordings that end with one
 };
+
+// All recordings are there, whole and exact but for what is meant to be an estimate.
+bool trust_sums_are_whole(const struct trust_sums *sums);
 
 void trust_sums_add(struct trust_sums *sums, const struct recording *recording);
 void trust_sums_print(const struct terminal *terminal, const struct trust_sums *sums);

@@ -14,12 +14,20 @@
 
 #define BODY_MAX_BYTES (256u << 10)
 #define CONNECTIONS_MAX 128
+// Of these, such as have not shown yet that they are allowed anything. Beyond that the oldest goes
+// of the peer that has most of them: whoever sends a request at once is heard.
+#define CONNECTIONS_UNPROVEN_MAX 64
 
 enum connection_state {
     CONNECTION_READS,   // a request is awaited, or on its way
     CONNECTION_WAITS,   // its answer is being made
     CONNECTION_WRITES,  // its answer is on its way
     CONNECTION_STREAMS,
+};
+
+// Who is at the other end: an address without its port. All of a local socket are one.
+struct peer {
+    uint8_t address[16];
 };
 
 // One of the server's list; libmicrohttpd has its descriptor.
@@ -29,6 +37,9 @@ struct connection {
     enum connection_state state;
     uint64_t since_ns;  // in that state
     bool was_used;      // it had a request before
+    bool is_allowed;    // one of them was allowed
+    bool is_leaving;    // it was ended, and libmicrohttpd has not noticed yet
+    struct peer peer;
 };
 
 struct route;

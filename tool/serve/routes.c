@@ -391,6 +391,7 @@ enum MHD_Result routes_answer(struct exchange *exchange, const char *method, con
         return refuse_with(exchange, MHD_HTTP_UNAUTHORIZED, "WWW-Authenticate",
                            "Basic realm=\"cairn: the token is the password\"",
                            "Authorization: Bearer TOKEN is missing, or another one");
+    exchange->connection->is_allowed = true;
     if (!is_method_right(method, url))
         return refuse_with(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD",
                            "this can only be read");

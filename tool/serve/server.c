@@ -2,6 +2,7 @@
 #include "tool/serve/server.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,6 +22,60 @@ enum { IDLE_SECONDS = 60, HEADER_BYTES = 32 << 10, TURN_MS = 1000 };
 
 // --- connections
 
+static struct peer peer_of(struct MHD_Connection *http) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(http, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    struct peer peer = {{0}};
+    if (address && address->sa_family == AF_INET)
+        memcpy(peer.address, &((const struct sockaddr_in *)address)->sin_addr,
+               sizeof(struct in_addr));
+    if (address && address->sa_family == AF_INET6)
+        memcpy(peer.address, &((const struct sockaddr_in6 *)address)->sin6_addr,
+               sizeof(struct in6_addr));
+    return peer;
+}
+
+// It waits for a request, and none that it sent was allowed; `is_all`: or it is merely kept open.
+static bool is_idle(const struct connection *connection, bool is_all) {
+    return connection->state == CONNECTION_READS && connection->socket >= 0 &&
+           !connection->is_leaving && (is_all || !connection->is_allowed);
+}
+
+static unsigned count_idle(const struct server *server, const struct peer *peer, bool is_all) {
+    unsigned count = 0;
+    for (const struct connection *one = server->connections; one; one = one->next)
+        count += is_idle(one, is_all) && (!peer || !memcmp(&one->peer, peer, sizeof *peer));
+    return count;
+}
+
+// Ends the oldest of the peer that has the most. The newest come first in the list.
+static void end_oldest_idle(struct server *server, bool is_all) {
+    struct connection *chosen = NULL;
+    unsigned most = 0;
+    for (struct connection *one = server->connections; one; one = one->next) {
+        if (!is_idle(one, is_all)) continue;
+        unsigned count = count_idle(server, &one->peer, is_all);
+        if (count < most) continue;
+        most = count;
+        chosen = one;
+    }
+    if (!chosen) return;
+    chosen->is_leaving = true;
+    shutdown(chosen->socket, SHUT_RDWR);
+}
+
+// The new one is in the list.
+static void keep_room(struct server *server) {
+    unsigned all = 0;
+    for (const struct connection *one = server->connections; one; one = one->next)
+        all += !one->is_leaving;
+    if (count_idle(server, NULL, false) > CONNECTIONS_UNPROVEN_MAX)
+        end_oldest_idle(server, false);
+    else if (all > CONNECTIONS_MAX - CONNECTIONS_UNPROVEN_MAX / 4)
+        end_oldest_idle(server, true);
+}
+
 static void note_connection(void *context, struct MHD_Connection *http, void **socket_context,
                             enum MHD_ConnectionNotificationCode what) {
     struct server *server = context;
@@ -33,10 +88,12 @@ static void note_connection(void *context, struct MHD_Connection *http, void **s
             MHD_get_connection_info(http, MHD_CONNECTION_INFO_CONNECTION_FD);
         *connection = (struct connection){.socket = info ? info->connect_fd : -1,
                                           .since_ns = clock_now_ns(),
+                                          .peer = peer_of(http),
                                           .next = server->connections,
                                           .link = &server->connections};
         if (connection->next) connection->next->link = &connection->next;
         server->connections = connection;
+        keep_room(server);
     } else if (connection) {
         *connection->link = connection->next;
         if (connection->next) connection->next->link = connection->link;

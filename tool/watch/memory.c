@@ -14,6 +14,7 @@
 
 #include "format/compact.h"
 #include "format/packed.h"
+#include "tool/base/clock.h"
 #include "tool/base/file_bytes.h"
 #include "tool/base/unnamed_file.h"
 #include "tool/model/source.h"
@@ -206,6 +207,14 @@ static struct cairn_header *header_room(void) {
     return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
 }
 
+// Of a process that has ended meanwhile the file is whole.
+static void note_checkpoint(struct cairn_header *copy, const struct memory_end *end) {
+    const uint64_t now_ns = clock_now_ns();
+    if (end->is_over || copy->state != CAIRN_STATE_RUNNING) return;
+    copy->checkpoint_ns = now_ns > copy->start_clock_ns ? now_ns - copy->start_clock_ns : 1;
+    copy->checkpoint_pause_ns = end->checkpoint_pause_ns;
+}
+
 // `raw` and `copy` are room for headers: as the process wrote it, and as the file has it.
 static bool write_with(const struct memory *memory, const struct memory_end *end,
                        struct cairn_header *raw, struct cairn_header *copy, int file,
@@ -215,6 +224,7 @@ static bool write_with(const struct memory *memory, const struct memory_end *end
         return error_set(error, "the process damaged its recording");
     memcpy(copy, raw, sizeof *copy);
     memory_finish(copy, end);
+    if (end->is_checkpoint) note_checkpoint(copy, end);
     cairn_compact_layout(copy);
     return save_file(file, memory, end, raw, copy, error);
 }

@@ -37,7 +37,9 @@ struct memory_end {
     uint64_t rss_peak_bytes;
     bool is_rss_exact;  // the kernel's own account, not the highest value seen
     uint64_t cpu_ns;
-    uint64_t end_ns;  // CLOCK_MONOTONIC
+    uint64_t end_ns;               // CLOCK_MONOTONIC
+    bool is_checkpoint;            // it is not over, and a file is to say so
+    uint64_t checkpoint_pause_ns;  // until the next one is due; 0: there will be none
 };
 
 // How the process ended, as waitpid says it.

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +75,7 @@ static bool number_until_free(char *path, struct error *error) {
 bool run_directory_choose(struct run_directory *directory, const char *output, const char *name,
                           int pid, struct error *error) {
     char here[PATH_MAX] = "", file[PATH_MAX];
-    *directory = (struct run_directory){.index = -1};
+    *directory = (struct run_directory){.index = -1, .reserve = -1};
     snprintf(file, sizeof file, "%s.%d.cairn", name, pid);
     if (!getcwd(here, sizeof here) && !(output && output[0] == '/'))
         return error_set(error, "the current directory cannot be read: %s", strerror(errno));
@@ -93,12 +94,30 @@ bool run_directory_choose(struct run_directory *directory, const char *output, c
            number_until_free(directory->path, error);
 }
 
+// Some fifty lines of the index. Where the file system has no unnamed files, or no room for it,
+// there is no reserve.
+static int take_reserve(const char *path) {
+    const off_t reserve_bytes = 16 << 10;
+    int file = open(path, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (file >= 0 && fallocate(file, 0, 0, reserve_bytes) == 0) return file;
+    if (file >= 0) close(file);
+    return -1;
+}
+
+static bool give_reserve(struct run_directory *directory) {
+    if (directory->reserve < 0) return false;
+    close(directory->reserve);
+    directory->reserve = -1;
+    return true;
+}
+
 bool run_directory_make(struct run_directory *directory, struct error *error) {
     while (mkdir(directory->path, 0700) != 0) {
         if (errno != EEXIST) return error_set(error, "%s: %s", directory->path, strerror(errno));
         if (!number_until_free(directory->path, error)) return false;
     }
     directory->is_made = true;
+    directory->reserve = take_reserve(directory->path);
     return true;
 }
 
@@ -121,6 +140,8 @@ bool run_directory_save(struct run_directory *directory, const struct memory *me
         // the run's path is what was asked for, though until its end it is a directory
         struct error why = *error;
         const char *reason = why.text + (strstr(why.text, path) == why.text ? strlen(path) : 0);
+        snprintf(directory->lost_because, sizeof directory->lost_because, "%.*s",
+                 (int)sizeof directory->lost_because - 1, reason + strspn(reason, ": "));
         return error_set(error, "%s%s (the recording %s could not be written)", directory->path,
                          reason, file_name);
     }
@@ -128,12 +149,35 @@ bool run_directory_save(struct run_directory *directory, const struct memory *me
     return true;
 }
 
-static bool write_index(const struct run_directory *directory, const char *line, size_t size,
-                        struct error *error) {
-    ssize_t done = write(directory->index, line, size);
+void run_directory_note_lost(struct run_directory *directory, struct run_row *row) {
+    size_t used = strlen(directory->lost_names);
+    char name[RUN_TEXT_MAX + sizeof ", 4294967295"];
+    int length =
+        snprintf(name, sizeof name, "%s%s %" PRIu32, used ? ", " : "", row->name, row->pid);
+    directory->lost_count++;
+    if (used + (size_t)length < sizeof directory->lost_names)
+        memcpy(directory->lost_names + used, name, (size_t)length + 1);
+    else
+        directory->has_unnamed = true;
+    memcpy(row->problem, directory->lost_because, sizeof row->problem);
+}
+
+// A part of a line that found no room is taken back.
+static bool write_line(int index, const char *line, size_t size) {
+    off_t end = lseek(index, 0, SEEK_END);
+    ssize_t done = write(index, line, size);
     if (done == (ssize_t)size) return true;
-    return error_set(error, "%s/%s: %s", directory->path, RUN_INDEX_NAME,
-                     done < 0 ? strerror(errno) : "no room");
+    int reason = done < 0 ? errno : ENOSPC;
+    if (done > 0 && ftruncate(index, end) != 0) return false;
+    errno = reason;
+    return false;
+}
+
+static bool write_index(struct run_directory *directory, const char *line, size_t size,
+                        struct error *error) {
+    if (write_line(directory->index, line, size)) return true;
+    if (give_reserve(directory) && write_line(directory->index, line, size)) return true;
+    return error_set(error, "%s/%s: %s", directory->path, RUN_INDEX_NAME, strerror(errno));
 }
 
 // Appears with its first lines complete; from then on it grows.
@@ -141,14 +185,18 @@ static bool make_index(struct run_directory *directory, struct error *error) {
     char path[PATH_MAX], temporary[PATH_MAX];
     run_directory_path_of(directory, RUN_INDEX_NAME, path, sizeof path);
     run_directory_path_of(directory, RUN_INDEX_NAME ".save", temporary, sizeof temporary);
-    directory->index =
-        open(temporary, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int flags = O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
+    directory->index = open(temporary, flags, 0600);
+    if (directory->index < 0 && give_reserve(directory))
+        directory->index = open(temporary, flags, 0600);
     if (directory->index < 0) return error_set(error, "%s: %s", path, strerror(errno));
     bool is_written =
         write_index(directory, directory->first_line, directory->first_line_bytes, error);
     if (is_written && rename(temporary, path) == 0) return true;
     if (is_written) error_set(error, "%s: %s", path, strerror(errno));
     unlink(temporary);
+    close(directory->index);
+    directory->index = -1;
     return false;
 }
 
@@ -162,7 +210,7 @@ bool run_directory_add_row(struct run_directory *directory, const struct run_row
     char line[RUN_LINE_MAX];
     if (!directory->row_count++) {
         directory->first_line_bytes = first_lines(row, directory->first_line);
-        return true;
+        return !*row->problem || make_index(directory, error);
     }
     size_t size = run_row_print(row, line);
     if (directory->index < 0 && !make_index(directory, error)) return false;
@@ -190,11 +238,25 @@ static bool collapse(struct run_directory *directory) {
     return false;
 }
 
+// Removes the directory of a run of which nothing could be kept, but for an index that says so.
+static bool remove_empty(struct run_directory *directory) {
+    char index[PATH_MAX];
+    run_directory_path_of(directory, RUN_INDEX_NAME, index, sizeof index);
+    if (directory->index >= 0) {
+        close(directory->index);
+        directory->index = -1;
+        unlink(index);
+    }
+    return rmdir(directory->path) == 0;
+}
+
 bool run_directory_finish(struct run_directory *directory, bool is_shared, struct error *error) {
     bool is_ok = true;
     if (!directory->is_made) return true;
-    bool is_single = !is_shared && directory->row_count <= 1;
-    if (is_single && !directory->only[0] && rmdir(directory->path) == 0) {
+    give_reserve(directory);
+    bool is_single = !is_shared && directory->row_count <= 1 && !directory->lost_count;
+    bool is_nothing = !directory->only[0] && !is_shared && directory->row_count <= 1;
+    if (is_nothing && remove_empty(directory)) {
         directory->is_made = false;
         return true;
     }
@@ -268,17 +330,19 @@ static bool is_recording_name(const char *name) {
 
 bool run_directory_take_leftovers(struct run_directory *directory, struct error *error) {
     DIR *entries = directory->is_made ? opendir(directory->path) : NULL;
-    bool is_ok = true;
+    struct error problem = {0};
     if (!entries) return true;
-    for (struct dirent *entry = readdir(entries); entry && is_ok; entry = readdir(entries)) {
+    for (struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
         char path[PATH_MAX];
         if (!is_recording_name(entry->d_name)) continue;
         run_directory_path_of(directory, entry->d_name, path, sizeof path);
         int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (file < 0) continue;
-        is_ok = take_file(directory, entry->d_name, path, file, error);
+        bool is_ok = take_file(directory, entry->d_name, path, file, error);
+        if (!is_ok && !problem.text[0]) problem = *error;
         close(file);
     }
     closedir(entries);
-    return is_ok;
+    *error = problem;
+    return !problem.text[0];
 }

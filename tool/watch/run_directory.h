@@ -3,7 +3,9 @@
 // directory, so that every process finds a place there even if the tool dies or a child outlives
 // it; at the end the only recording takes the directory's place, or an index joins several.
 //
-// The index gets a line as each process ends, in one write. It begins with the second process.
+// The index gets a line as each process ends, in one write. It begins with the second process, or
+// with the first whose recording cannot be written: on a full disk it grows into room that was kept
+// free for it.
 #ifndef TOOL_WATCH_RUN_DIRECTORY_H
 #define TOOL_WATCH_RUN_DIRECTORY_H
 
@@ -19,6 +21,8 @@
 // Small processes beyond this many are in the index only: `make` runs thousands.
 #define RUN_DIRECTORY_SMALL_MAX 64u
 
+#define RUN_LOST_TEXT 512u
+
 struct run_directory {
     char path[PATH_MAX];  // absolute
     bool is_made;         // the directory is there, or in the end the file
@@ -27,7 +31,12 @@ struct run_directory {
     char only[NAME_MAX];                // name of the first file that was written
     char first_line[2 * RUN_LINE_MAX];  // heading and first row, while there is no index
     size_t first_line_bytes;
-    int index;  // descriptor, -1: no index yet
+    int index;    // descriptor, -1: no index yet
+    int reserve;  // of an unnamed file in the directory that takes room for the index; -1: none
+    uint64_t lost_count;             // recordings that could not be written
+    char lost_names[RUN_LOST_TEXT];  // of their processes: "make 12, cc1 14", as far as they fit
+    bool has_unnamed;                // that did not fit
+    char lost_because[RUN_PROBLEM_MAX];  // of the last of them
 };
 
 // Chooses the path: `output` as the user gave it (NULL: NAME.PID.cairn here; an existing directory:
@@ -44,8 +53,12 @@ void run_directory_path_of(const struct run_directory *directory, const char *fi
                            size_t size);
 bool run_directory_is_taken(const struct run_directory *directory, const char *file_name);
 
+// A file that a checkpoint left stays if the recording cannot be written.
 bool run_directory_save(struct run_directory *directory, const struct memory *memory,
                         const struct memory_end *end, const char *file_name, struct error *error);
+// Notes in its row that the recording of a process could not be written, which is what
+// run_directory_save has failed at last; the row has to be added then.
+void run_directory_note_lost(struct run_directory *directory, struct run_row *row);
 bool run_directory_add_row(struct run_directory *directory, const struct run_row *row,
                            struct error *error);
 

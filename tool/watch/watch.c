@@ -17,7 +17,10 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
-#define CHECKPOINT_NS (10 * SECOND_NS)
+// Pauses between checkpoints, doubled from the first to the last: what is killed early, together
+// with the tool, leaves something too.
+#define CHECKPOINT_FIRST_NS (500 * MS_NS)
+#define CHECKPOINT_LAST_NS (10 * SECOND_NS)
 
 // Pauses between looks at a process' memory, doubled from the first to the last; with many
 // processes longer ones, so that looking takes a few percent of a processor at most.
@@ -43,7 +46,8 @@ bool watch_open(struct watch *watch, struct run_directory *directory,
                             .schedule = *schedule,
                             .listener = {.socket = -1, .reserve = -1},
                             .start_ns = clock_now_ns()};
-    watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_NS;
+    watch->next_checkpoint_ns = watch->start_ns + CHECKPOINT_FIRST_NS;
+    watch->checkpoint_pause_ns = CHECKPOINT_FIRST_NS;
     watch->pid_uses = calloc(PID_LIMIT, sizeof *watch->pid_uses);  // touched where used
     if (!watch->pid_uses) return error_set(error, "out of memory");
     return handshake_open(&watch->listener, error);
@@ -285,8 +289,8 @@ static void watch_look(struct watch *watch, uint64_t now) {
     }
 }
 
-// The next one comes when this one is written, and 10 s after it at the earliest. Of a crowd only
-// the large processes are worth it: each writes its file itself, should the tool be gone.
+// The next one comes when this one is written, and a pause after it at the earliest. Of a crowd
+// only the large processes are worth it: each writes its file itself, should the tool be gone.
 static void watch_checkpoint(struct watch *watch, uint64_t now) {
     if (now < watch->next_checkpoint_ns || writer_thread_is_busy(&watch->writer)) return;
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
@@ -294,9 +298,13 @@ static void watch_checkpoint(struct watch *watch, uint64_t now) {
         struct run_row row;
         if (!watched_row(process, &row)) continue;
         if (is_crowd && !process->is_first && figures_is_small(&row.figures)) continue;
+        process->end.checkpoint_pause_ns = watch->checkpoint_pause_ns;
         writer_thread_give(&watch->writer, WRITER_CHECKPOINT, process);
     }
-    watch->next_checkpoint_ns = now + CHECKPOINT_NS;
+    watch->next_checkpoint_ns = now + watch->checkpoint_pause_ns;
+    watch->checkpoint_pause_ns *= 2;
+    if (watch->checkpoint_pause_ns > CHECKPOINT_LAST_NS)
+        watch->checkpoint_pause_ns = CHECKPOINT_LAST_NS;
 }
 
 static bool make_poll_room(struct watch *watch) {

@@ -55,6 +55,7 @@ struct watch {
     struct watched **polled_processes;
     unsigned polled_room;
     uint64_t start_ns, next_checkpoint_ns;
+    uint64_t checkpoint_pause_ns;   // behind the next checkpoint
     struct code_files files;        // of the processes' own modules
     uint64_t unrecorded_count;      // programs that the library left alone
     struct cairn_hello unrecorded;  // what was said of the first

@@ -22,14 +22,15 @@ static void writer_thread_note(struct writer_thread *writer, const struct error 
     if (!writer->problem.text[0]) writer->problem = *error;
 }
 
-static void save(struct writer_thread *writer, struct watched *process,
+static bool save(struct writer_thread *writer, struct watched *process,
                  const struct memory_end *end) {
     struct error error;
     code_files_note(&process->memory, process->pid);
-    if (!run_directory_save(writer->directory, &process->memory, end, process->file_name, &error))
-        writer_thread_note(writer, &error);
-    else
-        process->has_file = true;
+    bool is_saved =
+        run_directory_save(writer->directory, &process->memory, end, process->file_name, &error);
+    if (!is_saved) writer_thread_note(writer, &error);
+    process->has_file |= is_saved;
+    return is_saved;
 }
 
 static void unsave(struct writer_thread *writer, struct watched *process) {
@@ -48,13 +49,15 @@ static void keep(struct writer_thread *writer, struct watched *process,
     process->end = *end;
     if (!watched_row(process, &row)) return;
     bool is_small = figures_is_small(&row.figures) && !process->is_first && !is_small_kept;
+    bool is_lost = false;
     if (is_small && writer->directory->small_count >= RUN_DIRECTORY_SMALL_MAX) {
         unsave(writer, process);
     } else {
-        save(writer, process, end);
+        is_lost = !save(writer, process, end);
         writer->directory->small_count += is_small;
     }
-    if (process->has_file) snprintf(row.file, sizeof row.file, "%s", process->file_name);
+    if (is_lost) run_directory_note_lost(writer->directory, &row);
+    if (process->has_file || is_lost) snprintf(row.file, sizeof row.file, "%s", process->file_name);
     if (!run_directory_add_row(writer->directory, &row, &error)) writer_thread_note(writer, &error);
 }
 
@@ -63,12 +66,14 @@ static void keep(struct writer_thread *writer, struct watched *process,
 // same.
 static void release(struct writer_thread *writer, struct watched *process,
                     const struct memory_end *end) {
-    struct memory_end last = *end;
+    struct memory_end last = *end, now = *end;
     struct cairn_header *header = process->memory.header;
     bool is_recording = header->state != CAIRN_STATE_NEW;
     __atomic_store_n(&header->control.is_tool_gone, 1, __ATOMIC_RELEASE);
     writer->has_released = true;
-    if (is_recording && !watched_is_short_lived(process)) keep(writer, process, end, true);
+    now.is_checkpoint = true;
+    now.checkpoint_pause_ns = 0;
+    if (is_recording && !watched_is_short_lived(process)) keep(writer, process, &now, true);
     if (!process->has_file || !watched_is_gone(process)) return;
     last.is_over = true;
     last.end_ns = clock_now_ns();
@@ -93,11 +98,17 @@ static void keep_last_look(struct writer_thread *writer, const struct watched *p
         writer_thread_note(writer, &error);
 }
 
+static void save_checkpoint(struct writer_thread *writer, const struct writer_job *job) {
+    struct memory_end end = job->end;
+    end.is_checkpoint = true;
+    save(writer, job->process, &end);
+}
+
 static void work_off(struct writer_thread *writer, const struct writer_job *job) {
     struct watched *process = job->process;
     switch (job->work) {
     case WRITER_CHECKPOINT:
-        save(writer, process, &job->end);
+        save_checkpoint(writer, job);
         return;
     case WRITER_LOG:
         write_log(writer, job->process, false);

@@ -47,6 +47,7 @@ static void check_same(const struct run_row *row) {
     assert_string_equal(back.file, row->file);
     assert_string_equal(back.parent, row->parent);
     assert_string_equal(back.name, row->name);
+    assert_string_equal(back.problem, row->problem);
     assert_int_equal(back.pid, row->pid);
     assert_int_equal(back.state, row->state);
     assert_int_equal(back.stop_reason, row->stop_reason);
@@ -68,7 +69,7 @@ static void test_golden_line(void **state) {
     assert_string_equal(line,
                         "cc1.12.cairn\t12\t11\tmake.11.cairn\tcc1\t1700000000000000000\t5000\t"
                         "70\tended\tstatus:3\t10\t1000\t4\t1\t2\t20\t700\t60\t8\t-5\t4096\t"
-                        "50\t9\t2\tsmall\t0\t0\t0\t0\t0\t0\n");
+                        "50\t9\t2\tsmall\t0\t0\t0\t0\t0\t0\t-\n");
     check_same(&sample);
 }
 
@@ -96,6 +97,9 @@ static void test_forms(void **state) {
     check_same(&row);
     row.state = CAIRN_STATE_ENDED;
     row.stop_reason = CAIRN_STOP_LEFT;
+    check_same(&row);
+    row = sample;
+    strcpy(row.problem, "No space left on device");
     check_same(&row);
 }
 

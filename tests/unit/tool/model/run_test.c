@@ -167,7 +167,9 @@ static void test_damage(void **state) {
     mkdir(inside("dir.cairn"), 0700);
     open_run(1);
     assert_int_equal(run.bad_lines, 5);
-    assert_int_equal(run.bad_files, 2);
+    assert_int_equal(run.bad_files, 1);
+    assert_int_equal(run.inner_count, 1);  // a run of its own
+    assert_string_equal(run.inner, "dir.cairn");
 }
 
 static void test_no_index(void **state) {
