@@ -25,6 +25,7 @@ KILLED_AT = 10
 KILLED_WHENEVER = 300 if IS_LONG else 6
 BUSY_A_PROCESSOR = 4 if IS_LONG else 1
 BUSY_LIMIT_S = "600"
+USUAL_NICE = os.getpriority(os.PRIO_PROCESS, 0)
 
 
 @contextlib.contextmanager
@@ -72,12 +73,23 @@ def fields_of(pid, tid):
         return {}
 
 
+def has_usual_priority(tid):
+    """But for the flag that children do not inherit one (SCHED_RESET_ON_FORK), which it may keep."""
+    try:
+        policy = os.sched_getscheduler(int(tid)) & ~os.SCHED_RESET_ON_FORK
+        return policy == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, int(tid)) == USUAL_NICE
+    except ProcessLookupError:
+        return True
+
+
 def is_free(process):
-    """No thread is stopped, or has the signals blocked that calls block; or it has ended."""
+    """No thread is stopped, ahead of others, or has the signals blocked that calls block; or it has ended."""
     if process.poll() is not None:
         return True
-    threads = [fields_of(process.pid, tid) for tid in os.listdir(f"/proc/{process.pid}/task")]
-    return all(fields["State"][0] not in "tT" and int(fields["SigBlk"], 16) == 0 for fields in threads if fields)
+    tids = os.listdir(f"/proc/{process.pid}/task")
+    threads = [fields_of(process.pid, tid) for tid in tids]
+    return (all(fields["State"][0] not in "tT" and int(fields["SigBlk"], 16) == 0 for fields in threads if fields)
+            and all(map(has_usual_priority, tids)))
 
 
 def check_goes_on(what, target):

@@ -25,7 +25,7 @@
 // How long the last call of the library may take to return: it may wait for the allocator.
 #define LEAVE_PATIENCE_NS UINT64_C(10000000000)
 // How long threads are waited for that make another one as the library is loaded.
-#define BIRTH_PATIENCE_NS UINT64_C(10000000000)
+#define BIRTH_PATIENCE_NS UINT64_C(30000000000)
 enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
 
 static const uint64_t no_arguments[REGISTERS_ARGUMENTS];

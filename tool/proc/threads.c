@@ -2,6 +2,7 @@
 #include "tool/proc/threads.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,51 +13,17 @@
 
 #include "tool/base/clock.h"
 #include "tool/proc/process.h"
+#include "tool/proc/remote.h"
 
 #define STOP_PATIENCE_NS UINT64_C(2000000000)
 // How long a thread is waited for before it is checked whether it started a program (vfork,
 // posix_spawn): then it stops when that has begun. So long, the process goes on.
 #define SOON_NS UINT64_C(5000000)
-#define STARTS_PATIENCE_NS UINT64_C(10000000000)
+// How long a stop is tried in all.
+#define LATE_PATIENCE_NS UINT64_C(10000000000)
 
 // Looks in quick succession first: a stop takes some microseconds.
 enum { EAGER_LOOKS = 200, PAUSE_US = 50, STARTS_PAUSE_US = 500 };
-
-// --- ahead of other threads on the machine
-
-enum { RESET_ON_FORK = 1, NICEST = -20 };
-
-static bool set_scheduling(pid_t tid, const struct scheduling *scheduling) {
-    return syscall(SYS_sched_setattr, tid, scheduling, 0) == 0;
-}
-
-static bool is_usual(const struct scheduling *scheduling) {
-    return scheduling->policy == SCHED_OTHER || scheduling->policy == SCHED_BATCH ||
-           scheduling->policy == SCHED_IDLE;
-}
-
-void sched_boost(struct sched_boost *boost, pid_t tid) {
-    struct scheduling *usual = &boost->usual;
-    boost->is_taken = false;
-    if (syscall(SYS_sched_getattr, tid, usual, sizeof *usual, 0) != 0 || !is_usual(usual)) return;
-    struct scheduling first = {.size = sizeof first,
-                               .policy = SCHED_FIFO,
-                               .flags = usual->flags | RESET_ON_FORK,
-                               .priority = 1};
-    struct scheduling nice = *usual;
-    nice.nice = NICEST;
-    boost->is_taken = set_scheduling(tid, &first) || set_scheduling(tid, &nice);
-}
-
-// Who may take it without CAP_SYS_NICE (RLIMIT_RTPRIO) may not take the flag away.
-void sched_unboost(struct sched_boost *boost, pid_t tid) {
-    if (boost->is_taken && !set_scheduling(tid, &boost->usual)) {
-        struct scheduling flagged = boost->usual;
-        flagged.flags |= RESET_ON_FORK;
-        set_scheduling(tid, &flagged);
-    }
-    boost->is_taken = false;
-}
 
 // --- waiting for a stop
 
@@ -79,19 +46,30 @@ static bool is_known(const struct threads *threads, pid_t tid) {
     return false;
 }
 
+// The flags of a thread's clone or clone3; all where they cannot be read.
+static uint64_t flags_of_clone(pid_t pid, long call, uint64_t argument) {
+    const struct remote remote = remote_of(pid);
+    uint64_t flags = argument;
+    if (call == SYS_clone3 && !remote_read(&remote, argument, &flags, sizeof flags))
+        return UINT64_MAX;
+    return flags;
+}
+
 // Whether a thread waits for a program that it starts, or for a child that has its memory.
 static bool is_starting(pid_t pid, pid_t tid) {
     char name[PROCESS_PATH_BYTES];
     long call = -1;
+    uint64_t argument = 0;
     if (process_state(pid, tid) != 'D') return false;
     snprintf(name, sizeof name, "task/%d/syscall", (int)tid);
     FILE *file = process_open_text(pid, name);
-    bool is_read = file && fscanf(file, "%ld", &call) == 1;
+    bool is_read = file && fscanf(file, "%ld %" SCNx64, &call, &argument) == 2;
     if (file) fclose(file);
 #ifdef SYS_vfork
     if (call == SYS_vfork) return is_read;
 #endif
-    return is_read && (call == SYS_clone || call == SYS_clone3);
+    return is_read && (call == SYS_clone || call == SYS_clone3) &&
+           flags_of_clone(pid, call, argument) & CLONE_VFORK;
 }
 
 // Seizes one thread and asks it to stop; it counts as stopped from now on. One that could not be
@@ -140,6 +118,7 @@ static bool await_stops(struct threads *threads, size_t from, struct error *erro
         if (status < 0 && !threads->is_one_starting)
             status = threads_wait(thread->tid, STOP_PATIENCE_NS);
         sched_unboost(&thread->boost, thread->tid);
+        threads->is_one_late = status < 0;
         if (status < 0)
             return error_set(error, "thread %d does not stop: it waits %s", (int)thread->tid,
                              threads->is_one_starting ? "for a program that it starts (vfork)"
@@ -193,12 +172,12 @@ static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
 }
 
 bool threads_stop(struct threads *threads, pid_t pid, struct error *error) {
-    uint64_t end = clock_now_ns() + STARTS_PATIENCE_NS;
+    uint64_t end = clock_now_ns() + LATE_PATIENCE_NS;
     for (;;) {
         while (is_any_starting(pid) && clock_now_ns() < end) usleep(STARTS_PAUSE_US);
-        threads->is_one_starting = false;
+        threads->is_one_starting = threads->is_one_late = false;
         if (stop_once(threads, pid, error)) return true;
-        if (!threads->is_one_starting || clock_now_ns() > end) return false;
+        if (!threads->is_one_late || clock_now_ns() > end) return false;
     }
 }
 

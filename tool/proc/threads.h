@@ -12,28 +12,7 @@
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 #include "tool/proc/registers.h"
-
-// The kernel's struct sched_attr, in its first form.
-struct scheduling {
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime_ns, deadline_ns, period_ns;
-};
-
-// A thread's scheduling while it runs ahead of all others on the machine, to shorten a stop. A nice
-// value would not do, since it counts within a control group or session only; so the thread gets
-// the lowest real-time priority, where the system allows it (root, CAP_SYS_NICE) and if its policy
-// is one of the usual ones. Threads and processes that it starts meanwhile do not inherit it.
-struct sched_boost {
-    struct scheduling usual;  // put back to the last field
-    bool is_taken;
-};
-
-// `tid` 0: the calling thread. Does nothing if that is not allowed.
-void sched_boost(struct sched_boost *boost, pid_t tid);
-void sched_unboost(struct sched_boost *boost, pid_t tid);
+#include "tool/proc/sched_boost.h"
 
 struct stopped_thread {
     pid_t tid;
@@ -45,15 +24,16 @@ struct stopped_thread {
 struct threads {
     pid_t pid;
     ARRAY(struct stopped_thread) stopped;
-    uint64_t since_ns;     // CLOCK_MONOTONIC, when the first one was asked to stop
-    uint64_t pause_ns;     // from then until the last one went on
-    bool is_one_starting;  // why the last stop failed: a thread waits for a program that it starts
+    uint64_t since_ns;       // CLOCK_MONOTONIC, when the first one was asked to stop
+    uint64_t pause_ns;       // from then until the last one went on
+    bool is_one_late;        // why the last stop failed: a thread did not stop in time
+    bool is_one_starting;    // since it waits for a program that it starts
     struct sched_boost own;  // of this thread of the tool
 };
 
-// Stops every thread. One that waits for a program that it starts (vfork) is waited for while the
-// others go on. False, with none of them stopped any more, if that is refused or one does not
-// stop in time.
+// Stops every thread. One that waits for a program that it starts (vfork), or that does not get a
+// processor, is waited for while the others go on. False, with none of them stopped any more, if
+// that is refused or one does not stop in time.
 bool threads_stop(struct threads *threads, pid_t pid, struct error *error);
 
 // Stops one thread alone, while the others go on. `stopped` is empty if it has ended meanwhile.
