@@ -85,6 +85,9 @@ check("env -u", ["env", "-u", "LD_PRELOAD", app], lost, no_preload)
 check("replaced", ["env", f"LD_PRELOAD={t.COUNTER}", app], lost, no_preload, env={"COUNT_PRELOAD_OUT": "counts"})
 check("a script", ["sh", "-c", f"unset LD_PRELOAD; {app}; {app}; exit 5"], {("app", "environment"): 2},
       "app and 1 more were not recorded", out=b"done\ndone\n")
+path = check("a script that becomes another", ["sh", "-c", f"env -i {app}; exec env {app}"], lost, no_preload,
+             out=b"done\ndone\n")
+t.check_equal("a script that becomes another: recordings", [one["process"]["command"] for one in reports_of(path)], [app])
 spawn = "import os, sys; p = sys.argv[1]; " \
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(p, [p], {}), 0)[1]))"
 check("posix_spawn", [t.PYTHON, "-c", spawn, app], lost, no_preload)

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "tool/base/clock.h"
-#include "tool/model/left_out.h"
 #include "tool/proc/process.h"
 #include "tool/watch/control.h"
 #include "tool/watch/run_directory.h"
+#include "tool/watch/unrecorded.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
@@ -81,17 +81,10 @@ static void settle_end(struct watched *process, bool is_replaced) {
     if (!process->end.end_ns) process->end.end_ns = clock_now_ns();
 }
 
-// Nothing is kept of such a process: it says hardly anything.
-static bool is_worthless(const struct watched *process, bool is_replaced) {
-    bool is_forked = process->memory.header->forked_from != 0;
-    return (is_replaced || is_forked) && !process->memory.header->left_out.count &&
-           watched_is_short_lived(process);
-}
-
 // The process, or the image, is over: the writer keeps what it recorded.
 static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
     settle_end(process, is_replaced);
-    bool is_dropped = is_worthless(process, is_replaced || process->replaced_ns);
+    bool is_dropped = watched_is_worthless(process, is_replaced || process->replaced_ns);
     unlink_process(watch, process);
     writer_thread_give(&watch->writer, is_dropped ? WRITER_DROP : WRITER_END, process);
 }
@@ -202,34 +195,6 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
-// The recording that is to say what `pid` started: its own, or, if that will not be kept, that of
-// the nearest process above it. NULL: there is none.
-static struct watched *teller_of(const struct watch *watch, pid_t pid, bool is_in_place) {
-    enum { GENERATIONS_MAX = 64 };
-    struct watched *main_one = watch_find(watch, watch->main_pid);
-    for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++, pid = process_parent(pid)) {
-        struct watched *process = watch_find(watch, pid);
-        bool is_leaving = is_in_place && i == 0;
-        if (process && (process == main_one || !is_worthless(process, is_leaving))) return process;
-    }
-    return main_one ? main_one : watch->list;
-}
-
-// A program was started that is not recorded.
-static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
-    struct cairn_hello said = *message;
-    const int64_t change = message->is_withdrawn ? -1 : 1;
-    struct watched *process = watch_find(watch, pid);
-    struct watched *teller = teller_of(watch, pid, message->is_in_place);
-    said.program[sizeof said.program - 1] = 0;
-    if (process && message->is_in_place)
-        process->replaced_ns = message->is_withdrawn ? 0 : clock_now_ns();
-    if (watch->children && fnmatch(watch->children, said.program, 0) != 0) return;
-    left_out_add(&watch->left_out, said.unrecorded, said.program, change);
-    if (teller)
-        left_out_add(&teller->memory.header->left_out, said.unrecorded, said.program, change);
-}
-
 static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
     const char *end = watch->variables;
     while (end && *end) end += strlen(end) + 1;
@@ -271,24 +236,27 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
-        note_unrecorded(watch, client->pid, message);
+        unrecorded_note(watch, client->pid, message);
         handshake_answer(client, -1);
         return;
     }
     struct watched *older = watch_find(watch, client->pid);
     uint64_t image = 0;
     bool is_first = client->pid == watch->main_pid && !message->forked_from, was_off = false;
+    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
+    struct cairn_left_out left_out = {0};
     if (older) {
         bool is_gone = watched_is_gone(older) && client->pid != watch->main_pid;
+        if (!is_gone && is_recorded) left_out = unrecorded_take(older);
         image = older->image + 1;
-        is_first = older->is_first && is_worthless(older, true);
+        is_first = older->is_first && watched_is_worthless(older, true);
         if (is_first || is_gone) image = 0;
         was_off = !is_gone && cairn_is_off(&older->memory.header->control);
         watched_ended(watch, older, !is_gone);
     }
-    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
     struct watched *process =
         is_recorded ? watched_add(watch, client->pid, image, is_first, -1) : NULL;
+    if (process) process->memory.header->left_out = left_out;
     if (process) note_parent(watch, message, process);
     if (process && watch->begin && !message->forked_from)
         watch->begin(watch->begin_context, client->pid, message->attachment);
@@ -409,7 +377,7 @@ static void hear_the_last(struct watch *watch) {
     struct handshake_client client;
     struct cairn_hello message;
     while (handshake_next(&watch->listener, clock_now_ns(), &client, &message)) {
-        if (message.unrecorded) note_unrecorded(watch, client.pid, &message);
+        if (message.unrecorded) unrecorded_note(watch, client.pid, &message);
         handshake_dismiss(&client);
     }
 }

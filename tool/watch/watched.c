@@ -306,6 +306,12 @@ bool watched_is_short_lived(const struct watched *process) {
            !has_damage;
 }
 
+bool watched_is_worthless(const struct watched *process, bool is_replaced) {
+    bool is_forked = process->memory.header->forked_from != 0;
+    return (is_replaced || is_forked) && !process->memory.header->left_out.count &&
+           watched_is_short_lived(process);
+}
+
 bool watched_row(const struct watched *process, struct run_row *row) {
     struct recording recording;
     if (!open_memory(process, &recording)) return false;

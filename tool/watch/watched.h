@@ -57,6 +57,9 @@ struct last_look {
 // forks that only execute. They would leave hundreds of recordings.
 bool watched_is_short_lived(const struct watched *process);
 
+// True if nothing is kept of the process: it says hardly anything, not even of others.
+bool watched_is_worthless(const struct watched *process, bool is_replaced);
+
 // Its figures, as far as they are known now. False if it has not begun to record.
 bool watched_row(const struct watched *process, struct run_row *row);
 
