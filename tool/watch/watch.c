@@ -195,6 +195,19 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
+// A program is started that is not recorded.
+static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
+    char program[sizeof message->program];
+    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, message->program);
+    const struct unrecorded said = {.list = watch->list,
+                                    .main_pid = watch->main_pid,
+                                    .pid = pid,
+                                    .message = message,
+                                    .is_meant = !watch->children ||
+                                                fnmatch(watch->children, program, 0) == 0};
+    unrecorded_note(&said, &watch->left_out);
+}
+
 static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
     const char *end = watch->variables;
     while (end && *end) end += strlen(end) + 1;
@@ -236,7 +249,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
-        unrecorded_note(watch, client->pid, message);
+        note_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1);
         return;
     }
@@ -377,7 +390,7 @@ static void hear_the_last(struct watch *watch) {
     struct handshake_client client;
     struct cairn_hello message;
     while (handshake_next(&watch->listener, clock_now_ns(), &client, &message)) {
-        if (message.unrecorded) unrecorded_note(watch, client.pid, &message);
+        if (message.unrecorded) note_unrecorded(watch, client.pid, &message);
         handshake_dismiss(&client);
     }
 }
