@@ -114,8 +114,7 @@ FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g1 -DCAIRN_PAGES_VARY=1
 	$(or $(COUNTED),-fsanitize=fuzzer-no-link$(COMMA)address$(COMMA)undefined -fno-sanitize-recover=undefined)
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
-OPERATOR_OBJECTS := $(BUILD)/obj/runtime/preload/operators.o
-RUNTIME_OBJECTS := $(filter-out $(OPERATOR_OBJECTS),$(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o))
+RUNTIME_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o)
 MUSL_OBJECTS := $(RUNTIME_OBJECTS:$(BUILD)/obj/%=$(BUILD)/musl/%)
 # Without LTO, what never sees CAIRN_CHECK, itself or by its headers, is compiled for both builds alike, and so once.
 CHECK_SOURCES := $(RUNTIME_SOURCES)
@@ -200,11 +199,11 @@ $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK) $(RUNTIME_ORDER) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(RUNTIME_OBJECTS)
 	$(Q)mv -f $@.new $@
 
-# The same with C++'s operator new and delete wrapped too (runtime/preload/operators.c).
-$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS) $(BUILD)/exports-cxx.map $(BUILD)/order.flags
+# The same with the hooks of C++'s operator new and delete exported too (runtime/preload/operators.h).
+$(BUILD)/libcairn-cxx.so: $(RUNTIME_OBJECTS) $(BUILD)/exports-cxx.map $(BUILD)/order.flags
 	$(call say,LINK)
 	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_ORDER) $(RUNTIME_FIRST) \
-		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS) $(OPERATOR_OBJECTS)
+		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(RUNTIME_OBJECTS)
 	$(Q)mv -f $@.new $@
 
 # With libgcc's unwinder inside, for cairn torture.

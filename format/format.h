@@ -637,6 +637,21 @@ static inline _Bool cairn_js_is_read(uint32_t version) {
 
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
+// Programs that the process started, or a fork of it that has no recording of its own, and that
+// were not recorded. Written by the tool.
+#define CAIRN_LEFT_OUT_PROGRAMS 8u
+#define CAIRN_LEFT_OUT_NAME 56u
+struct cairn_left_out_program {
+    uint32_t reason;  // enum cairn_unrecorded
+    uint32_t count;   // how often one of that name was started; 0: the entry is not in use
+    char name[CAIRN_LEFT_OUT_NAME];  // ends in NUL; cut
+};
+struct cairn_left_out {
+    uint64_t count;  // of all, those without an entry too
+    uint64_t reserved;
+    struct cairn_left_out_program programs[CAIRN_LEFT_OUT_PROGRAMS];
+};
+
 struct cairn_header {
     char magic[CAIRN_MAGIC_BYTES];
     uint32_t version;
@@ -704,6 +719,7 @@ struct cairn_header {
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss
     _Alignas(128) struct cairn_pace pace;
+    _Alignas(128) struct cairn_left_out left_out;
 
     _Alignas(4096) char command[CAIRN_TEXT_COMMAND];  // argv, each ends in NUL; cut if longer
     char executable[CAIRN_TEXT_PATH];
@@ -741,35 +757,6 @@ static inline uint32_t cairn_page_bytes(uint64_t said) {
     return is_one ? (uint32_t)said : CAIRN_PAGE_LEAST;
 }
 
-// Why a program is started without us; format/sanitizers.def names what is linked to what.
-enum cairn_unrecorded {
-    CAIRN_UNRECORDED_NONE = 0,
-    CAIRN_UNRECORDED_ASAN = 1,
-    CAIRN_UNRECORDED_HWASAN = 2,
-    CAIRN_UNRECORDED_TSAN = 3,
-    CAIRN_UNRECORDED_MSAN = 4,
-    CAIRN_UNRECORDED_LSAN = 5,
-    CAIRN_UNRECORDED_VALGRIND = 6,
-    CAIRN_UNRECORDED_LIBRARY = 7,  // it could not open the library
-};
-
-// The message a process sends on the tool's socket; the answer is one byte with the memfd attached
-// (SCM_RIGHTS), or one byte without: do not record. With `unrecorded` it does not ask, but says
-// that a program is being started without us; the answer is then one byte.
-// With the other magic it says that it ends, has said so in its header, and is still mapped; the
-// answer is one byte when the tool has looked.
-#define CAIRN_HELLO_MAGIC 0x63616972u
-#define CAIRN_HELLO_END_MAGIC 0x63616965u
-#define CAIRN_HELLO_PROGRAM 64u
-struct cairn_hello {
-    uint32_t magic;
-    uint32_t version;
-    uint32_t forked_from;               // pid, or 0 for the start of a program
-    uint32_t unrecorded;                // enum cairn_unrecorded
-    char program[CAIRN_HELLO_PROGRAM];  // name of the unrecorded program, ends in NUL; cut
-    uint64_t attachment;                // address of its cairn_attachment (attachment.h); 0: none
-};
-
 _Static_assert(sizeof(struct cairn_section) == 32, "layout");
 _Static_assert(sizeof(struct cairn_module) == 256, "layout");
 _Static_assert(sizeof(struct cairn_thread) == 128, "layout");
@@ -793,6 +780,7 @@ _Static_assert(sizeof(struct cairn_pace) == 64, "layout");
 _Static_assert(sizeof(struct cairn_code) == 16, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");
 _Static_assert(sizeof(struct cairn_totals) == 128, "layout");
+_Static_assert(sizeof(struct cairn_left_out) == 528, "layout");
 _Static_assert(sizeof(struct cairn_header) == CAIRN_HEADER_BYTES, "layout");
 
 #endif

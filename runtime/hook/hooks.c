@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/inject/attach.h"
+#include "runtime/inject/operators_lead.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/managed/memory.h"
 #include "runtime/process/end.h"
@@ -369,6 +370,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
         environment_lend(variables);
         real_resolve();
         process_start();
+        operators_lead();
         environment_lend(NULL);
     }
     errno = saved_errno;

@@ -2,10 +2,7 @@
 // A slot that the linker makes read-only once it is done with a module (RELRO) is written while its
 // page is writable for a moment. A page that is writable before is one that the linker still works
 // on: it would fall over the end of that time, so the slot is left.
-#include "format/relocations.h"
-#include "runtime/inject/namespaces.h"
-
-#if defined(__x86_64__)
+#include "runtime/inject/got_patch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +10,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "runtime/inject/got_patch.h"
+#include "format/relocations.h"
+#include "runtime/inject/namespaces.h"
 #include "runtime/sys/linker.h"
 
 struct module {
@@ -202,5 +200,3 @@ uint32_t got_patch_module(const struct dl_phdr_info *info, got_lookup *find, voi
     bool has_symbols = module.symbols.symbols && module.symbols.texts;
     return has_symbols ? relink_all(&module, find, context) : 0;
 }
-
-#endif

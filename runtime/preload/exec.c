@@ -5,7 +5,9 @@
 // program built with a sanitizer is started without us, since it would not even begin: it gets the
 // variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool gets a
 // message. Below `cairn run` the same for valgrind, and the same where the library cannot be opened
-// any more, of which the dynamic linker would print a line. This may be a child of vfork, on a
+// any more, of which the dynamic linker would print a line. Others that will not be recorded (no
+// library in LD_PRELOAD, statically linked, setuid) are started as they are, and the tool gets the
+// message. If the start fails, it is withdrawn. This may be a child of vfork, on a
 // thread's or signal handler's stack: there is nothing here but system calls and a bounded vector
 // on the stack, and that only for such programs.
 #include <errno.h>
@@ -16,9 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/run_mark.h"
 #include "format/settings.h"
+#include "runtime/inject/attach.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
+#include "runtime/sink/sink.h"
 #include "runtime/sink/tool_link.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/image.h"
@@ -62,10 +67,9 @@ static int start_with(const struct start *start, char *const variables[]) {
     }
 }
 
-// The first file of that name in PATH that could be executed.
-static enum cairn_unrecorded look_in_path(const char *name) {
+// Looks at the first file of that name in PATH that could be executed.
+static bool look_in_path(const char *name, enum cairn_unrecorded *found) {
     char path[PATH_MAX];
-    enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
     const char *list = environment_get("PATH");
     size_t name_bytes = strlen(name) + 1;
     if (!list) list = "/bin:/usr/bin";
@@ -75,23 +79,21 @@ static enum cairn_unrecorded look_in_path(const char *name) {
             memcpy(path, part, length);
             path[length] = '/';
             memcpy(path + length + 1, name, name_bytes);
-            if (image_look(AT_FDCWD, length ? path : name, &found)) return found;
+            if (image_look(AT_FDCWD, length ? path : name, found)) return true;
         }
         part = part[length] ? part + length + 1 : NULL;
     }
-    return found;
+    return false;
 }
 
-static enum cairn_unrecorded look_at(const struct start *start) {
-    enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
+// False if there is nothing that could be executed.
+static bool look_at(const struct start *start, enum cairn_unrecorded *found) {
     bool is_by_name = start->how == BY_NAME || start->how == SPAWN_NAME;
     bool is_file = start->how == BY_FILE || (start->flags & AT_EMPTY_PATH);
-    if (is_by_name && start->path && !strrchr(start->path, '/')) return look_in_path(start->path);
-    if (is_file)
-        image_look_at_file(start->place, &found);
-    else
-        image_look(start->how == BY_PLACE ? start->place : AT_FDCWD, start->path, &found);
-    return found;
+    if (is_by_name && start->path && !strrchr(start->path, '/'))
+        return look_in_path(start->path, found);
+    if (is_file) return image_look_at_file(start->place, found);
+    return image_look(start->how == BY_PLACE ? start->place : AT_FDCWD, start->path, found);
 }
 
 // Valgrind's launcher says so to the tool that it becomes. That would carry out all of cairn, and
@@ -106,16 +108,6 @@ static bool is_valgrind(const struct start *start) {
     return false;
 }
 
-static bool is_our_entry(const char *entry, size_t length) {
-    static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t own = strlen(names[i]);
-        if (length < own || strncmp(entry + length - own, names[i], own) != 0) continue;
-        if (length == own || entry[length - own - 1] == '/') return true;
-    }
-    return false;
-}
-
 // The variable LD_PRELOAD without us. False if we are not in it, or it is too long; "" if nothing
 // else is.
 static bool strip(const char *variable, char *out) {
@@ -125,7 +117,7 @@ static bool strip(const char *variable, char *out) {
     memcpy(out, preload_is, PRELOAD_IS_BYTES);
     for (const char *entry = variable + PRELOAD_IS_BYTES; *entry;) {
         size_t length = strcspn(entry, ": "), step = length + (entry[length] != 0);
-        bool is_this = is_our_entry(entry, length);
+        bool is_this = cairn_is_own_entry(entry, length);
         if (!is_this) memcpy(out + used, entry, step);
         if (!is_this) used += step;
         is_ours |= is_this;
@@ -142,12 +134,21 @@ static size_t count_variables(char *const variables[]) {
     return count;
 }
 
-static void say_unrecorded(const struct start *start, enum cairn_unrecorded reason) {
-    const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
+static void say_unrecorded(const struct start *start, enum cairn_unrecorded reason,
+                           bool is_withdrawn) {
+    const char *socket = sink_tool_name();
     const char *name = start->path && start->path[0] ? start->path : NULL;
     if (!name) name = start->words && start->words[0] ? start->words[0] : "a program";
     const char *slash = strrchr(name, '/');
-    if (socket && socket[0]) tool_link_say_unrecorded(socket, reason, slash ? slash + 1 : name);
+    const struct tool_link_unrecorded said = {.reason = reason,
+                                              .is_in_place = start->how < SPAWN_PATH,
+                                              .is_withdrawn = is_withdrawn,
+                                              .program = slash ? slash + 1 : name};
+    if (socket && socket[0]) tool_link_say_unrecorded(socket, &said);
+}
+
+static bool has_failed(const struct start *start, int result) {
+    return start->how < SPAWN_PATH || result != 0;
 }
 
 // Starts it without us. False if we are not in its variables.
@@ -168,8 +169,9 @@ static COLD bool start_without_us(const struct start *start, enum cairn_unrecord
     }
     kept[used] = NULL;
     if (!is_ours) return false;
-    say_unrecorded(start, reason);
+    say_unrecorded(start, reason, false);
     *result = start_with(start, kept);
+    if (has_failed(start, *result)) say_unrecorded(start, reason, true);
     return true;
 }
 
@@ -182,37 +184,48 @@ static bool is_lost(const char *library, size_t length) {
     return !image_can_open(path);
 }
 
-static bool is_library_lost(const struct start *start) {
+// Our entry in LD_PRELOAD as the program gets it; NULL: none.
+static const char *own_entry(const struct start *start, size_t *length) {
     char *const *variable = start->variables;
     while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
         variable++;
-    if (!variable || !*variable) return false;
-    for (const char *entry = *variable + PRELOAD_IS_BYTES; *entry;) {
-        size_t length = strcspn(entry, ": ");
-        if (is_our_entry(entry, length)) return is_lost(entry, length);
-        entry += length + (entry[length] != 0);
-    }
-    return false;
+    return variable && *variable ? cairn_own_entry(*variable + PRELOAD_IS_BYTES, length) : NULL;
 }
 
+// Why the program will not be recorded. Where a tool listens it is told of every such program; a
+// process that it attached to has no library that a child could inherit.
 static enum cairn_unrecorded obstacle_of(const struct start *start) {
+    size_t length;
+    const char *entry = own_entry(start, &length), *socket = sink_tool_name();
+    enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
     if (is_valgrind(start)) return CAIRN_UNRECORDED_VALGRIND;
-    return is_library_lost(start) ? CAIRN_UNRECORDED_LIBRARY : look_at(start);
+    if (entry && is_lost(entry, length)) return CAIRN_UNRECORDED_LIBRARY;
+    bool is_there = look_at(start, &found);
+    if (entry || !is_there || !socket || !socket[0] || attach_is_by_tool()) return found;
+    return found == CAIRN_UNRECORDED_ITSELF ? found : CAIRN_UNRECORDED_ENVIRONMENT;
 }
 
-// True if it was started, or could not be, without us.
-static bool start_unrecorded(const struct start *start, int *result) {
-    if (sys_is_confined()) return false;
-    enum cairn_unrecorded reason = obstacle_of(start);
-    return unlikely(reason) && start_without_us(start, reason, result);
-}
-
-static int start_program(const struct start *start) {
-    int result;
-    if (start_unrecorded(start, &result)) return result;
+static int start_as_told(const struct start *start) {
     if (!start->has_no_variables) return start_with(start, start->variables);
     return start->how == BY_NAME ? real.execvp(start->path, start->words)
                                  : real.execv(start->path, start->words);
+}
+
+static COLD int start_unrecorded(const struct start *start, enum cairn_unrecorded reason) {
+    int result;
+    bool is_borne = reason >= CAIRN_UNRECORDED_ENVIRONMENT;
+    if (!is_borne && start_without_us(start, reason, &result)) return result;
+    if (is_borne) say_unrecorded(start, reason, false);
+    result = start_as_told(start);
+    if (is_borne && has_failed(start, result)) say_unrecorded(start, reason, true);
+    return result;
+}
+
+static int start_program(const struct start *start) {
+    enum cairn_unrecorded reason = sys_is_confined() ? CAIRN_UNRECORDED_NONE : obstacle_of(start);
+    if (unlikely(reason) && reason != CAIRN_UNRECORDED_ITSELF)
+        return start_unrecorded(start, reason);
+    return start_as_told(start);
 }
 
 // Afterwards recording goes on if the image was not replaced.

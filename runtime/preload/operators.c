@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new and delete, for allocators that bring their own (jemalloc, tcmalloc, mimalloc) and
-// do not go through malloc. Exported by libcairn-cxx.so alone, which `cairn run` chooses for
-// programs linked with such an allocator: elsewhere they reach malloc by themselves, and a library
-// that exports them without a C++ runtime behind it could not throw std::bad_alloc.
+#include "runtime/preload/operators.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -18,6 +16,7 @@ struct operator{
     bool is_resolved;
     bool is_recorded;
 };
+static struct operator operators[OPERATORS];
 
 static COLD void operator_resolve(struct operator* operator, const char * name) {
     operator->next = real_find(name);
@@ -26,20 +25,20 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
 }
 
 #define RESOLVED(name, parameters, result)                                                         \
-    static struct operator operator= {0};                                                          \
+    struct operator* operator= & operators[OPERATOR_##name];                                       \
     result(*next) parameters;                                                                      \
-    if (unlikely(!__atomic_load_n(&operator.is_resolved, __ATOMIC_ACQUIRE)))                       \
-        operator_resolve(&operator, #name);                                                        \
-    memcpy(&next, &operator.next, sizeof next)
+    if (unlikely(!__atomic_load_n(&operator->is_resolved, __ATOMIC_ACQUIRE)))                      \
+        operator_resolve(operator, #name);                                                         \
+    memcpy(&next, &operator->next, sizeof next)
 
 #define NEW(name, parameters, arguments, alignment_bytes)                                          \
     EXPORT void *name parameters;                                                                  \
     EXPORT void *name parameters {                                                                 \
         RESOLVED(name, parameters, void *);                                                        \
-        if (!operator.is_recorded) return next ? next arguments : real.malloc(size);               \
+        if (!operator->is_recorded) return next ? next arguments : real.malloc(size);              \
         void *block = guard_new(size, alignment_bytes);                                            \
         if (!block) {                                                                              \
-            bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                             \
+            bool inside = event_operator_begin((uintptr_t)EVENT_HERE());                           \
             block = next arguments;                                                                \
             event_inside_end(inside);                                                              \
         }                                                                                          \
@@ -54,7 +53,7 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
     EXPORT void name parameters;                                                                   \
     EXPORT void name parameters {                                                                  \
         RESOLVED(name, parameters, void);                                                          \
-        if (!operator.is_recorded) return next ? next arguments : real.free(block);                \
+        if (!operator->is_recorded) return next ? next arguments : real.free(block);               \
         event_record_free(block, EVENT_HERE());                                                    \
         if (guard_owns(block)) return real.free(block);                                            \
         bool inside = event_inside_begin((uintptr_t)EVENT_HERE());                                 \
@@ -63,3 +62,33 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
     }
 
 #include "runtime/preload/operators.def"
+#undef NEW
+#undef DELETE
+
+#define NEW(name, parameters, arguments, alignment) #name "\0"
+#define DELETE(name, parameters, arguments) #name "\0"
+static const char names[] =
+#include "runtime/preload/operators.def"
+    ;
+#undef NEW
+#undef DELETE
+
+const char *operators_names(void) {
+    return names;
+}
+
+COLD void operators_hooks(uintptr_t hooks[OPERATORS]) {
+#define NEW(name, parameters, arguments, alignment) hooks[OPERATOR_##name] = (uintptr_t)name;
+#define DELETE(name, parameters, arguments) hooks[OPERATOR_##name] = (uintptr_t)name;
+#include "runtime/preload/operators.def"
+#undef NEW
+#undef DELETE
+}
+
+COLD void operators_know(void *const next[OPERATORS]) {
+    for (unsigned i = 0; i < OPERATORS; i++) {
+        operators[i].next = next[i];
+        operators[i].is_recorded = next[i] && real_is_of_allocator(next[i]);
+        __atomic_store_n(&operators[i].is_resolved, true, __ATOMIC_RELEASE);
+    }
+}

@@ -374,5 +374,6 @@ bool real_allocator_range(uintptr_t *start, uintptr_t *end) {
 bool real_is_of_allocator(const void *function) {
     uintptr_t start, end;
     if (!real_allocator_range(&start, &end)) return false;
+    gate_note_allocator(start, end);
     return (uintptr_t)function >= start && (uintptr_t)function < end;
 }

@@ -45,7 +45,8 @@ const char *real_allocator_path(void);
 // Where the library lies that malloc comes from. False if it is libc, or not known.
 bool real_allocator_range(uintptr_t *start, uintptr_t *end);
 
-// True if the function lies in the library that malloc comes from, and that is not libc.
+// True if the function lies in the library that malloc comes from, and that is not libc. The gate
+// knows where that is from then on.
 bool real_is_of_allocator(const void *function);
 
 // Blocks of the bootstrap buffer: never given back to an allocator.

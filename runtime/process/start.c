@@ -19,6 +19,7 @@
 #include "runtime/managed/memory.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/real.h"
+#include "runtime/process/run_mark.h"
 #include "runtime/process/settings.h"
 #include "runtime/process/signals.h"
 #include "runtime/process/state.h"
@@ -175,7 +176,7 @@ static bool is_wanted(void) {
     return !is_preloaded &&
            (environment_get(CAIRN_VARIABLE(SOCKET)) || environment_get(CAIRN_VARIABLE(OUTPUT)));
 #else
-    return true;
+    return run_mark_complete();
 #endif
 }
 

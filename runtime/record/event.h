@@ -100,7 +100,13 @@ uint32_t event_stack(struct thread *thread, uintptr_t *frame);
 
 // Around a real function that may itself call a hooked one; see gate_inside_begin.
 ALWAYS_INLINE bool event_inside_begin(uintptr_t here) {
-    bool is_inside = gate_inside_begin(here);
+    bool is_inside = gate_inside_begin(here, GATE_INSIDE);
+    if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_close();
+    return is_inside;
+}
+// The same around an allocator's operator new.
+ALWAYS_INLINE bool event_operator_begin(uintptr_t here) {
+    bool is_inside = gate_inside_begin(here, GATE_MARKS);
     if (unlikely(probes_event.mode >= EVENT_PAUSED) && is_inside) sampling_close();
     return is_inside;
 }

@@ -172,6 +172,6 @@ COLD uint32_t event_cell_of_freer(uintptr_t *frame) {
     thread = gate_enter((uintptr_t)frame);
     uint32_t cell = thread ? cell_without_own(thread, frame) : 0;
     if (thread) gate_leave(thread);
-    if (is_inside && gate_inside_begin((uintptr_t)frame)) gate_hold(gate_self, holder);
+    if (is_inside && gate_inside_begin((uintptr_t)frame, GATE_INSIDE)) gate_hold(gate_self, holder);
     return cell;
 }

@@ -69,12 +69,22 @@ static void text_number(struct text *text, unsigned attempt) {
     text_add(text, tail, tail_length);
 }
 
+// As the environment had it first: a program may empty that, and its children still have a place.
+static APART char kept_pattern[CAIRN_TEXT_PATH];
+
+void place_remember(void) {
+    const char *pattern = environment_get(CAIRN_VARIABLE(OUTPUT));
+    size_t length = pattern ? strlen(pattern) : 0;
+    if (length && length < sizeof kept_pattern && !kept_pattern[0])
+        memcpy(kept_pattern, pattern, length + 1);
+}
+
 void place_path(char *path, size_t size, unsigned attempt) {
     struct text text = {path, size, 0, false};
     char directory[CAIRN_TEXT_PATH];
     const char *pattern = environment_get(CAIRN_VARIABLE(OUTPUT));
     path[0] = 0;
-    if (!pattern || !pattern[0]) pattern = "%n.%p.cairn";
+    if (!pattern || !pattern[0]) pattern = kept_pattern[0] ? kept_pattern : "%n.%p.cairn";
     environment_directory(directory, sizeof directory);
     if (pattern[0] != '/') {
         if (directory[0] != '/') return;  // it was removed, or lies outside the root

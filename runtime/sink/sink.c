@@ -83,9 +83,8 @@ static bool opening_fits(struct opening *opening, uint64_t most_bytes) {
     return opening->bytes && opening->bytes <= most_bytes;
 }
 
-// The name of the tool's socket, as it was at the start: programs that change their title or end
-// empty their environment (setproctitle, clearenv). NULL: none is known.
-static const char *tool_name(void) {
+// Programs that change their title or end empty their environment (setproctitle, clearenv).
+const char *sink_tool_name(void) {
     static char kept[108];  // as long as the name of a socket can be
     const char *name = environment_get(CAIRN_VARIABLE(SOCKET));
     size_t length = name ? strlen(name) : 0;
@@ -94,7 +93,7 @@ static const char *tool_name(void) {
 }
 
 static bool is_asked_for(uint32_t forked_from) {
-    const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));
+    const char *socket = sink_tool_name();
     return !forked_from && !(socket && socket[0]);
 }
 
@@ -159,7 +158,7 @@ static long lent_memory(void) {
 }
 
 static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
-    const char *name = tool_name();
+    const char *name = sink_tool_name();
     int memory_fd = -1;
     bool is_attached = environment_is_given();
     if (is_attached && !forked_from) {
@@ -202,6 +201,7 @@ COLD bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
     struct opening opening = {.layout = layout, .rooms = rooms};
     sink.header = NULL;
     if (!layout) return false;
+    place_remember();
     opening.bytes = layout_make(layout, sink_space(), rooms);
     bool is_open = opening.bytes && sink_obtain(&opening, forked_from);
     if (is_open) {
@@ -289,7 +289,7 @@ static uint32_t last_look_us(const struct cairn_header *header) {
 }
 
 static bool tell_tool(const struct cairn_header *header) {
-    const char *name = tool_name();
+    const char *name = sink_tool_name();
     if (sink.is_file || header->control.is_tool_gone || !name) return false;
     uint32_t wait_us = last_look_us(header);
     return wait_us ? tool_link_say_end(name, wait_us) : tool_link_is_alive(name);

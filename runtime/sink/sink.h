@@ -42,6 +42,9 @@ extern HIDDEN struct sink sink;
 // process is not recorded.
 bool sink_open(uint32_t forked_from, struct sink_rooms rooms);
 
+// Returns the name of the tool's socket as it was at the start, NULL if none is known.
+const char *sink_tool_name(void);
+
 // A region over one section; empty if the recording has none of this kind (format.h, sample.h).
 struct region sink_region(uint32_t kind);
 

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "format/format.h"
+#include "format/hello.h"
 #include "runtime/sys/sys.h"
 
 enum { PATIENCE_SECONDS = 2, INTERRUPTIONS_MAX = 256 };
@@ -79,9 +80,25 @@ enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t 
     return *memory_fd < 0 ? TOOL_REFUSED : TOOL_GAVE;
 }
 
-void tool_link_say_unrecorded(const char *name, enum cairn_unrecorded reason, const char *program) {
-    struct cairn_hello hello = {
-        .magic = CAIRN_HELLO_MAGIC, .version = CAIRN_VERSION, .unrecorded = reason};
+bool tool_link_ask_variables(const char *name, char *text, size_t size) {
+    const struct cairn_hello hello = {.magic = CAIRN_HELLO_VARIABLES_MAGIC,
+                                      .version = CAIRN_VERSION};
+    long socket = link_connect(name), got = -EINTR;
+    if (socket < 0) return false;
+    long sent = sys_call(SYS_sendto, socket, (long)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0);
+    for (int i = 0; sent == sizeof hello && got == -EINTR && i < INTERRUPTIONS_MAX; i++)
+        got = sys_call(SYS_recvfrom, socket, (long)text, (long)size, 0, 0, 0);
+    link_close(socket);
+    return got > 1 && !text[got - 1] && !text[got - 2];
+}
+
+void tool_link_say_unrecorded(const char *name, const struct tool_link_unrecorded *unrecorded) {
+    const char *program = unrecorded->program;
+    struct cairn_hello hello = {.magic = CAIRN_HELLO_MAGIC,
+                                .version = CAIRN_VERSION,
+                                .unrecorded = unrecorded->reason,
+                                .is_in_place = unrecorded->is_in_place,
+                                .is_withdrawn = unrecorded->is_withdrawn};
     int unused;
     memcpy(hello.program, program, strnlen(program, sizeof hello.program - 1));
     link_say(name, &hello, &unused);

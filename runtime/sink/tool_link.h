@@ -3,9 +3,10 @@
 #define RUNTIME_SINK_TOOL_LINK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "format/format.h"
+#include "format/hello.h"
 
 enum tool_answer {
     TOOL_ABSENT,   // nobody listens: record to a file
@@ -18,9 +19,20 @@ enum tool_answer {
 enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t attachment,
                                int *memory_fd);
 
-// Says that `program` is being started without us, and waits for the answer, so that it is known
-// before the program can end.
-void tool_link_say_unrecorded(const char *name, enum cairn_unrecorded reason, const char *program);
+// Asks for the variables that the run's programs have: NAME=VALUE, each ends in NUL, an empty one
+// ends. Returns false if nobody answers.
+bool tool_link_ask_variables(const char *name, char *text, size_t size);
+
+// A program that is started unrecorded. `is_in_place`: the process becomes it.
+struct tool_link_unrecorded {
+    enum cairn_unrecorded reason;
+    bool is_in_place;
+    bool is_withdrawn;  // it could not be started after all
+    const char *program;
+};
+
+// Tells the tool of it, and waits for the answer, so that it is known before the program can end.
+void tool_link_say_unrecorded(const char *name, const struct tool_link_unrecorded *unrecorded);
 
 // True if a tool still listens there.
 bool tool_link_is_alive(const char *name);

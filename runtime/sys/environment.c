@@ -22,10 +22,16 @@ bool environment_is_given(void) {
     return given != NULL;
 }
 
-static const char *given_get(const char *name, size_t length) {
-    for (const char *entry = given; *entry; entry += strlen(entry) + 1)
+static const char *find_word(const char *words, const char *name, size_t length) {
+    for (const char *entry = words; *entry; entry += strlen(entry) + 1)
         if (strncmp(entry, name, length) == 0 && entry[length] == '=') return entry + length + 1;
     return NULL;
+}
+
+static const char *supplement;
+
+void environment_supplement(const char *words) {
+    supplement = words;
 }
 
 static char **lent;
@@ -44,12 +50,12 @@ bool environment_is_ready(void) {
 
 const char *environment_get(const char *name) {
     size_t length = strlen(name);
-    if (given) return given_get(name, length);
+    if (given) return find_word(given, name, length);
     // most differ in their first letter
     for (char **entry = variables_now(); entry && *entry; entry++)
         if (**entry == *name && strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
             return *entry + length + 1;
-    return NULL;
+    return supplement ? find_word(supplement, name, length) : NULL;
 }
 
 size_t environment_read(const char *path, char *text, size_t size) {

@@ -18,6 +18,9 @@ void environment_lend(char **variables);
 // process that was attached to, whose environment is older than that.
 void environment_give(const char *words);
 
+// Adds variables in the same form, which count where the environment lacks them.
+void environment_supplement(const char *words);
+
 // True where variables were given so.
 bool environment_is_given(void);
 

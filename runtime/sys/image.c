@@ -10,7 +10,9 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "runtime/sys/sys.h"
@@ -23,10 +25,14 @@ enum {
     NAME_BYTES = 24,  // longer than any name that is looked for
     CHAIN_MAX = 256,
     GROUPS_MAX = 256,
+    NOTES_MAX = 16,
+    SCRIPT_LINE_BYTES = 256,   // the kernel reads no more
+    FILE_SYSTEM_NOSUID = 0x2,  // ST_NOSUID, which is libc's
 };
 
 struct image {
     int file;
+    bool is_executable;  // by its type or flags, unlike the dynamic linker as a program
     unsigned segment_count, library_count;
     Elf64_Phdr segments[SEGMENTS_MAX];
     uint64_t strings, symbols, hash;    // addresses; 0: none
@@ -59,13 +65,24 @@ static bool read_address(const struct image *image, uint64_t address, void *out,
     return false;
 }
 
-static bool read_segments(struct image *image) {
-    Elf64_Ehdr header;
-    if (!read_at(image, 0, &header, sizeof header)) return false;
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+#else
+enum { OWN_MACHINE = EM_AARCH64 };
+#endif
+
+static bool is_foreign(const Elf64_Ehdr *header) {
+    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+           (header->e_ident[EI_CLASS] == ELFCLASS32 || header->e_machine != OWN_MACHINE);
+}
+
+static bool read_segments(struct image *image, const Elf64_Ehdr *read) {
+    const Elf64_Ehdr header = *read;
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof *image->segments || header.e_phnum > SEGMENTS_MAX)
         return false;
     image->segment_count = header.e_phnum;
+    image->is_executable = header.e_type == ET_EXEC;
     return read_at(image, header.e_phoff, image->segments, header.e_phnum * sizeof(Elf64_Phdr));
 }
 
@@ -74,6 +91,7 @@ static bool note_entry(struct image *image, const Elf64_Dyn *entry) {
     if (entry->d_tag == DT_STRTAB) image->strings = entry->d_un.d_ptr;
     if (entry->d_tag == DT_SYMTAB) image->symbols = entry->d_un.d_ptr;
     if (entry->d_tag == DT_GNU_HASH) image->hash = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_FLAGS_1) image->is_executable |= (entry->d_un.d_val & DF_1_PIE) != 0;
     if (entry->d_tag == DT_NEEDED && image->library_count < LIBRARIES_MAX)
         image->libraries[image->library_count++] = entry->d_un.d_val;
     return entry->d_tag != DT_NULL;
@@ -156,16 +174,79 @@ static enum cairn_unrecorded look_at_symbols(const struct image *image) {
     return CAIRN_UNRECORDED_NONE;
 }
 
-static enum cairn_unrecorded look(int file) {
+static bool has_segment(const struct image *image, uint32_t type) {
+    for (unsigned i = 0; i < image->segment_count; i++)
+        if (image->segments[i].p_type == type) return true;
+    return false;
+}
+
+// A static program with the runtime linked in has a note of it (bindings/static/static.c).
+static bool has_own_note(const struct image *image) {
+    struct {
+        uint32_t name_bytes, text_bytes, type;
+        char name[sizeof "cairn"];
+    } note;
+    for (unsigned i = 0; i < image->segment_count; i++) {
+        const Elf64_Phdr *segment = &image->segments[i];
+        uint64_t end = segment->p_offset + segment->p_filesz, at = segment->p_offset;
+        if (segment->p_type != PT_NOTE) continue;
+        for (unsigned k = 0; k < NOTES_MAX && at < end; k++) {
+            const uint64_t step = sizeof(uint32_t), head = 3 * step;
+            if (!read_at(image, at, &note, sizeof note)) break;
+            if (note.name_bytes == sizeof note.name &&
+                !memcmp(note.name, "cairn", sizeof note.name))
+                return true;
+            at += head + ((uint64_t)note.name_bytes + step - 1) / step * step +
+                  ((uint64_t)note.text_bytes + step - 1) / step * step;
+        }
+    }
+    return false;
+}
+
+static enum cairn_unrecorded look_at_static(const struct image *image) {
+    if (has_own_note(image)) return CAIRN_UNRECORDED_ITSELF;
+    return image->is_executable ? CAIRN_UNRECORDED_STATIC : CAIRN_UNRECORDED_NONE;
+}
+
+static enum cairn_unrecorded look_at_elf(int file, const Elf64_Ehdr *header) {
     struct image image;
     image.file = file;
     image.library_count = 0;
     image.strings = image.symbols = image.hash = 0;
-    if (!read_segments(&image)) return CAIRN_UNRECORDED_NONE;
+    if (is_foreign(header)) return CAIRN_UNRECORDED_MACHINE;
+    if (!read_segments(&image, header)) return CAIRN_UNRECORDED_NONE;
     for (unsigned i = 0; i < image.segment_count; i++)
         if (image.segments[i].p_type == PT_DYNAMIC) read_dynamic(&image, &image.segments[i]);
     enum cairn_unrecorded found = look_at_libraries(&image);
-    return found ? found : look_at_symbols(&image);
+    if (!found) found = look_at_symbols(&image);
+    return found || has_segment(&image, PT_INTERP) ? found : look_at_static(&image);
+}
+
+// The file of a script's interpreter; below 0: it is no script.
+static long open_interpreter(int file) {
+    char line[SCRIPT_LINE_BYTES];
+    const size_t mark = 2;
+    long got = sys_call(SYS_pread64, file, (long)line, sizeof line - 1, 0, 0, 0);
+    line[got > 0 ? got : 0] = 0;
+    if (got <= (long)mark || memcmp(line, "#!", mark) != 0) return -1;
+    char *path = line + mark;
+    while (*path == ' ' || *path == '\t') path++;
+    path[strcspn(path, " \t\n")] = 0;
+    return sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
+}
+
+static enum cairn_unrecorded look(int file) {
+    Elf64_Ehdr header = {.e_type = ET_NONE};
+    long got = sys_call(SYS_pread64, file, (long)&header, sizeof header, 0, 0, 0);
+    if (got == sizeof header && !memcmp(header.e_ident, ELFMAG, SELFMAG))
+        return look_at_elf(file, &header);
+    long interpreter = open_interpreter(file);
+    if (interpreter < 0) return CAIRN_UNRECORDED_NONE;
+    got = sys_call(SYS_pread64, interpreter, (long)&header, sizeof header, 0, 0, 0);
+    enum cairn_unrecorded found =
+        got == sizeof header ? look_at_elf((int)interpreter, &header) : CAIRN_UNRECORDED_NONE;
+    sys_call(SYS_close, interpreter, 0, 0, 0, 0, 0);
+    return found;
 }
 
 static bool is_executable(const struct stat *status) {
@@ -173,11 +254,41 @@ static bool is_executable(const struct stat *status) {
     return S_ISREG(status->st_mode) && (status->st_mode & any_execute);
 }
 
+// The kernel grants nothing where the file system or the process forbids it.
+static bool may_gain(int file) {
+    struct statfs system;
+    return sys_call(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 0 &&
+           sys_call(SYS_fstatfs, file, (long)&system, 0, 0, 0, 0) == 0 &&
+           !(system.f_flags & FILE_SYSTEM_NOSUID);
+}
+
+// With more than its starter has, the dynamic linker ignores a library of a path.
+static bool is_privileged(int file, const struct stat *status) {
+    const unsigned set_group = S_ISGID | S_IXGRP;
+    uint32_t users[3], groups[3];
+    char capabilities[1];
+    if (sys_call(SYS_getresuid, (long)&users[0], (long)&users[1], (long)&users[2], 0, 0, 0) != 0 ||
+        sys_call(SYS_getresgid, (long)&groups[0], (long)&groups[1], (long)&groups[2], 0, 0, 0) != 0)
+        return false;
+    if (users[0] != users[1] || groups[0] != groups[1]) return true;
+    bool is_wished = ((status->st_mode & S_ISUID) && status->st_uid != users[0]) ||
+                     ((status->st_mode & set_group) == set_group && status->st_gid != groups[0]) ||
+                     (users[0] != 0 && sys_call(SYS_fgetxattr, file, (long)"security.capability",
+                                                (long)capabilities, 0, 0, 0) > 0);
+    return is_wished && may_gain(file);
+}
+
+static enum cairn_unrecorded look_at_all(int file, const struct stat *status) {
+    enum cairn_unrecorded found = look(file);
+    if (found && found != CAIRN_UNRECORDED_STATIC) return found;
+    return is_privileged(file, status) ? CAIRN_UNRECORDED_PRIVILEGES : found;
+}
+
 bool image_look_at_file(int file, enum cairn_unrecorded *found) {
     struct stat status;
     if (sys_call(SYS_fstat, file, (long)&status, 0, 0, 0, 0) != 0 || !is_executable(&status))
         return false;
-    *found = look(file);
+    *found = look_at_all(file, &status);
     return true;
 }
 
@@ -189,7 +300,7 @@ bool image_look(int directory, const char *path, enum cairn_unrecorded *found) {
     long file =
         sys_call(SYS_openat, directory, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
     if (file < 0) return true;  // may be executed, not read
-    *found = look((int)file);
+    *found = look_at_all((int)file, &status);
     sys_call(SYS_close, file, 0, 0, 0, 0, 0);
     return true;
 }

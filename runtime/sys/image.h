@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a program that is about to be started: is it one that would not bear us? System calls
-// only, a bounded number of them, nothing mapped: for children of vfork and signal handlers.
+// The file of a program that is about to be started: would it not bear us, or not load us? System
+// calls only, a bounded number of them, nothing mapped: for children of vfork and signal handlers.
 #ifndef RUNTIME_SYS_IMAGE_H
 #define RUNTIME_SYS_IMAGE_H
 
 #include <stdbool.h>
 
-#include "format/format.h"
+#include "format/hello.h"
 
-// Which sanitizer the program at `path` is built with, linked in or as a library; NONE also for
-// what is no ELF file of this class. False, and *found as it was, if there is no executable file.
+// Tells why the program at `path`, or the interpreter of the script, would not be recorded: it is
+// built with a sanitizer, static, privileged or foreign. NONE also for what is not known. False,
+// and *found as it was, if there is no executable file.
 bool image_look(int directory, const char *path, enum cairn_unrecorded *found);
 
 // The same of an open file, whose position stays.

@@ -2,7 +2,6 @@
 #include "runtime/sys/linker.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdbool.h>
 
 #include "runtime/sys/sys.h"
@@ -93,9 +92,14 @@ static bool is_chosen(const Elf64_Sym *symbol) {
     return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
 }
 
-uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
+const Elf64_Sym *linker_symbols_entry(const struct linker_symbols *symbols, const char *name) {
     const Elf64_Sym *symbol = find_symbol(symbols, name);
-    return symbol && !is_chosen(symbol) ? symbols->bias + symbol->st_value : 0;
+    return symbol && !is_chosen(symbol) ? symbol : NULL;
+}
+
+uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name) {
+    const Elf64_Sym *symbol = linker_symbols_entry(symbols, name);
+    return symbol ? symbols->bias + symbol->st_value : 0;
 }
 
 // ---- all modules --------------------------------------------------------------------------------
@@ -125,7 +129,7 @@ static struct linker_symbols symbols_at(uintptr_t bias, const Elf64_Dyn *entry) 
     return symbols;
 }
 
-static struct linker_symbols symbols_of(const struct dl_phdr_info *module) {
+struct linker_symbols linker_symbols_of(const struct dl_phdr_info *module) {
     for (unsigned i = 0; i < module->dlpi_phnum; i++) {
         const Elf64_Phdr *segment = &module->dlpi_phdr[i];
         if (segment->p_type == PT_DYNAMIC)
@@ -142,7 +146,7 @@ static int look_at_module(struct dl_phdr_info *module, size_t size, void *contex
         search->is_after_us = !is_ours(module);
         return 0;
     }
-    struct linker_symbols symbols = symbols_of(module);
+    struct linker_symbols symbols = linker_symbols_of(module);
     const Elf64_Sym *symbol = find_symbol(&symbols, search->name);
     if (!symbol) return 0;
     if (is_chosen(symbol)) return search->has_chosen = search->is_for_chosen;

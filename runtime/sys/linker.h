@@ -8,6 +8,7 @@
 #define RUNTIME_SYS_LINKER_H
 
 #include <elf.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,13 @@ struct linker_symbols {
 
 // Takes what one entry of the module's dynamic section says.
 void linker_symbols_note(struct linker_symbols *symbols, const Elf64_Dyn *entry);
+
+// The symbols of a loaded module.
+struct linker_symbols linker_symbols_of(const struct dl_phdr_info *module);
+
+// The entry of a function or object in its default version; NULL: the module does not define it, or
+// a function of its own chooses the address.
+const Elf64_Sym *linker_symbols_entry(const struct linker_symbols *symbols, const char *name);
 
 // The address of a function or object in its default version; 0: the module does not define it.
 uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *name);

@@ -132,7 +132,7 @@ static bool is_all_readable(uintptr_t from, uintptr_t to) {
 // another stack, since a signal handler has switched to this one.
 static bool is_frame_gone(const struct thread *thread, uintptr_t here,
                           const struct walk_search *from_here) {
-    const uintptr_t holder = thread->holder.frame & ~GATE_INSIDE;
+    const uintptr_t holder = thread->holder.frame & ~GATE_MARKS;
     const uintptr_t *held = (const uintptr_t *)holder;
     // In a frame further out, or where this very decision is made.
     uintptr_t own = (uintptr_t)__builtin_frame_address(0);
@@ -156,7 +156,7 @@ enum nesting { NESTED_CALL, NESTED_HANDLER, NESTED_NOWHERE };
 // event goes on, a handler that interrupted it has it among its callers.
 static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
     struct walk_search from_here = search_from(
-        (const uintptr_t *)here, thread->holder.frame & ~GATE_INSIDE, thread->trace.range);
+        (const uintptr_t *)here, thread->holder.frame & ~GATE_MARKS, thread->trace.range);
     if (!from_here.has_met_code && is_frame_gone(thread, here, &from_here)) return NESTED_NOWHERE;
     return from_here.has_met_signal || !from_here.has_met_code ? NESTED_HANDLER : NESTED_CALL;
 }
@@ -186,10 +186,34 @@ static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
     return NULL;
 }
 
+static uintptr_t allocator_start, allocator_end;  // (atomic) of its module, once it is asked for
+
+void gate_note_allocator(uintptr_t start, uintptr_t end) {
+    __atomic_store_n(&allocator_start, start, __ATOMIC_RELAXED);
+    __atomic_store_n(&allocator_end, end, __ATOMIC_RELAXED);
+}
+
+static bool is_of_allocator(uintptr_t pc) {
+    return pc >= __atomic_load_n(&allocator_start, __ATOMIC_RELAXED) &&
+           pc < __atomic_load_n(&allocator_end, __ATOMIC_RELAXED);
+}
+
+// The allocator's operator new found no memory and called the program: what a new handler does, and
+// the exception that is thrown at last, are events like all others. The gate stays open until the
+// operator returns.
+static NOINLINE struct thread *gate_enter_called_back(struct thread *thread, uintptr_t here) {
+    gate_open(thread);
+    struct thread *entered = gate_enter_open(here);
+    uint32_t stamp = __atomic_load_n(&gate_page.stamp, __ATOMIC_ACQUIRE);
+    return entered ? entered : gate_enter_stale(thread, here, stamp);
+}
+
 // Mostly a call by the real function, and then one like others before: operator new calls malloc.
 static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
     const unsigned pc_shift = 4;
     uintptr_t pc = ((const uintptr_t *)here)[1], distance = thread->holder.frame - here;
+    if ((thread->holder.frame & GATE_OPERATOR) && !is_of_allocator(pc))
+        return gate_enter_called_back(thread, here);
     struct gate_inner_call *known = &thread->inner_calls[(pc ^ pc >> pc_shift) % GATE_INNER_CALLS];
     if (known->pc == pc && known->distance_bytes == distance) return NULL;
     switch (nesting_of(thread, here)) {

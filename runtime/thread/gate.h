@@ -125,14 +125,18 @@ ALWAYS_INLINE void gate_leave(struct thread *thread) {
     gate_open(thread);
 }
 
-// Around a real function that may itself call a hooked one: those calls are not events. Returns
+// Where the allocator with operators of its own lies: what they call elsewhere is the program's.
+void gate_note_allocator(uintptr_t start, uintptr_t end);
+
+// Around a real function that may itself call a hooked one: those calls are not events. `marks`:
+// GATE_INSIDE, for an operator new GATE_MARKS. Returns
 // what gate_inside_end needs, which an exception (operator new) may leave out: see gate_enter_slow.
 // Asks the thread's own line, since a stamp that has moved makes no inner call an event.
-ALWAYS_INLINE bool gate_inside_begin(uintptr_t here) {
+ALWAYS_INLINE bool gate_inside_begin(uintptr_t here, uintptr_t marks) {
     struct thread *thread = gate_self;
     if (unlikely(!thread) || unlikely(thread->holder.frame)) return false;
     struct gate_holder holder = gate_holder_of(here);
-    gate_hold(thread, (struct gate_holder){holder.frame | GATE_INSIDE, holder.return_address});
+    gate_hold(thread, (struct gate_holder){holder.frame | marks, holder.return_address});
     if (likely(thread->line->is_registered)) return true;
     gate_open(thread);
     return false;

@@ -25,12 +25,15 @@
 // Who holds a thread's gate, written by one instruction (gate_hold).
 struct gate_holder {
     _Alignas(16) uintptr_t frame;  // 0: the gate is open; else the frame address of the hook whose
-                                   // event it is, GATE_INSIDE added
+                                   // event it is, and marks
     uintptr_t return_address;      // in that frame: changed once the frame is gone
 };
 
-// Beside the frame's address: in a real allocation function that may call another hooked one.
+// Marks beside the frame's address: in a real allocation function that may call another hooked one;
+// that function is an allocator's own operator new, which may call the program, a new handler.
 #define GATE_INSIDE ((uintptr_t)1)
+#define GATE_OPERATOR ((uintptr_t)2)
+#define GATE_MARKS (GATE_INSIDE | GATE_OPERATOR)
 
 // What a forked child finds in place of the stamp: no thread has it.
 enum { GATE_NO_STAMP = 0 };

@@ -17,8 +17,8 @@ import time
 
 import cairn_test as t
 
-HELLO = struct.Struct("<IIII64sQ")
-MAGIC, VERSION = (t.format_number(name) for name in ("CAIRN_HELLO_MAGIC", "CAIRN_VERSION"))
+HELLO = struct.Struct("<IIII64sQII")
+MAGIC, VERSION = t.format_number("CAIRN_HELLO_MAGIC", "hello.h"), t.format_number("CAIRN_VERSION")
 HEADER_BYTES = 16384
 BIG_BYTES = int(os.environ.get("BIG_BYTES", 256 << 20))
 
@@ -36,7 +36,7 @@ def connect():
 def hello(version=VERSION):
     """Says hello; returns the descriptor, or None."""
     link = connect()
-    link.send(HELLO.pack(MAGIC, version, 0, 0, b"", 0))
+    link.send(HELLO.pack(MAGIC, version, 0, 0, b"", 0, 0, 0))
     answer, files, _, _ = socket.recv_fds(link, 1, 1)
     link.close()
     if not answer:
@@ -87,7 +87,7 @@ def flood():
     """The same process again and again, half of it without waiting for the answer."""
     for _ in range(min(500, DESCRIPTORS // 4)):  # each costs the tool one
         link = connect()
-        link.send(HELLO.pack(MAGIC, VERSION, 0, 0, b"", 1 << 40))
+        link.send(HELLO.pack(MAGIC, VERSION, 0, 0, b"", 1 << 40, 0, 0))
         link.close()
         os.close(hello())
     hello()

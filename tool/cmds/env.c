@@ -69,6 +69,7 @@ int cmd_env(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     if (!find_library(args_text(args, OPTION_LIBRARY, NULL), launch.library, &error))
         return command_fail(STATUS_FAILURE, &error);
+    if (launch.output) library_mark(launch.library, CAIRN_MARK_ALONE, 0);
     if (!strcmp(form->name, "gdb"))
         print_gdb(&launch);
     else

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/report_run.h"
+#include "tool/model/left_out.h"
 #include "tool/query/merged.h"
 #include "tool/query/subject.h"
 #include "tool/render/frames.h"
@@ -204,6 +205,26 @@ static void print_exactness(const struct command_args *args, const struct profil
     putchar('\n');
 }
 
+// Programs that the process started and that were not recorded.
+static void print_left_out(const struct recording *recording) {
+    struct cairn_left_out list = {0};
+    char name[CAIRN_LEFT_OUT_NAME * 4];
+    bool has_any = false;
+    left_out_add_recording(&list, recording);
+    for (size_t i = 0; i < CAIRN_LEFT_OUT_PROGRAMS; i++) {
+        const struct cairn_left_out_program *program = &list.programs[i];
+        if (!program->count) continue;
+        text_escape(name, sizeof name, program->name);
+        print_key(has_any ? "" : "not recorded");
+        printf("%s, %s: %s\n", name, units_counted(program->count, "time", "times").text,
+               left_out_clause(program->reason));
+        has_any = true;
+    }
+    uint64_t unnamed = left_out_unnamed(&list);
+    if (unnamed) print_key(has_any ? "" : "not recorded");
+    if (unnamed) printf("%s more\n", units_count((int64_t)unnamed).text);
+}
+
 static void print_losses(const struct profile *profile) {
     const struct recording *recording = profile->recording;
     bool has_any = false;
@@ -341,6 +362,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_exactness(args, &opened.profile);
     print_incomplete(&opened.profile);
     print_losses(&opened.profile);
+    print_left_out(&opened.recording);
     print_threads(args, &opened.profile);
     print_modules(&opened.profile, opened.names);
     opened_close(&opened);

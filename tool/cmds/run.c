@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/hello.h"
 #include "format/settings.h"
 #include "tool/attach/entry_patch.h"
 #include "tool/base/text.h"
@@ -23,6 +24,7 @@
 #include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
 #include "tool/cmds/wrap_rows.h"
+#include "tool/model/left_out.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
 #include "tool/watch/library.h"
@@ -55,6 +57,7 @@ struct run_command {
     enum symbolize_which symbols;
     struct finish_early early;
     char *wrap_rows;  // allocators by name; NULL: none
+    char *variables;  // as the watch tells them
     FILE *summary;    // where the report goes; NULL: nowhere (--quiet)
 };
 
@@ -151,19 +154,30 @@ static void run_over(void *context, struct memory *memory, const struct memory_e
     finish_begin(&run->early, memory, end, run->symbols, !run->summary);
 }
 
-// Programs that the library left alone.
+// Programs that were started and not recorded, a line for each reason.
 static void run_say_unrecorded(const struct run_command *run) {
-    const struct cairn_hello *first = &run->watch.unrecorded;
-    const char *why = program_unrecorded_obstacle(first->unrecorded);
-    unsigned long long more = run->watch.unrecorded_count - 1;
+    const struct cairn_left_out *list = &run->watch.left_out;
+    unsigned long long unnamed = left_out_unnamed(list);
     char text[MESSAGE_BYTES];
-    if (!run->watch.unrecorded_count) return;
-    if (more)
-        snprintf(text, sizeof text, "%s and %llu more were not recorded: %s", first->program, more,
-                 why);
-    else
-        snprintf(text, sizeof text, "%s was not recorded: %s", first->program, why);
-    run_say(run, text);
+    for (uint32_t reason = 0; reason < CAIRN_UNRECORDED_KINDS; reason++) {
+        const char *first = NULL;
+        uint64_t count = 0;
+        for (size_t i = 0; i < CAIRN_LEFT_OUT_PROGRAMS; i++) {
+            const struct cairn_left_out_program *program = &list->programs[i];
+            if (!program->count || program->reason != reason) continue;
+            if (!first) first = program->name;
+            count += program->count;
+        }
+        if (!count) continue;
+        if (count > 1)
+            snprintf(text, sizeof text, "%s and %llu more were not recorded: %s", first,
+                     (unsigned long long)count - 1, left_out_clause(reason));
+        else
+            snprintf(text, sizeof text, "%s was not recorded: %s", first, left_out_clause(reason));
+        run_say(run, text);
+    }
+    snprintf(text, sizeof text, "%llu further programs were not recorded", unnamed);
+    if (unnamed) run_say(run, text);
 }
 
 // Processes of several whose recordings could not be written.
@@ -266,6 +280,7 @@ static int run_exec(struct run_command *run, struct error *error) {
     if (!run_directory_choose(&run->store, output, name, (int)getpid(), error))
         return STATUS_RUN_FAILED;
     run->launch.output = run->store.path;
+    if (run->launch.library[0]) library_mark(run->launch.library, CAIRN_MARK_ALONE, 0);
     if (!run_lead(run, error) || !launch_set_environment(&run->launch, error))
         return STATUS_RUN_FAILED;
     execv(run->program.path, run->args->words);
@@ -373,6 +388,8 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.over = run_over;
     run->watch.over_context = run;
     run->launch.socket_name = run->watch.listener.name;
+    if (run->launch.library[0])
+        library_mark(run->launch.library, CAIRN_MARK_RUN, run->watch.listener.number);
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_limits, &launched, error))
         return false;
@@ -382,6 +399,10 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     }
     // for processes that begin to record when cairn is gone
     run_directory_path_of(&run->store, "%n.%p.cairn", pattern, sizeof pattern);
+    run->launch.output = pattern;
+    run->variables = launch_text(&run->launch);
+    run->watch.variables = run->variables;
+    run->launch.output = NULL;
     job_started(&run->job, launched.pid);
     watch_start(&run->watch, launched.pid, program_base_name(run->args->words[0]), run->children);
     if (launch_go(&launched, pattern, run->program.path, status, error)) return true;
@@ -408,6 +429,7 @@ static int run_beside(struct run_command *run) {
     finish_free(&run->early);
     run_open_page(run);
     watch_close(&run->watch);
+    free(run->variables);
     run_log_close(run->log);
     if (run->summary) fclose(run->summary);
     return run_status(run);

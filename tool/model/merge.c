@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/model/left_out.h"
 #define THREADS_MAX 65536u  // a list that nobody reads; their values are in the totals
 
 // Numbers of the added profile's parts in the sum.
@@ -201,6 +202,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
         memset(sum->sections, 0, sizeof sum->sections);
     } else {
         for (size_t i = 0; i < CAIRN_LOSS_MAX; i++) sum->lost[i] += header->lost[i];
+        left_out_add_recording(&sum->left_out, recording);
         sum->control.was_off |= header->control.was_off;
         if (header->end_ns > sum->end_ns) sum->end_ns = header->end_ns;
     }

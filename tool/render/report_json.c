@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tool/base/json.h"
+#include "tool/model/left_out.h"
 #include "tool/model/run.h"
 #include "tool/render/contexts_screen.h"
 #include "tool/render/growth.h"
@@ -204,12 +205,38 @@ static void put_checkpoint(struct json *json, const struct recording *recording)
     json_close(json);
 }
 
+static void put_left_out(struct json *json, const struct recording *recording) {
+    struct cairn_left_out list = {0};
+    left_out_add_recording(&list, recording);
+    if (!list.count) return;
+    json_open_array(json, "not_recorded");
+    for (size_t i = 0; i < CAIRN_LEFT_OUT_PROGRAMS; i++) {
+        const struct cairn_left_out_program *program = &list.programs[i];
+        if (!program->count) continue;
+        json_open_object(json, NULL);
+        json_put_string(json, "program", program->name);
+        json_put_string(json, "reason", left_out_key(program->reason));
+        json_put_uint(json, "count", program->count);
+        json_close(json);
+    }
+    uint64_t unnamed = left_out_unnamed(&list);
+    if (unnamed) {
+        json_open_object(json, NULL);
+        json_put_null(json, "program");
+        json_put_string(json, "reason", "unknown");
+        json_put_uint(json, "count", unnamed);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 static void put_trust(struct json *json, const struct profile *profile,
                       const struct frame_names *names) {
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
     put_checkpoint(json, profile->recording);
+    put_left_out(json, profile->recording);
     json_put_uint(json, "earlier_frees", recording_earlier_frees(profile->recording));
     const char *imported = recording_imported(profile->recording);
     if (imported) json_put_string(json, "imported", imported);

@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/left_out.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
 
@@ -119,8 +120,32 @@ static void add_checkpoint(struct parts *line, const struct recording *recording
     parts_add(line, STYLE_WARNING, "lost: what came after it");
 }
 
+// "not recorded: w (statically linked), 3 x env (...)".
+static void add_left_out(struct parts *line, const struct cairn_left_out *list) {
+    enum { SHOWN = 3 };
+    char text[FRAME_TEXT_BYTES], name[CAIRN_LEFT_OUT_NAME * 4];
+    size_t shown = 0;
+    uint64_t rest = list->count;
+    const char *word = "not recorded: ";
+    for (size_t i = 0; i < CAIRN_LEFT_OUT_PROGRAMS && shown < SHOWN; i++) {
+        const struct cairn_left_out_program *program = &list->programs[i];
+        if (!program->count) continue;
+        char times[32] = "";
+        text_escape(name, sizeof name, program->name);
+        if (program->count > 1) snprintf(times, sizeof times, "%" PRIu32 " x ", program->count);
+        snprintf(text, sizeof text, "%s%s%s (%s)", word, times, name,
+                 left_out_words(program->reason));
+        parts_add(line, STYLE_WARNING, "%s", text);
+        rest -= program->count < rest ? program->count : rest;
+        word = "";
+        shown++;
+    }
+    if (rest) parts_add(line, STYLE_WARNING, "%s%s more", word, units_count((int64_t)rest).text);
+}
+
 // `is_cut`: a part of the recording is missing, so that nobody knows what was in it.
-static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere, bool is_cut) {
+static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewhere, bool is_cut,
+                       const struct cairn_left_out *left_out) {
     bool has_lost = elsewhere != 0;
     if (elsewhere)
         parts_add(line, STYLE_WARNING, "lost: %s in processes without a recording",
@@ -132,7 +157,10 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
                   loss_sentence(kind, lost[kind]));
         has_lost = true;
     }
-    if (!has_lost && !is_cut) parts_add(line, STYLE_PLAIN, "nothing lost");
+    if (!has_lost && !is_cut)
+        parts_add(line, STYLE_PLAIN,
+                  left_out->count ? "nothing lost of what was recorded" : "nothing lost");
+    if (left_out->count) add_left_out(line, left_out);
 }
 
 static void add_stacks(struct parts *line, const struct profile *profile) {
@@ -191,8 +219,11 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
         lost[kind] = recording_lost(profile->recording, kind);
     const bool is_checkpoint = recording_is_checkpoint(profile->recording);
     add_checkpoint(&line, profile->recording);
+    struct cairn_left_out left_out = {0};
+    left_out_add_recording(&left_out, profile->recording);
     if (recording_has_begun(profile->recording))
-        add_losses(&line, lost, 0, profile->recording->damage.missing_bytes || is_checkpoint);
+        add_losses(&line, lost, 0, profile->recording->damage.missing_bytes || is_checkpoint,
+                   &left_out);
     else
         parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
     add_earlier(&line, recording_earlier_frees(profile->recording));
@@ -215,6 +246,7 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
     const struct cairn_header *header = &recording->header;
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
         sums->lost[kind] += recording_lost(recording, kind);
+    left_out_add_recording(&sums->left_out, recording);
     sums->earlier_frees += recording_earlier_frees(recording);
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
     sums->inexact_count += !recording_is_whole(recording);
@@ -249,7 +281,7 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->lost_files)
         parts_add(&line, STYLE_WARNING, "lost: %s",
                   units_counted((int64_t)sums->lost_files, "recording", "recordings").text);
-    add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums));
+    add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums), &sums->left_out);
     add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",

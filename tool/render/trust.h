@@ -18,10 +18,11 @@ void trust_add_short(struct parts *line, const struct profile *profile);
 // What is known of several recordings together.
 struct trust_sums {
     uint64_t lost[CAIRN_LOSS_MAX];
-    uint64_t earlier_frees;   // expected, as recording_earlier_frees has them
-    uint64_t lost_elsewhere;  // of processes without a recording, for whatever reason
-    uint64_t own_bytes;       // highest of a process
-    uint64_t inexact_count;   // processes with a loss that changes a number, or damage
+    uint64_t earlier_frees;          // expected, as recording_earlier_frees has them
+    struct cairn_left_out left_out;  // programs that were started and not recorded
+    uint64_t lost_elsewhere;         // of processes without a recording, for whatever reason
+    uint64_t own_bytes;              // highest of a process
+    uint64_t inexact_count;          // processes with a loss that changes a number, or damage
     uint64_t sampled_count;
     uint64_t overrun_blocks;  // written past, as guard bands showed
     uint64_t bad_files, bad_lines;

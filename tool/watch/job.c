@@ -38,6 +38,19 @@ size_t launch_variables(const struct launch *launch,
     return count;
 }
 
+char *launch_text(const struct launch *launch) {
+    struct launch_variable variables[LAUNCH_VARIABLES];
+    size_t count = launch_variables(launch, variables), bytes = 0;
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream) return NULL;
+    for (size_t i = 0; i < count; i++)
+        fprintf(stream, "%s=%s%c", variables[i].name, variables[i].value, 0);
+    if (fclose(stream) == 0) return text;  // a NUL follows what was written
+    free(text);
+    return NULL;
+}
+
 bool launch_set_environment(const struct launch *launch, struct error *error) {
     const char *older = getenv("LD_PRELOAD");
     char *list = NULL;

@@ -68,6 +68,10 @@ struct launch {
 size_t launch_variables(const struct launch *launch,
                         struct launch_variable variables[LAUNCH_VARIABLES]);
 
+// Returns these variables as one text: NAME=VALUE, each ends in NUL, an empty one ends. NULL
+// without memory; the caller frees it.
+char *launch_text(const struct launch *launch);
+
 // A child that waits to become the program.
 struct launched {
     pid_t pid;

@@ -315,6 +315,16 @@ bool library_find(char path[PATH_MAX], bool has_operators, struct error *error) 
     return find(path, names[has_operators], error);
 }
 
+void library_mark(char path[PATH_MAX], enum cairn_mark mark, uint64_t number) {
+    char digits[CAIRN_MARK_BYTES], name[NAME_BYTES];
+    char *slash = strrchr(path, '/');
+    unsigned bits = mark == CAIRN_MARK_RUN ? CAIRN_MARK_RUN_BITS : CAIRN_MARK_ALONE_BITS;
+    if (!slash || strlen(path) + sizeof digits >= PATH_MAX || strlen(slash) >= sizeof name) return;
+    snprintf(name, sizeof name, "%s", slash + 1);
+    cairn_mark_write(digits, number, bits);
+    sprintf(slash + 1, "%s%s", digits, name);
+}
+
 bool library_find_torture(char path[PATH_MAX], struct error *error) {
     return find(path, names[TORTURE], error);
 }

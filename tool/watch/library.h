@@ -12,11 +12,16 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "format/run_mark.h"
 #include "tool/base/error.h"
 
 // Finds libcairn.so (`has_operators`: the form that also wraps C++'s operator new). The path has no
 // space and no colon, which LD_PRELOAD does not allow.
 bool library_find(char path[PATH_MAX], bool has_operators, struct error *error);
+
+// Marks the path of the library as preloaded by a run (format/run_mark.h): beside a tool, whose
+// socket the number names, or alone. A path that becomes too long stays as it is.
+void library_mark(char path[PATH_MAX], enum cairn_mark mark, uint64_t number);
 
 // The same of libcairn-torture.so, which `cairn torture` alone loads.
 bool library_find_torture(char path[PATH_MAX], struct error *error);

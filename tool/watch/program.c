@@ -238,27 +238,16 @@ static const struct {
 enum { ALLOCATOR_SIGNS = sizeof allocator_signs / sizeof *allocator_signs };
 
 static const struct {
-    enum cairn_unrecorded kind;
     const char *library, *symbol, *obstacle;
     bool has_to_be_first;
 } sanitizers[] = {
 #define SANITIZER(kind, library, symbol, name, has_to_be_first)                                    \
-    {CAIRN_UNRECORDED_##kind, library, symbol,                                                     \
-     "it is built with " name ", which brings a malloc of its own", has_to_be_first},
+    {library, symbol, "it is built with " name ", which brings a malloc of its own",               \
+     has_to_be_first},
 #include "format/sanitizers.def"
 #undef SANITIZER
 };
 enum { SANITIZER_COUNT = sizeof sanitizers / sizeof *sanitizers };
-
-const char *program_unrecorded_obstacle(enum cairn_unrecorded kind) {
-    for (size_t i = 0; i < SANITIZER_COUNT; i++)
-        if (sanitizers[i].kind == kind) return sanitizers[i].obstacle;
-    if (kind == CAIRN_UNRECORDED_VALGRIND)
-        return "it is valgrind, which watches all memory, that of cairn too";
-    if (kind == CAIRN_UNRECORDED_LIBRARY)
-        return "it cannot open cairn's library: another root directory or user, or it was removed";
-    return "it cannot be";
-}
 
 // What the tables of an ELF file tell about its allocator.
 struct findings {

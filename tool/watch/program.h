@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format/format.h"
 #include "tool/base/error.h"
 
 #define PROGRAM_PATH_MAX 4096
@@ -28,9 +27,6 @@ struct program {
 // Finds `name` as execvp would. False: not found, or not executable; `status` is then 127 or
 // 126.
 bool program_find(const char *name, struct program *program, int *status, struct error *error);
-
-// Why the library left such a program alone, a clause.
-const char *program_unrecorded_obstacle(enum cairn_unrecorded kind);
 
 // The part of a path after the last slash.
 const char *program_base_name(const char *path);

@@ -14,6 +14,7 @@
 #include "tool/proc/process.h"
 #include "tool/watch/control.h"
 #include "tool/watch/run_directory.h"
+#include "tool/watch/unrecorded.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define MS_NS UINT64_C(1000000)
@@ -74,18 +75,20 @@ static void unlink_process(struct watch *watch, struct watched *process) {
     watch->process_count--;
 }
 
+// One that became an unrecorded program was over then.
 static void settle_end(struct watched *process, bool is_replaced) {
+    if (process->replaced_ns) process->end.end_ns = process->replaced_ns;
+    is_replaced |= process->replaced_ns != 0;
     if (!is_replaced && !process->end.has_exit) watched_look_at_end(process);
+    if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
     process->end.is_over = true;
     if (!process->end.end_ns) process->end.end_ns = clock_now_ns();
 }
 
 // The process, or the image, is over: the writer keeps what it recorded.
 static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
-    bool is_forked = process->memory.header->forked_from != 0;
     settle_end(process, is_replaced);
-    if (is_replaced) process->memory.header->stop_reason = CAIRN_STOP_EXEC;
-    bool is_dropped = (is_replaced || is_forked) && watched_is_short_lived(process);
+    bool is_dropped = watched_is_worthless(process, is_replaced || process->replaced_ns);
     unlink_process(watch, process);
     writer_thread_give(&watch->writer, is_dropped ? WRITER_DROP : WRITER_END, process);
 }
@@ -196,12 +199,26 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
-// A program was started without the library, since it would not bear it.
-static void note_unrecorded(struct watch *watch, const struct cairn_hello *message) {
-    struct cairn_hello said = *message;
-    said.program[sizeof said.program - 1] = 0;
-    if (watch->children && fnmatch(watch->children, said.program, 0) != 0) return;
-    if (!watch->unrecorded_count++) watch->unrecorded = said;
+// A program is started that is not recorded.
+static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
+    char program[sizeof message->program];
+    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, message->program);
+    const struct unrecorded said = {.list = watch->list,
+                                    .main_pid = watch->main_pid,
+                                    .pid = pid,
+                                    .message = message,
+                                    .is_meant = !watch->children ||
+                                                fnmatch(watch->children, program, 0) == 0};
+    unrecorded_note(&said, &watch->left_out);
+}
+
+static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
+    const char *end = watch->variables;
+    while (end && *end) end += strlen(end) + 1;
+    if (end)
+        handshake_answer_text(client, watch->variables, (size_t)(end - watch->variables) + 1);
+    else
+        handshake_dismiss(client);
 }
 
 // It may have gone on after an end before this one.
@@ -231,25 +248,32 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         watch_part(watch, client);
         return;
     }
+    if (message->magic == CAIRN_HELLO_VARIABLES_MAGIC) {
+        tell_variables(watch, client);
+        return;
+    }
     if (message->unrecorded) {
-        note_unrecorded(watch, message);
+        note_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1);
         return;
     }
     struct watched *older = watch_find(watch, client->pid);
     uint64_t image = 0;
     bool is_first = client->pid == watch->main_pid && !message->forked_from, was_off = false;
+    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
+    struct cairn_left_out left_out = {0};
     if (older) {
         bool is_gone = watched_is_gone(older) && client->pid != watch->main_pid;
+        if (!is_gone && is_recorded) left_out = unrecorded_take(older);
         image = older->image + 1;
-        is_first = older->is_first && watched_is_short_lived(older);
+        is_first = older->is_first && watched_is_worthless(older, true);
         if (is_first || is_gone) image = 0;
         was_off = !is_gone && cairn_is_off(&older->memory.header->control);
         watched_ended(watch, older, !is_gone);
     }
-    bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
     struct watched *process =
         is_recorded ? watched_add(watch, client->pid, image, is_first, -1) : NULL;
+    if (process) process->memory.header->left_out = left_out;
     if (process) note_parent(watch, message, process);
     if (process && watch->begin && !message->forked_from)
         watch->begin(watch->begin_context, client->pid, message->attachment);
@@ -278,9 +302,11 @@ static void watch_look(struct watch *watch, uint64_t now) {
     for (struct watched *process = watch->list, *next; process; process = next) {
         next = process->next;
         if (now < process->next_look_ns) continue;
-        struct rss_now seen = watched_look(process, now, PICTURE_PAUSES * last);
-        code_files_hold(&watch->files, &process->memory, process->pid, &process->held_bytes);
-        schedule_look(&watch->schedule, watch->list, process, &seen, now);
+        if (!process->replaced_ns) {
+            struct rss_now seen = watched_look(process, now, PICTURE_PAUSES * last);
+            code_files_hold(&watch->files, &process->memory, process->pid, &process->held_bytes);
+            schedule_look(&watch->schedule, watch->list, process, &seen, now);
+        }
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;
@@ -372,7 +398,7 @@ static void hear_the_last(struct watch *watch) {
     struct handshake_client client;
     struct cairn_hello message;
     while (handshake_next(&watch->listener, clock_now_ns(), &client, &message)) {
-        if (message.unrecorded) note_unrecorded(watch, &message);
+        if (message.unrecorded) note_unrecorded(watch, client.pid, &message);
         handshake_dismiss(&client);
     }
 }
@@ -406,15 +432,15 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     bool is_incomplete = has_orphans(watch);
     hear_the_last(watch);
     handshake_close(&watch->listener);
-    if (first) {
+    if (first && !first->replaced_ns) {
         memory_end_set_status(&first->end, status);
         // the kernel's number covers children too, but there were none that recorded
         if (is_alone && rusage_peak_bytes >= first->end.rss_peak_bytes) {
             first->end.rss_peak_bytes = rusage_peak_bytes;
             first->end.is_rss_exact = rusage_peak_bytes > 0;
         }
-        first_ended(watch, first, is_alone && !is_incomplete);
     }
+    if (first) first_ended(watch, first, is_alone && !is_incomplete);
     while (watch->list) {
         struct watched *process = watch->list;
         if (watched_is_gone(process)) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "format/format.h"
 #include "tool/base/error.h"
 #include "tool/watch/code_files.h"
 #include "tool/watch/control.h"
@@ -55,11 +56,12 @@ struct watch {
     struct watched **polled_processes;
     unsigned polled_room;
     uint64_t start_ns, next_checkpoint_ns;
-    uint64_t checkpoint_pause_ns;   // behind the next checkpoint
-    struct code_files files;        // of the processes' own modules
-    uint64_t unrecorded_count;      // programs that the library left alone
-    struct cairn_hello unrecorded;  // what was said of the first
-    struct error problem;           // first thing that went wrong while watching; empty text: none
+    uint64_t checkpoint_pause_ns;    // behind the next checkpoint
+    struct code_files files;         // of the processes' own modules
+    struct cairn_left_out left_out;  // programs that were started and not recorded
+    const char *variables;           // set with `begin`: those of the run, each NAME=VALUE and a
+                                     // NUL, an empty one ends; NULL: nobody may ask for them
+    struct error problem;            // first thing that went wrong while watching; empty text: none
 };
 
 // Opens the socket. The program is not started yet. `schedule` is what was asked for.

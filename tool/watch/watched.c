@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "format/run_mark.h"
 #include "format/sample.h"
 #include "tool/model/figures.h"
 #include "tool/proc/process.h"
@@ -30,18 +31,28 @@ static int open_reserve(void) {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-bool handshake_open(struct handshake_listener *listener, struct error *error) {
+// Chooses a name, and binds the socket to it.
+static bool bind_to_number(struct handshake_listener *listener) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        random = (uint64_t)getpid() << 16 ^ (uintptr_t)listener;
+    listener->number = random & ((UINT64_C(1) << CAIRN_MARK_RUN_BITS) - 1);
+    cairn_mark_socket(listener->name, listener->number);
+    size_t length = strlen(listener->name);
+    memcpy(address.sun_path + 1, listener->name, length);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+    return bind(listener->socket, (struct sockaddr *)&address, size) == 0;
+}
+
+bool handshake_open(struct handshake_listener *listener, struct error *error) {
+    enum { NAMES_TRIED = 16 };
     *listener = (struct handshake_listener){.socket = -1, .reserve = open_reserve()};
-    if (getrandom(&random, sizeof random, 0) != sizeof random) random = (uintptr_t)listener;
-    int length = snprintf(listener->name, sizeof listener->name, "cairn-%d-%016llx", (int)getpid(),
-                          (unsigned long long)random);
-    memcpy(address.sun_path + 1, listener->name, (size_t)length);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     listener->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener->socket < 0 || bind(listener->socket, (struct sockaddr *)&address, size) != 0 ||
-        listen(listener->socket, SOMAXCONN) != 0)
+    bool is_bound = listener->socket >= 0 && bind_to_number(listener);
+    for (int i = 1; i < NAMES_TRIED && !is_bound && errno == EADDRINUSE; i++)
+        is_bound = bind_to_number(listener);
+    if (!is_bound || listen(listener->socket, SOMAXCONN) != 0)
         return error_set(error, "cannot listen for the program: %s", strerror(errno));
     return true;
 }
@@ -111,7 +122,9 @@ static bool listen_to(struct handshake_listener *listener, unsigned index, uint6
     ssize_t got = recv(client->connection, message, sizeof *message, MSG_DONTWAIT | MSG_TRUNC);
     bool is_silent = got < 0 && (errno == EAGAIN || errno == EINTR);
     if (is_silent && now_ns - client->since_ns < patience_ns) return false;
-    bool is_known = message->magic == CAIRN_HELLO_MAGIC || message->magic == CAIRN_HELLO_END_MAGIC;
+    bool is_known = message->magic == CAIRN_HELLO_MAGIC ||
+                    message->magic == CAIRN_HELLO_END_MAGIC ||
+                    message->magic == CAIRN_HELLO_VARIABLES_MAGIC;
     if (got == sizeof *message && is_known) {
         forget(listener, index);
         return true;
@@ -132,6 +145,11 @@ bool handshake_next(struct handshake_listener *listener, uint64_t now_ns,
 }
 
 void handshake_dismiss(const struct handshake_client *client) {
+    close(client->connection);
+}
+
+void handshake_answer_text(const struct handshake_client *client, const char *text, size_t bytes) {
+    send(client->connection, text, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(client->connection);
 }
 
@@ -286,6 +304,12 @@ bool watched_is_short_lived(const struct watched *process) {
     recording_close(&recording);
     return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES &&
            !has_damage;
+}
+
+bool watched_is_worthless(const struct watched *process, bool is_replaced) {
+    bool is_forked = process->memory.header->forked_from != 0;
+    return (is_replaced || is_forked) && !process->memory.header->left_out.count &&
+           watched_is_short_lived(process);
 }
 
 bool watched_row(const struct watched *process, struct run_row *row) {

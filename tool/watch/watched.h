@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "format/format.h"
+#include "format/hello.h"
 #include "tool/base/error.h"
 #include "tool/model/run_row.h"
 #include "tool/watch/memory.h"
@@ -32,6 +33,7 @@ struct watched {
     uint64_t image;            // 0, 1, … of its pid's exec chain
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the writer: something was written
+    uint64_t replaced_ns;      // (CLOCK_MONOTONIC) it became a program that is not recorded; 0: no
     uint64_t held_bytes;       // of its table of modules that the watch has seen
     void *taken;               // at its end (struct last_look); NULL: nothing
     uint32_t logged_epoch;     // of the last snapshot that the log has
@@ -54,6 +56,9 @@ struct last_look {
 // What a run keeps of a process that says hardly anything: shells that execute something else,
 // forks that only execute. They would leave hundreds of recordings.
 bool watched_is_short_lived(const struct watched *process);
+
+// True if nothing is kept of the process: it says hardly anything, not even of others.
+bool watched_is_worthless(const struct watched *process, bool is_replaced);
 
 // Its figures, as far as they are known now. False if it has not begun to record.
 bool watched_row(const struct watched *process, struct run_row *row);
@@ -92,6 +97,7 @@ struct handshake_listener {
     int socket;
     int reserve;  // a descriptor to give up when there is no other, to refuse a client at once
     char name[HANDSHAKE_NAME_MAX];  // for CAIRN_SOCKET
+    uint64_t number;                // in the name (format/run_mark.h)
     struct handshake_client silent[HANDSHAKE_SILENT_MAX];
     unsigned silent_count;
 };
@@ -111,6 +117,8 @@ bool handshake_next(struct handshake_listener *listener, uint64_t now_ns,
 
 // Closes the connection without an answer: the process writes its recording itself.
 void handshake_dismiss(const struct handshake_client *client);
+// Sends a text, its NUL bytes too, and closes the connection.
+void handshake_answer_text(const struct handshake_client *client, const char *text, size_t bytes);
 // Sends a memfd, or -1 for "do not record", and closes the connection.
 void handshake_answer(const struct handshake_client *client, int memory_file);
 

@@ -187,6 +187,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, totals);
     FIELD(cairn_header, lost);
     FIELD(cairn_header, pace);
+    FIELD(cairn_header, left_out);
     FIELD(cairn_header, has_mappings);
     FIELD(cairn_header, mappings_epoch);
     FIELD(cairn_header, mappings_peak_bytes);
@@ -505,6 +506,11 @@ static void test_snapshots(void **state) {
     FIELD(cairn_pace, step_permille);
     FIELD(cairn_pace, refused);
     FIELD(cairn_pace, missing_values);
+    FIELD(cairn_left_out, count);
+    FIELD(cairn_left_out, programs);
+    FIELD(cairn_left_out_program, reason);
+    FIELD(cairn_left_out_program, count);
+    FIELD(cairn_left_out_program, name);
 }
 
 static void test_samples(void **state) {

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in a run that cannot be recorded: their starter took the library out of LD_PRELOAD or gave no
+environment, they are static or setuid. The summary names them, and so do report, info and JSON later, of a run
+of one process or of many; who became one of them is said to have ended there. A start that fails names nobody."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import cairn_test as t
+import ledger
+
+PROGRAM = """
+#include <stdlib.h>
+#include <stdio.h>
+int main(void) {
+    void *volatile kept = malloc(5000);
+    puts(kept ? "done" : "none");
+    return 5;
+}
+"""
+
+
+def build(name, *options):
+    with open("built.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    path = os.path.abspath(name)
+    done = subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", path, "built.c", *options], check=False,
+                          stderr=subprocess.DEVNULL)
+    return path if done.returncode == 0 else None
+
+
+def reports_of(path):
+    return [found for found in (t.report(file) for file in ledger.files(path)) if found]
+
+
+def named(path):
+    """What the recordings name: {(program, reason): count}."""
+    every = [one for found in reports_of(path) for one in found["trust"].get("not_recorded", [])]
+    sums = {}
+    for one in every:
+        key = one["program"], one["reason"]
+        sums[key] = sums.get(key, 0) + one["count"]
+    return sums
+
+
+def check(what, argv, wanted, clause="", status=5, out=b"done\n", env=None):
+    """`wanted`: {(program, reason): count}."""
+    plain = t.run(argv, env=env)
+    t.check_equal(f"{what}, plain", (plain.status, plain.out), (status, out))
+    path = t.fresh_path("run") + ".cairn"
+    result = t.run_cairn("run", "-o", path, "--", *argv, env=env)
+    t.check_equal(f"{what}: end", (result.status, result.out), (status, out))
+    summary = result.err.decode()
+    for program, _ in wanted:
+        t.check(f"cairn: {program} " in summary and clause in summary, f"{what}: the summary: {summary}")
+    t.check(("not recorded" in summary) == bool(wanted), f"{what}: not recorded? {summary}")
+    if not t.check(os.path.exists(path), f"{what}: no recording: {summary}"):
+        return path
+    t.check_equal(f"{what}: in JSON", named(path), wanted)
+    words = t.run_cairn("report", path).out.decode() + t.run_cairn("report", "--summary", path).out.decode()
+    for (program, _), count in wanted.items():
+        times = f"{count} x " if count > 1 else ""
+        t.check(f"not recorded: {times}{program} (" in words and "nothing lost of what was recorded" in words,
+                f"{what}: report: {words}")
+    if not wanted:
+        t.check("not recorded" not in words, f"{what}: report: {words}")
+    return path
+
+
+def check_replaced(what, path, program):
+    """`program` became another one at once: its recording does not go on."""
+    words = t.run_cairn("report", path).out.decode()
+    t.check(words.startswith(f"{program} became another program"), f"{what}: {words}")
+
+
+t.need("gcc")
+app = build("app")
+lost = {("app", "environment"): 1}
+no_preload = "app was not recorded: it was started without cairn in LD_PRELOAD"
+check_replaced("env -i", check("env -i", ["env", "-i", app], lost, no_preload), "env")
+check("env -u", ["env", "-u", "LD_PRELOAD", app], lost, no_preload)
+check("replaced", ["env", f"LD_PRELOAD={t.COUNTER}", app], lost, no_preload, env={"COUNT_PRELOAD_OUT": "counts"})
+check("a script", ["sh", "-c", f"unset LD_PRELOAD; {app}; {app}; exit 5"], {("app", "environment"): 2},
+      "app and 1 more were not recorded", out=b"done\ndone\n")
+path = check("a script that becomes another", ["sh", "-c", f"env -i {app}; exec env {app}"], lost, no_preload,
+             out=b"done\ndone\n")
+t.check_equal("a script that becomes another: recordings", [one["process"]["command"] for one in reports_of(path)], [app])
+spawn = "import os, sys; p = sys.argv[1]; " \
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(p, [p], {}), 0)[1]))"
+check("posix_spawn", [t.PYTHON, "-c", spawn, app], lost, no_preload)
+check("with us", ["env", app], {})
+check("what is not there", ["sh", "-c", f"env -i {app}-none 2>/dev/null; exec {app}"], {})
+unloved = pathlib.Path("unloved")  # executable, and no kernel executes it
+unloved.write_bytes(b"\0no program\n")
+unloved.chmod(0o755)
+failing = f"import os\ntry: os.execve({str(unloved.absolute())!r}, ['x'], {{}})\nexcept OSError: os.execv({app!r}, ['app'])"
+check("a start that fails", [t.PYTHON, "-c", failing], {})
+static = build("still", "-static")
+if static:
+    check("static", ["sh", "-c", f"{static}; exit 5"], {("still", "static"): 1}, "still was not recorded: it is static")
+    script = pathlib.Path("by-static")
+    script.write_text(f"#!{static}\n", "ascii")
+    script.chmod(0o755)
+    check("a static interpreter", ["sh", "-c", f"{script.absolute()}; exit 5"], {("by-static", "static"): 1},
+          "by-static was not recorded")
+else:
+    t.skip_part("static programs cannot be built here")
+pie = build("still-pie", "-static-pie")
+if pie:
+    check("static PIE", ["sh", "-c", f"{pie}; exit 5"], {("still-pie", "static"): 1}, "still-pie was not recorded")
+if os.getuid() == 0:
+    owned = shutil.copy(app, os.path.abspath("owned"))
+    os.chown(owned, 65534, -1)
+    os.chmod(owned, 0o4755)
+    check("setuid", ["sh", "-c", f"{owned}; exit 5"], {("owned", "privileges"): 1}, "owned was not recorded")
+else:
+    t.skip_part("another user's setuid program needs root")
+t.finish()
