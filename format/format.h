@@ -676,9 +676,10 @@ struct cairn_header {
     uint64_t start_clock_ns;  // CLOCK_MONOTONIC then; all other times count from here
     uint64_t end_ns;          // 0 while it runs
     uint64_t rss_peak_bytes;  // 0 if unknown
-    uint64_t own_bytes;       // memory that cairn took in the process: private, and this recording
-    uint64_t cpu_ns;          // processor time of the process, 0 if unknown
-    uint64_t live_map;        // address of the live map's table in the process (core readers)
+    uint64_t own_bytes;  // memory that cairn took in the process: private, this recording, and its
+                         // library; of a fork without what it shares with its parent
+    uint64_t cpu_ns;     // processor time of the process, 0 if unknown
+    uint64_t live_map;   // address of the live map's table in the process (core readers)
     uint64_t
         windows[CAIRN_WINDOW_COUNT];  // (atomic) start of each; window 0 is at 0, others 0: unused
     uint32_t is_rss_sampled;  // rss_peak_bytes was seen by looking now and then: at least that
@@ -710,7 +711,7 @@ struct cairn_header {
                             // the peak is known; their counters mean nothing
     uint16_t has_births;    // beside the live map lie the times of its blocks' births (--ages)
     uint16_t has_no_temporary;  // imported: nothing says which blocks were temporary
-    uint16_t unused;            // 0
+    uint16_t own_shared_kib;    // of own_bytes: of the library's file, which all processes share
     struct cairn_section sections[CAIRN_SECTION_MAX];
     uint64_t checkpoint_ns;  // a file that the tool wrote while the process went on: when; else 0
     uint64_t checkpoint_pause_ns;  // after which it would have written the next one; 0: never

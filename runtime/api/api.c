@@ -23,6 +23,7 @@
 #include "runtime/thread/gate.h"
 #include "runtime/thread/region_stack.h"
 #include "runtime/thread/slots.h"
+#include "runtime/thread/stack_memory.h"
 #include "runtime/unwind/unwind_cache.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
@@ -211,7 +212,7 @@ static void api_resumed(uint32_t awaiters, const void *frame) {
     if (!settings.has_async) return;
     struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
-    if (unlikely(!thread->async)) thread->async = async_thread_make(thread->trace.limit);
+    if (unlikely(!thread->async)) thread->async = async_thread_make(stack_memory_limit());
     if (thread->async) async_resumed(thread->async, awaiters, (uintptr_t)frame);
     gate_leave(thread);
 }

@@ -77,8 +77,10 @@ static struct live_mid *mid_make(uintptr_t address) {
     struct live_mid **top = &live.tops[top_of(address)], *there = NULL;
     struct live_mid *mid = sys_map(sizeof *mid);
     if (!mid) return NULL;
-    if (__atomic_compare_exchange_n(top, &there, mid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(top, &there, mid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        sys_count_own((int64_t)sys_page_bytes() - (int64_t)sizeof *mid);  // that of its first leaf
         return mid;
+    }
     sys_unmap(mid, sizeof *mid);  // another thread was faster
     return there;
 }
@@ -403,21 +405,24 @@ static uint64_t untouched_of_leaves(uint32_t top, uint32_t from, uint32_t count)
     return untouched;
 }
 
-// Pages that were never touched are left alone: looking into one would make it one of the process.
-uint64_t live_untouched_bytes(void) {
+// Of each mid one page is counted. Pages that were never touched are left alone: looking into one
+// would make it one of the process.
+int64_t live_untouched_bytes(void) {
     enum { PAGES_MOST = LIVE_MID_COUNT * sizeof(uintptr_t) / SYS_PAGE_LEAST };
     const uint32_t page_words = sys_page_bytes() / sizeof(uintptr_t);
     const uint32_t pages = LIVE_MID_COUNT / page_words;
     unsigned char is_touched[PAGES_MOST];
     const uint32_t tops = top_count();
-    uint64_t untouched = 0;
+    int64_t untouched = 0;
     for (uint32_t top = 0; top < tops; top++) {
         if (!live.tops[top]) continue;
         if (!sys_find_touched(live.tops[top], pages, is_touched)) return 0;
-        for (uint32_t page = 0; page < pages; page++)
-            untouched += is_touched[page] & 1
-                             ? untouched_of_leaves(top, page * page_words, page_words)
-                             : sys_page_bytes();
+        untouched += sys_page_bytes();
+        for (uint32_t page = 0; page < pages; page++) {
+            if (!(is_touched[page] & 1)) continue;
+            untouched += (int64_t)untouched_of_leaves(top, page * page_words, page_words);
+            untouched -= sys_page_bytes();
+        }
     }
     return untouched;
 }

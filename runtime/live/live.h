@@ -312,7 +312,8 @@ void *live_leaf(uintptr_t address);
 typedef void live_visit(void *context, uintptr_t address, uint32_t id, uint64_t size);
 void live_each(live_visit *visit, void *context);
 
-// Bytes of leaves that exist but were never touched.
-uint64_t live_untouched_bytes(void);
+// Bytes of the map that count as taken (sys_own_bytes) but were never touched; below 0: those that
+// do not count and were.
+int64_t live_untouched_bytes(void);
 
 #endif

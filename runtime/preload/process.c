@@ -31,6 +31,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
+#include "runtime/thread/stack_memory.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -39,13 +40,25 @@ static void be_ready(void) {
     if (unlikely(!real_is_resolved())) real_resolve();
 }
 
+// The thread is about to do without system calls.
+static COLD void take_stack_memory(uintptr_t here) {
+    struct thread *thread = gate_enter(here);
+    if (!thread) return;
+    while (stack_memory_take_more(thread)) {
+    }
+    gate_leave(thread);
+}
+
 // Declared here with plain parameters: libc's are variadic, which these ABIs pass alike.
 int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
                unsigned long d) __asm__("prctl");
 
 EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
                       unsigned long d) {
+    const unsigned long strict = 1;
     be_ready();
+    if (option == PR_SET_SECCOMP && a == strict)
+        take_stack_memory((uintptr_t)__builtin_frame_address(0));
     sys_confine_by_prctl(option, a, b);
     return real.prctl(option, a, b, c, d);
 }

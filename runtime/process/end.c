@@ -3,6 +3,7 @@
 #include "runtime/process/end.h"
 
 #include "runtime/live/live.h"
+#include "runtime/process/own.h"
 #include "runtime/process/settings.h"
 #include "runtime/process/state.h"
 #include "runtime/record/guard.h"
@@ -22,7 +23,7 @@ void process_end(void) {
         gate_leave(thread);
     }
     guard_end();
-    sink.header->own_bytes = sys_own_bytes() - live_untouched_bytes() + blocks_touched_bytes();
+    own_tell();
     sink_end();
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
 #include "runtime/process/fork.h"
+#include "runtime/process/own.h"
 #include "runtime/process/real.h"
 #include "runtime/process/run_mark.h"
 #include "runtime/process/settings.h"
@@ -237,6 +238,7 @@ static bool process_open(void) {
     if (sink.header->has_mappings) sink.header->has_mappings = mapped_begin();
     describe_languages();
     slots_open(sink_region(CAIRN_SECTION_THREADS));
+    own_begin(0);
     memory_remember_pid(gate_wiped_pid());
     guard_open();
     signals_open();
@@ -274,6 +276,7 @@ bool process_start_forked(void) {
     if (is_left_to_parent()) return leave_to_parent(parent);
     guard_disconnect();
     if (event_log_leave_parent()) event_mode_renew();
+    int64_t found_bytes = own_taken_bytes();
     bool is_open = sink_open(parent->pid, rooms_wanted());
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off & CAIRN_CONTROL_OFF;
@@ -281,10 +284,12 @@ bool process_start_forked(void) {
         is_open = sampling_open(event_mode_samples()) && fork_recording(parent);
         describe_languages();
     }
-    if (is_open)
+    if (is_open) {
         slots_open(sink_region(CAIRN_SECTION_THREADS));
-    else
+        own_begin(found_bytes);
+    } else {
         sink_give_up();
+    }
     sink_unmap(parent);
     process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
     return is_open;

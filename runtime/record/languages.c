@@ -12,6 +12,7 @@
 #include "runtime/sink/sink.h"
 #include "runtime/stack/module.h"
 #include "runtime/thread/gate.h"
+#include "runtime/thread/stack_memory.h"
 
 COLD void languages_note_modules(struct walk_trace *trace) {
     bool has_replaced = false;
@@ -55,7 +56,7 @@ static struct managed_native walk_outside(void *context, uintptr_t pc, uintptr_t
 static bool has_outside_trace(struct thread *thread) {
     if (likely(thread->outside_trace)) return true;
     struct walk_trace *trace = sys_reserve(sizeof *trace);
-    if (!trace || !walk_trace_init(trace, thread->trace.limit)) return false;
+    if (!trace || !walk_trace_init(trace, stack_memory_limit())) return false;
     thread->outside_trace = trace;
     return true;
 }

@@ -104,7 +104,7 @@ COLD void totals_publish(struct thread *thread, int64_t coming_bytes, int64_t co
     }
     // what is about to change has not
     snapshots_look(before + change - coming_bytes, blocks_before + blocks_change - coming_blocks);
-    uint64_t own_bytes = sys_own_bytes();
+    uint64_t own_bytes = sys_told_own_bytes();
     if (sink.header->own_bytes != own_bytes) sink.header->own_bytes = own_bytes;
     int64_t batch = batch_bytes(before + change);
     thread->published_bytes = bytes;

@@ -5,12 +5,13 @@
 #include <sys/syscall.h>
 
 #include "runtime/check/check.h"
+#include "runtime/thread/stack_memory.h"
 
 // The trace of full walks; NULL without memory.
 static struct walk_trace *verify_trace(struct thread *thread) {
     if (thread->verify) return thread->verify;
     struct walk_trace *trace = sys_reserve(sizeof *trace);
-    if (!trace || !walk_trace_init(trace, thread->trace.limit)) return NULL;
+    if (!trace || !walk_trace_init(trace, stack_memory_limit())) return NULL;
     return thread->verify = trace;
 }
 

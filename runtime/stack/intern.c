@@ -15,10 +15,10 @@ struct stacks stacks;
 // touches two; longer records take their own chunk.
 enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
 
-bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit) {
-    thread->parts = sys_reserve(limit * sizeof *thread->parts);
+bool stack_thread_init(struct stack_thread *thread, uint16_t slot, struct stack_hash *parts) {
+    thread->parts = parts;
     thread->slot = slot;
-    return thread->parts && table_init(&thread->table, &thread->arena);
+    return table_init(&thread->table, &thread->arena);
 }
 
 void stack_thread_recover(struct stack_thread *thread) {

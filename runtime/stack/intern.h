@@ -57,8 +57,10 @@ struct stacks {
 
 extern HIDDEN struct stacks stacks;
 
-// False without memory. `limit`: frames of the deepest stack.
-bool stack_thread_init(struct stack_thread *thread, uint16_t slot, uint32_t limit);
+// False without memory. thread->arena may have some to begin with; `parts` has one for each frame
+// of the deepest stack. Another list may take its place before the next stack is interned with
+// `keep` 0.
+bool stack_thread_init(struct stack_thread *thread, uint16_t slot, struct stack_hash *parts);
 
 // The cell for a stack of `count` frames, outermost first, of which the outer `keep` have the same
 // addresses as the stack interned before. LOST: there is no room for a new one, and the cell is

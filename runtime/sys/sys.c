@@ -35,6 +35,7 @@ COLD uint32_t sys_page_ask(void) {
 #endif
 
 static uint64_t own_bytes;
+static uint64_t own_shift_bytes;
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
 #if defined(__x86_64__)
@@ -247,6 +248,14 @@ uint64_t sys_own_bytes(void) {
     return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
 }
 
+void sys_shift_own(int64_t shift_bytes) {
+    own_shift_bytes = (uint64_t)shift_bytes;
+}
+
+uint64_t sys_told_own_bytes(void) {
+    return sys_own_bytes() + own_shift_bytes;
+}
+
 // For kernels before 5.14, which do not know MADV_POPULATE_WRITE: the kernel adds 0 to a word of
 // each page, atomically. Where there is no page to be had, that is EFAULT; if we touched it, it
 // would be SIGBUS.
@@ -259,10 +268,18 @@ COLD static bool claim_by_pages(char *memory, size_t bytes) {
     return true;
 }
 
+static bool claim_pages(void *memory, size_t bytes) {
+    long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
+    return result == -EINVAL ? claim_by_pages(memory, bytes) : !sys_is_error(result);
+}
+
+bool sys_claim_some(void *memory, size_t bytes) {
+    return are_claims_safe || (!confinement && claim_pages(memory, bytes));
+}
+
 bool sys_claim(void *memory, size_t bytes) {
     if (unlikely(confinement)) return are_claims_safe;
-    long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
-    if (result == -EINVAL ? !claim_by_pages(memory, bytes) : sys_is_error(result)) return false;
+    if (!claim_pages(memory, bytes)) return false;
     sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
     return true;
 }

@@ -87,8 +87,8 @@ bool sys_is_confined(void);
 // is seccomp, as browsers do. A call that fails confines all the same: another thread may succeed.
 void sys_confine_by_prctl(int option, unsigned long mode, unsigned long filter);
 
-// Memory that is claimed without asking the kernel first, for want of a permitted call, is safe if
-// it is not a file's.
+// Memory that is claimed without asking the kernel first, for want of a permitted call or of time,
+// is safe if it is not a file's.
 void sys_set_claims_safe(bool is_safe);
 
 // Private anonymous memory, zeroed, not charged before it is touched. NULL when refused.
@@ -113,6 +113,10 @@ void sys_release(void *memory, size_t bytes);
 // Makes pages of a shared mapping exist now, so that a full disk or tmpfs is an error here and not
 // a SIGBUS later, and lets core dumps show them. True when they may be used.
 bool sys_claim(void *memory, size_t bytes);
+// The same of a few pages that cannot wait, without a word about core dumps. Where they are safe,
+// they come when they are touched, and nothing is asked: a call would wait for every thread that
+// maps memory.
+bool sys_claim_some(void *memory, size_t bytes);
 
 // True if the aligned word that holds `address` can be read; it is not touched.
 bool sys_is_readable(const void *address);
@@ -178,6 +182,10 @@ uint64_t sys_random(void);
 uint64_t sys_own_bytes(void);
 void sys_count_own(int64_t change_bytes);
 void sys_set_budget(uint64_t bytes);
+
+// The same as it is told: with `shift_bytes` more, which are in no budget.
+void sys_shift_own(int64_t shift_bytes);
+uint64_t sys_told_own_bytes(void);
 bool sys_is_over_budget(void);
 
 #endif

@@ -106,6 +106,10 @@ bool gate_is_own_code(uintptr_t pc) {
     return pc >= (uintptr_t)own_code_start && pc <= (uintptr_t)own_code_end;
 }
 
+uint64_t gate_own_code_bytes(void) {
+    return (uint64_t)(own_code_end - own_code_start);
+}
+
 // The way outwards from the hook with this frame: past our own functions or not, past `address` or
 // not.
 static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,

@@ -175,6 +175,7 @@ ALWAYS_INLINE bool gate_is_undisturbed(void) {
 
 // True of an address in this library.
 bool gate_is_own_code(uintptr_t pc);
+uint64_t gate_own_code_bytes(void);
 
 // After the program unloaded code.
 void gate_code_unloaded(uintptr_t here);

@@ -12,6 +12,7 @@
 #include "runtime/sys/colour.h"
 #include "runtime/sys/linker.h"
 #include "runtime/thread/gate.h"
+#include "runtime/thread/stack_memory.h"
 
 enum { SLOT_LIMIT = 65535 };
 
@@ -25,13 +26,20 @@ enum { TAKEOVER_TRIES = 4 };
 // A registering thread that finds others at it gives way this often before it takes a new slot.
 enum { LOCK_TRIES = 50 };
 
+// The slot that the calling thread had last + 1; 0: it had none.
+static __thread uint32_t last_slot;
+
 // What is known of a thread that is wiped with it lies on one page for the first ones: a small
 // program has no other.
 enum { GROUP_SLOTS = 60, GROUP_COUNT = (SLOT_LIMIT + GROUP_SLOTS - 1) / GROUP_SLOTS };
+// Slots whose threads' memory is reserved at once.
+enum { PIECE_SLOTS = 30 };
 struct slot_group {
     struct gate_line gates[GROUP_SLOTS];
     int32_t tids[GROUP_SLOTS];
+    uint8_t *memory[GROUP_SLOTS / PIECE_SLOTS];  // (atomic) stack_memory.h
 };
+_Static_assert(sizeof(struct slot_group) == SYS_PAGE_LEAST, "a group is a page");
 
 // Wiped in a forked child.
 struct slots {
@@ -57,10 +65,6 @@ static uint32_t groups_of(uint32_t slot_count) {
 
 __thread bool slots_is_moving;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
-// Frames of the deepest stack: all that the format allows, fewer where address space is short.
-enum { DEPTH_SPACIOUS = CAIRN_DEPTH_MAX, DEPTH_NARROW = 2048 };
-
-static uint32_t depth_limit = DEPTH_SPACIOUS;
 static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
 static struct region thread_records;
 static struct thread *first_thread;  // (atomic) alone as long as no other registers
@@ -254,11 +258,12 @@ static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
     if (count > SLOT_LIMIT) count = SLOT_LIMIT;
     if (count == 0) return NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (tid > 0 && *tid_of(i) == tid) return &threads[i];  // the number came back
+    if (tid > 0 && last_slot && last_slot <= count && *tid_of(last_slot - 1) == tid)
+        return &threads[last_slot - 1];
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
         uint32_t slot = slots->clock_hand++ % count;
-        if (slot_is_free(slot)) return &threads[slot];
+        bool is_number_back = tid > 0 && *tid_of(slot) == tid;
+        if (is_number_back || slot_is_free(slot)) return &threads[slot];
     }
     // One that ended without its exit being seen.
     uint32_t slot = slots->clock_hand % count;
@@ -290,20 +295,56 @@ static struct thread *slot_take_over(int32_t tid) {
     return thread;
 }
 
+// The first memory of a slot's thread. The first one of a piece that needs it reserves it for all;
+// of two at once one lets go again. NULL without memory.
+static uint8_t *memory_of(uint32_t slot) {
+    struct slot_group *group = &slots->groups[slot / GROUP_SLOTS];
+    uint32_t number = slot % GROUP_SLOTS;
+    uint8_t **piece = &group->memory[number / PIECE_SLOTS];
+    uint8_t *memory = __atomic_load_n(piece, __ATOMIC_ACQUIRE), *made = NULL;
+    if (!memory && (made = sys_reserve(PIECE_SLOTS * STACK_MEMORY_BYTES)) != NULL) {
+        bool is_mine = __atomic_compare_exchange_n(piece, &memory, made, false, __ATOMIC_ACQ_REL,
+                                                   __ATOMIC_ACQUIRE);
+        if (is_mine)
+            memory = made;
+        else
+            sys_release(made, PIECE_SLOTS * STACK_MEMORY_BYTES);
+    }
+    return memory ? memory + number % PIECE_SLOTS * STACK_MEMORY_BYTES : NULL;
+}
+
+static uint64_t piece_untouched_bytes(uint8_t *piece, uint32_t slot_count) {
+    if (slot_count > PIECE_SLOTS) slot_count = PIECE_SLOTS;
+    uint64_t bytes = (uint64_t)slot_count * STACK_MEMORY_BYTES;
+    return piece ? sys_untouched_bytes(piece, bytes / sys_page_bytes() * sys_page_bytes()) : 0;
+}
+
+uint64_t slots_untouched_bytes(void) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
+    uint64_t untouched = 0;
+    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    for (uint32_t slot = 0; slot < count; slot += PIECE_SLOTS) {
+        uint8_t *const *memory = slots->groups[slot / GROUP_SLOTS].memory;
+        untouched += piece_untouched_bytes(memory[slot % GROUP_SLOTS / PIECE_SLOTS], count - slot);
+    }
+    return untouched;
+}
+
 static struct thread *slot_take_new(int32_t tid) {
     uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
     if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.line = gate_of(slot), .slot = slot, .tid = tid};
     thread_forget(thread);
-    if (!stack_thread_init(&thread->stack, (uint16_t)slot, depth_limit) ||
-        !walk_trace_init(&thread->trace, depth_limit)) {
+    uint8_t *memory = memory_of(slot);
+    if (!memory || !stack_memory_begin(thread, memory)) {
         uint32_t mine = slot + 1;  // without memory: the number can serve again
         __atomic_compare_exchange_n(&slots->used_count, &mine, slot, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
         return NULL;
     }
     *tid_of(slot) = tid;
+    sys_count_own(sizeof *thread + STACK_MEMORY_BYTES);
     return thread;
 }
 
@@ -322,10 +363,9 @@ static bool record_continues(struct thread *thread, const char *name) {
 
 // A thread that gave its slot up, was not done yet, and has got it back.
 static bool record_resumes(const struct thread *thread) {
-    static __thread bool had_slot;
     struct cairn_thread *record = thread->record;
-    bool is_back = had_slot && record && record->tid == (uint32_t)thread->tid;
-    had_slot = true;
+    bool is_back = last_slot && record && record->tid == (uint32_t)thread->tid;
+    last_slot = thread->slot + 1;
     if (!is_back || record->folded_count) return false;
     record->is_ended = 0;
     record->end_ns = 0;
@@ -388,17 +428,10 @@ static void array_shrink(void *start, size_t entry_bytes, uint32_t keep, uint32_
     if (from < end) sys_release((void *)from, end - from);
 }
 
-// The calling thread's own buffers shrink too, if its present stack fits; others' are in use.
 void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads) {
     uint32_t keep = slots_count() + more_threads, limit = slot_limit;
-    struct thread *own = gate_self;
-    depth_limit = DEPTH_NARROW;
+    stack_memory_narrow(gate_self);
     region_shrink(&thread_records, headroom_bytes);
-    if (own->trace.limit > DEPTH_NARROW && own->trace.count < DEPTH_NARROW) {
-        uint32_t depth = own->trace.limit;
-        array_shrink(own->stack.parts, sizeof *own->stack.parts, DEPTH_NARROW, depth);
-        walk_trace_shrink(&own->trace, DEPTH_NARROW);
-    }
     if (keep >= limit) return;
     __atomic_store_n(&slot_limit, keep, __ATOMIC_RELEASE);
     array_shrink(threads, sizeof *threads, keep, limit);

@@ -42,6 +42,9 @@ struct thread *slots_register(uintptr_t here);
 // Threads that have a slot, ended ones included until their slot is taken over. At least 1.
 uint32_t slots_count(void);
 
+// Bytes of threads' first memory that count as taken (sys_own_bytes) but were never touched.
+uint64_t slots_untouched_bytes(void);
+
 // Gives back the address space of slots beyond those of `more_threads` more threads, and of the
 // list of threads as region_shrink.
 void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads);

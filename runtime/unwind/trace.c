@@ -18,44 +18,61 @@ struct walk_check walk_check_end(void) {
     return (struct walk_check){(const uintptr_t *)((const char *)end_words + 1), 1};
 }
 
-// Of a trace with so many frames; one lies before them.
-static size_t frames_bytes(size_t limit) {
-    return (1 + limit) * sizeof(struct frame);
+// Where the lists of a trace lie in its memory: the words from their colour on, then the frames,
+// then those of a walk in progress. Before the first word and the first frame lies one more.
+struct places {
+    size_t frames, fresh, end;
+};
+
+static struct places places_of(size_t limit) {
+    struct places places;
+    places.frames = COLOUR_CHECKS + (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+    places.fresh = places.frames + (1 + limit) * sizeof(struct frame);
+    places.end = places.fresh + limit * sizeof(struct fresh_frame);
+    return places;
 }
 
-// The same; the list begins at its colour.
-static size_t checks_bytes(size_t limit) {
-    return COLOUR_CHECKS + (1 + limit * CHECKS_PER_FRAME) * sizeof(struct walk_check);
+size_t walk_trace_bytes(uint32_t limit) {
+    return places_of(limit).end;
 }
 
-static uint8_t *checks_memory(const struct walk_trace *trace) {
-    return (uint8_t *)(trace->checks - 1) - COLOUR_CHECKS;
-}
-
-static void tail_release(void *start, size_t keep_bytes, size_t bytes) {
-    keep_bytes = sys_page_up(keep_bytes);
-    if (keep_bytes < bytes) sys_release((uint8_t *)start + keep_bytes, bytes - keep_bytes);
+void walk_list_shrink(void *start, size_t keep_bytes, size_t bytes) {
+    uintptr_t from = sys_page_up((uintptr_t)start + keep_bytes);
+    uintptr_t end = ((uintptr_t)start + bytes) / sys_page_bytes() * sys_page_bytes();
+    if (from < end) sys_release((void *)from, end - from);
 }
 
 void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
     size_t old = trace->limit, now = limit;
     trace->limit = limit;
-    tail_release(trace->frames - 1, frames_bytes(now), frames_bytes(old));
-    tail_release(checks_memory(trace), checks_bytes(now), checks_bytes(old));
-    tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
+    trace->crowded = limit - 1;
+    walk_list_shrink(trace->frames, now * sizeof *trace->frames, old * sizeof *trace->frames);
+    walk_list_shrink(trace->checks, CHECKS_PER_FRAME * now * sizeof *trace->checks,
+                     CHECKS_PER_FRAME * old * sizeof *trace->checks);
+    walk_list_shrink(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
+}
+
+void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit) {
+    struct places places = places_of(limit);
+    struct frame *frames = (struct frame *)(memory + places.frames);
+    struct walk_check *checks = (struct walk_check *)(memory + COLOUR_CHECKS);
+    *frames = (struct frame){.stack = UINTPTR_MAX};
+    *checks = walk_check_end();
+    trace->count = trace->usable_count = 0;
+    compiler_barrier();
+    trace->frames = frames + 1;
+    trace->checks = checks + 1;
+    trace->fresh = (struct fresh_frame *)(memory + places.fresh);
+    compiler_barrier();
+    trace->limit = limit;
+    trace->crowded = limit - 1;
 }
 
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
-    *trace = (struct walk_trace){.limit = limit};
-    struct frame *frames = sys_reserve(frames_bytes(limit));
-    uint8_t *checks = sys_reserve(checks_bytes(limit));
-    trace->fresh = sys_reserve(limit * sizeof *trace->fresh);
-    if (!frames || !checks || !trace->fresh) return false;
-    *frames = (struct frame){.stack = UINTPTR_MAX};
-    trace->frames = frames + 1;
-    trace->checks = (struct walk_check *)(checks + COLOUR_CHECKS);
-    *trace->checks++ = walk_check_end();
-    return true;
+    uint8_t *memory = sys_reserve(walk_trace_bytes(limit));
+    *trace = (struct walk_trace){.limit = 0};
+    if (memory) walk_trace_place(trace, memory, limit);
+    return memory != NULL;
 }
 
 void walk_trace_reset(struct walk_trace *trace) {

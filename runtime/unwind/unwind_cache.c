@@ -18,6 +18,15 @@ bool rule_init(void) {
     return rule_cache.words != NULL;
 }
 
+uint64_t rule_touched_bytes(void) {
+    unsigned char pages[sizeof(uint64_t[RULE_WAYS]) * RULE_SETS / SYS_PAGE_LEAST];
+    uint64_t touched = 0;
+    if (!sys_find_touched(rule_cache.words, cache_bytes() / sys_page_bytes(), pages)) return 0;
+    for (size_t i = 0; i < cache_bytes() / sys_page_bytes(); i++)
+        if (pages[i] & 1) touched += sys_page_bytes();
+    return touched;
+}
+
 void rule_forget_all(void) {
     uint64_t *words = rule_cache.words;
     for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)

@@ -139,6 +139,9 @@ uint64_t rule_find_slow(uintptr_t pc);
 
 bool rule_init(void);
 
+// Bytes of the cache that were touched.
+uint64_t rule_touched_bytes(void);
+
 // Forgets all rules; when code was unloaded. Threads that walk meanwhile may put one back.
 void rule_forget_all(void);
 

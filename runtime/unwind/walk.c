@@ -552,7 +552,6 @@ static uint32_t trace_rebuild(struct walk_trace *trace, const struct progress *p
     return same;
 }
 
-// The old trace and the fresh frames together are too many: a full walk cuts them.
 static struct walk_result walk_fresh(struct walk_trace *trace, const struct walk_start *start,
                                      bool has_new_code);
 
@@ -560,6 +559,13 @@ static COLD struct walk_result walk_again(struct walk_trace *trace,
                                           const struct walk_start *start) {
     trace->count = trace->usable_count = 0;
     return walk_fresh(trace, start, true);
+}
+
+// Of a walk that leaves no room for another frame, with `count` of them: it is done again if there
+// is more room, or if it is the old trace and the fresh frames together that are too many: a full
+// walk cuts them.
+static COLD bool is_walk_again(struct walk_trace *trace, int64_t count) {
+    return (trace->deepen && trace->deepen(trace)) || count >= trace->limit;
 }
 
 // Goes on where a walk by plain rules has stopped.
@@ -581,7 +587,8 @@ static NOINLINE struct walk_result walk_rest(struct walk_trace *trace,
         step = progress_step(&progress);
     } while (step == STEP_ON && progress.fresh_count < trace->limit - 1);
     if (progress.hit < 0) progress_finish(&progress, step);
-    if (unlikely(progress.hit + progress.fresh_count >= trace->limit))
+    if (unlikely(progress.hit + progress.fresh_count >= trace->crowded) &&
+        is_walk_again(trace, progress.hit + progress.fresh_count))
         return walk_again(trace, so_far->start);
     uint32_t keep = trace_rebuild(trace, &progress);
     return (struct walk_result){keep, has_new_code || progress.walk.has_new_code};

@@ -15,6 +15,7 @@
 #define RUNTIME_UNWIND_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/sys/frame.h"
@@ -75,10 +76,15 @@ struct walk_trace {
     struct walk_check *checks;
     struct fresh_frame *fresh;  // room for a walk in progress
     uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
+    uint32_t crowded;           // limit - 1: of a stack with so many frames the end is not known
     uint32_t usable_count;      // outer frames that can be verified
     uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none
     struct walk_range range;
     uintptr_t next_pc;  // between two steps of a walk
+    // Gives a trace whose stack is deeper than `limit` room for a deeper one, by walk_trace_place,
+    // and forgets what pointed into it. False: there is none, and the stack is cut. NULL: the limit
+    // is for good.
+    bool (*deepen)(struct walk_trace *trace);
 };
 
 struct walk_result {
@@ -89,8 +95,17 @@ struct walk_result {
 // False without memory.
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
 
+// The same in memory that is there, zeroed, from the beginning of a page on; of a trace that had
+// room before, what it was is forgotten. The first bytes, up to COLOUR_CHECKS, stay free.
+// Interrupted for good at any place, it leaves a trace that holds stacks of the lower limit.
+size_t walk_trace_bytes(uint32_t limit);
+void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit);
+
 // Gives back the address space for stacks deeper than `limit`, which the trace must not be.
 void walk_trace_shrink(struct walk_trace *trace, uint32_t limit);
+
+// Gives back the whole pages between the first `keep_bytes` and the first `bytes` of a list.
+void walk_list_shrink(void *start, size_t keep_bytes, size_t bytes);
 
 // Forgets the trace: its walk may have been interrupted for good.
 void walk_trace_reset(struct walk_trace *trace);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Threads: nothing of 80 short ones is lost, a producer's blocks are freed by a consumer, names and
-figures of each thread are right, data freed by destructors of thread data is counted."""
+figures of each thread are right or one row says who shares an account, data freed by destructors of thread data is
+counted."""
 
 import cairn_test as t
 
@@ -40,6 +41,31 @@ for command, is_shared in (("relay", True), ("pipe", False)):
     _, path = t.record(t.program("threads", command))
     view = t.run_cairn("report", "--view", "threads", path).out.decode()
     t.check(("which of them freed whose blocks is not known" in view) == is_shared, f"{command}: {view}")
+
+# 12 jobs one after the other, each but the last leaves 10 blocks of 100 bytes; then four that leave nothing
+_, path = t.record(t.program("threads", "jobs"))
+jobs = t.report(path)
+by_name = {thread["name"]: thread for thread in jobs["threads"]}
+names = [f"job{i}" for i in range(12)]
+for name in names:
+    t.check_equal(f"{name}: calls, bytes", (by_name[name]["allocations"], by_name[name]["allocated_bytes"]), (1000, 100000))
+    t.check_equal(f"{name}: what it holds", (by_name[name]["at_exit_bytes"], by_name[name]["peak_bytes"]), (None, None))
+accounts = jobs.get("thread_accounts", [])
+t.check_equal("accounts that are shared", [(one["name"], one["threads"], one["at_exit_bytes"]) for one in accounts],
+              [("job0 ... tidy3 (16 threads share an account)", 16, 11 * 1000)])
+t.check_equal("account of the jobs", {by_name[name].get("account") for name in names}, {one["account"] for one in accounts})
+for arguments in (("report", "--view", "threads"), ("report", "--view", "threads", "--group")):
+    shown = t.run_cairn(*arguments, path).out.decode()
+    t.check("10.7 KiB  job0 ... tidy3 (16 threads share an account)" in shown and "job3" not in shown, shown)
+shown = t.run_cairn("info", path).out.decode()
+t.check_equal("info", shown.count("10.7 KiB left of the 16 threads that share its account"), 16)
+for command in ("report", "leaks"):
+    shown = t.run_cairn(command, "--thread", "^job3$", path).out.decode()
+    t.check("(with 15 threads that shared its account)" in shown, f"{command}: {shown}")
+shown = t.run_cairn("report", "--thread", "job|tidy", path).out.decode()
+t.check("shared its account" not in shown, f"all that share: {shown}")
+shown = t.run_cairn("sql", path, "select count(*), count(at_exit_bytes) from threads where name like 'job%'").out.decode()
+t.check("12\t0" in shown, f"sql: {shown}")
 
 late = recorded("threads", "late")
 if late:

@@ -2,11 +2,16 @@
 // Threads whose totals are known. `threads short`: 40 threads one after the other and 40 at once,
 // each 1,000 pairs and one leak of 10 bytes. `threads pipe`: a producer allocates 20,000 blocks, a
 // consumer frees them. `threads relay`: the one allocates all and ends before the other begins to
-// free. `threads late`: a thread frees and allocates in a destructor of thread data.
+// free. `threads late`: a thread frees and allocates in a destructor of thread data. `threads
+// jobs`: threads job0 to job11, one after the other, of which each but the last leaves what it
+// allocated, then tidy0 to tidy3, which leave nothing. `threads crowd N`: N threads at once, each
+// with a block; says "ready" with its pid, and goes on at the end of its input. `threads deep N`:
+// as crowd, and each thread allocates from 300 calls further down too.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SHORT_THREADS 40
 #define PAIRS 1000
@@ -118,6 +123,67 @@ static void run_late(void) {
     }
 }
 
+#define JOBS 12
+#define TIDY 4
+
+static void *job_body(void *argument) {
+    size_t number = (size_t)argument;
+    char name[16];
+    snprintf(name, sizeof name, number < JOBS ? "job%zu" : "tidy%zu", number % JOBS);
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < PAIRS; i++) {
+        void *block = malloc(100);
+        if (number >= JOBS - 1 || i >= 10) free(block);
+        sink = block;
+    }
+    return NULL;
+}
+
+static void run_jobs(void) {
+    for (size_t i = 0; i < JOBS + TIDY; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, job_body, (void *)i);
+        pthread_join(thread, NULL);
+    }
+}
+
+#define DEEP_CALLS 300
+static pthread_barrier_t together;
+
+__attribute__((noinline)) static int go_down(int calls) {
+    if (calls) return go_down(calls - 1) + (sink != NULL);
+    sink = malloc(70);
+    return 1;
+}
+
+static void *crowd_body(void *argument) {
+    void *block = malloc(100);
+    if (argument) go_down(DEEP_CALLS);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    free(block);
+    return NULL;
+}
+
+static void run_crowd(unsigned count, void *is_deep) {
+    const size_t stack_bytes = 128 << 10;
+    pthread_t *threads = malloc((count + 1) * sizeof *threads);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, stack_bytes);
+    pthread_barrier_init(&together, NULL, count + 1);
+    for (unsigned i = 0; i < count; i++)
+        if (pthread_create(&threads[i], &small, crowd_body, is_deep)) exit(2);
+    pthread_barrier_wait(&together);
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    while (getchar() != EOF) {
+    }
+    pthread_barrier_wait(&together);
+    for (unsigned i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    free(threads);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "short";
     if (!strcmp(what, "pipe"))
@@ -126,6 +192,10 @@ int main(int argc, char **argv) {
         run_relay();
     else if (!strcmp(what, "late"))
         run_late();
+    else if (!strcmp(what, "jobs"))
+        run_jobs();
+    else if (!strcmp(what, "crowd") || !strcmp(what, "deep"))
+        run_crowd(argc > 2 ? (unsigned)atoi(argv[2]) : 1, *what == 'd' ? &together : NULL);
     else
         run_short();
     printf("%s done\n", what);

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads of every kind are counted exactly: many short ones (20,000; 100,000 with CAIRN_LONG=1) in
 bounded memory with their names kept, cancelled ones, those on small or foreign stacks, those whose
-first event comes in a handler on a small alternate stack, destructors of thread data."""
+first event comes in a handler on a small alternate stack, destructors of thread data. Hundreds at once take little
+each, and what is said of cairn's own memory is what the kernel says of it."""
 
 import os
+import re
+import subprocess
 
 import cairn_test as t
 import ledger
@@ -52,6 +55,60 @@ def check_resident():
     t.check(peaks[1] < peaks[0] + 8 * MIB, f"resident peaks {peaks}")
 
 
+# What a thread that sees two stacks may take: its state, its first tables, and its pages of the recording.
+THREAD_MOST_KIB, ALONE_MOST_KIB, POINTS_KIB = 28, 1100, 256
+
+
+def own_kib(pid):
+    """What mappings of cairn's hold by the kernel's account: its library, the recording, and memory that is mapped
+    without reserving swap, as glibc's arenas are, of which there is one here."""
+    own, is_own, name = 0, False, ""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as smaps:
+        for line in smaps:
+            mapping = re.match(r"[\da-f]+-[\da-f]+ \S+ \S+ \S+ \d+ *(.*)$", line)
+            if mapping:
+                name, resident = mapping[1], 0
+            elif line.startswith("Rss:"):
+                resident = int(line.split()[1])
+            elif line.startswith("VmFlags:"):
+                is_own = "libcairn" in name or "cairn" in name.rpartition("/")[2] or (not name and " nr" in line)
+                own += resident if is_own else 0
+    return own
+
+
+def check_own(what, count, options=()):
+    path = t.fresh_path("crowd") + ".cairn"
+    command = [t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("threads", what, count)]
+    with t.Process(command, env=t.environment({"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}), stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE) as process:
+        words = process.stdout.readline().split()
+        name = f"{what} of {count} {' '.join(options)}"
+        if not t.check_equal(f"{name}: ready", words[:1], [b"ready"]):
+            process.kill()
+            return
+        true = own_kib(int(words[1]))
+        process.stdin.close()
+        process.stdout.read()
+        t.check_equal(f"{name}: status", process.wait(), 0)
+    found = t.report(path)
+    t.check_nothing_lost(name, found)
+    said = found["trust"]["own_bytes"] // 1024
+    # the timeline grows while the program waits
+    is_near = true * 0.8 - POINTS_KIB <= said <= true * 1.25 + POINTS_KIB
+    t.check(is_near, f"{name}: cairn itself {said} KiB, by the kernel {true} KiB")
+    most = ALONE_MOST_KIB + (THREAD_MOST_KIB if what == "crowd" else 4 * THREAD_MOST_KIB) * count
+    t.check("--events" in options or true <= most, f"{name}: {true} KiB, more than {most}")
+    if what == "deep" and not options:
+        inside = t.stacks_through(found, "go_down")
+        t.check_equal(f"{name}: calls", sum(s["allocations"] for s in inside), count)
+        t.check(all(len(s["frames"]) > 300 for s in inside), f"{name}: frames {[len(s['frames']) for s in inside]}")
+
+
+for threads_count in (1, 40, 600):
+    check_own("crowd", threads_count)
+    check_own("crowd", threads_count, ("--sample",))
+check_own("crowd", 100, ("--events",))
+check_own("deep", 60)
 check_many(t.record)
 check_many(t.record_alone)
 check_resident()

@@ -308,12 +308,15 @@ static void print_modules(const struct profile *profile, const struct names *nam
     }
 }
 
-// What is left of its blocks.
-static void print_left(const struct profile_thread *thread, bool is_plain, bool is_share) {
-    const struct measured left = measured_bytes(thread->exit_bytes, &thread->exit_estimate);
+// What is left of its blocks, or of those of all that share its account.
+static void print_left(const struct profile_thread *thread, bool is_plain) {
+    int64_t bytes = thread->is_shared ? thread->account_exit_bytes : thread->exit_bytes;
+    const struct measured left = measured_bytes(bytes, &thread->exit_estimate);
     printf(", %s%s left%s", units_size_as(left.value, is_plain).text,
-           is_share ? "" : interval_amount(left, true, is_plain).text,
-           is_share ? "" : interval_samples(left).text);
+           interval_amount(left, true, is_plain).text, interval_samples(left).text);
+    if (thread->is_shared)
+        printf(" of the %s threads that share its account",
+               units_count(thread->sharing_count).text);
 }
 
 static void print_threads(const struct command_args *args, const struct profile *profile) {
@@ -322,13 +325,11 @@ static void print_threads(const struct command_args *args, const struct profile 
         const struct profile_thread *thread = &profile->threads[i];
         char name[4 * sizeof thread->name];
         text_escape(name, sizeof name, thread->name);
-        bool is_plain = args_has(args, OPTION_BYTES), is_share = thread->sharing_count > 1;
+        bool is_plain = args_has(args, OPTION_BYTES);
         printf("  %7" PRIu32 "  %-15s  allocated %10s in %s", thread->tid, name,
                size_of(args, thread->allocated_bytes).text,
                units_counted((int64_t)thread->allocations, "call", "calls").text);
-        if (profile_has_frees(profile)) print_left(thread, is_plain, is_share);
-        if (profile->sampling.is_on && is_share)
-            printf(" (a share of %s threads)", units_count(thread->sharing_count).text);
+        if (profile_has_frees(profile)) print_left(thread, is_plain);
         if (thread->folded_count)
             printf(
                 ", with %s",

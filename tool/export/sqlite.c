@@ -375,11 +375,12 @@ static bool fill_threads(struct writer *writer) {
             put_null(writer);
         put_int(writer, (int64_t)thread->allocations);
         put_int(writer, (int64_t)thread->allocated_bytes);
-        put_int(writer, thread->exit_bytes);
-        if (thread->sharing_count > 1) {  // only of their sum is known how sure it is
+        if (thread->is_shared) {  // only what those that share held together is known
+            put_null(writer);
             put_null(writer);
             put_null(writer);
         } else {
+            put_int(writer, thread->exit_bytes);
             put_estimate(writer, &thread->exit_estimate, false);
         }
         if (!put_row(writer)) return false;

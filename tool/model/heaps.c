@@ -304,6 +304,7 @@ bool profile_sum_heap_threads(struct profile *profile) {
         kept->exit_bytes = kept->peak_bytes = 0;
         kept->exit_estimate = kept->peak_estimate = (struct estimate){0};
         kept->sharing_count = 1;
+        kept->is_shared = false;
         *number = (uint32_t)++count;
     }
     profile->thread_count = count;

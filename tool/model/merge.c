@@ -115,6 +115,7 @@ static void forget_whereabouts(struct inherited *inherited) {
 
 static bool add_stacks(struct merge *merge, const struct profile *profile, const struct map *map) {
     bool is_fork = profile->recording->header.forked_from != 0;
+    uint32_t most_account = 0;
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         struct stack *sum = stack_of(merge, map->nodes[stack->node], stack);
@@ -135,7 +136,11 @@ static bool add_stacks(struct merge *merge, const struct profile *profile, const
         struct profile_thread *thread = array_push(&merge->threads);
         if (!thread) return false;
         *thread = profile->threads[i];
+        thread->account += merge->account_count;  // another process' slots are others
     }
+    for (size_t i = 0; i < profile->thread_count; i++)
+        if (profile->threads[i].account >= most_account) most_account = profile->threads[i].account;
+    merge->account_count += most_account + 1;
     return true;
 }
 
@@ -188,12 +193,26 @@ static void add_totals(struct profile *sum, const struct profile *profile, bool 
     add_reachability(&sum->reachability, &profile->reachability);
 }
 
+// What cairn took in processes that have its library in common.
+static void add_own_bytes(struct cairn_header *sum, uint64_t own_bytes, uint64_t shared_kib,
+                          const struct cairn_header *added) {
+    const uint64_t kib = 1024;
+    uint64_t shared = kib * added->own_shared_kib;
+    bool is_plausible = added->own_bytes >= shared;
+    sum->own_shared_kib = (uint16_t)shared_kib;
+    if (is_plausible && added->own_shared_kib > shared_kib)
+        sum->own_shared_kib = added->own_shared_kib;
+    sum->own_bytes = own_bytes + kib * (sum->own_shared_kib - shared_kib);
+    sum->own_bytes += is_plausible ? added->own_bytes - shared : added->own_bytes;
+}
+
 // The facts of the first process, with what adds up over all.
 static void add_facts(struct merge *merge, const struct recording *recording) {
     struct cairn_header *sum = &merge->recording.header;
     const struct cairn_header *header = &recording->header;
     struct damage *damage = &merge->recording.damage;
     uint64_t own_bytes = sum->own_bytes, cpu_ns = sum->cpu_ns, rss_bytes = sum->rss_peak_bytes;
+    uint16_t own_shared_kib = sum->own_shared_kib;
     uint32_t is_partial = sum->is_partial;
     uint16_t has_no_frees = sum->has_no_frees;
     if (!merge->process_count++) {
@@ -206,7 +225,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
         sum->control.was_off |= header->control.was_off;
         if (header->end_ns > sum->end_ns) sum->end_ns = header->end_ns;
     }
-    sum->own_bytes = own_bytes + header->own_bytes;
+    add_own_bytes(sum, own_bytes, own_shared_kib, header);
     sum->cpu_ns = cpu_ns + header->cpu_ns;
     sum->rss_peak_bytes = rss_bytes + header->rss_peak_bytes;
     sum->is_partial = is_partial | header->is_partial;

@@ -24,6 +24,7 @@ struct merge {
     ARRAY(struct stack) stacks;
     ARRAY(uint32_t) stack_of_node;  // plus 1
     ARRAY(struct profile_thread) threads;
+    uint32_t account_count;  // of threads (struct profile_thread)
     size_t process_count;
     uint64_t rate_most_bytes;  // of samples: the highest T of any
     bool is_by_names;  // set after merge_start: a key stands for the same code in all modules

@@ -123,9 +123,15 @@ struct profile_thread {
     bool is_ended;
     uint64_t start_ns, end_ns;  // end_ns 0: unknown
     uint64_t allocations, allocated_bytes, failed;
-    int64_t exit_bytes, peak_bytes;  // of the blocks it allocated
-    uint32_t sharing_count;          // threads of its slot; above 1 its bytes are a share
+    int64_t exit_bytes, peak_bytes;                // of the blocks it allocated
+    uint32_t sharing_count;                        // threads of its slot
     struct estimate exit_estimate, peak_estimate;  // of the slot, not of the share
+    // Of threads that had a slot one after the other it may be known what they held together, and
+    // not what one of them did: then exit_bytes and peak_bytes are a share by rule of thumb, to be
+    // shown to nobody (threads_rows).
+    bool is_shared;
+    uint32_t account;  // one number for those that share
+    int64_t account_exit_bytes, account_peak_bytes;
 };
 
 // Sums over all stacks or threads. Of a sampled recording allocations and allocated_bytes are those

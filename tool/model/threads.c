@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/threads.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tool/base/units.h"
 
 size_t threads_slot_limit(const struct recording *recording) {
     size_t limit = 1;
@@ -59,12 +62,22 @@ static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last)
     return share;
 }
 
+// What one of several threads has of a sum: none has less than nothing, nor more than it allocated.
+static bool is_share_known(int64_t sum, uint64_t allocated_bytes, uint64_t all_bytes) {
+    bool is_all = sum >= 0 && (uint64_t)sum == all_bytes;
+    return sum == 0 || is_all || allocated_bytes == 0 || allocated_bytes == all_bytes;
+}
+
 static void give_share(struct slot_bytes *left, struct profile_thread *thread, bool is_last,
                        bool is_sampled) {
     uint64_t allocated = thread->allocated_bytes;
     thread->sharing_count = left->sharing_count;
     thread->exit_estimate = left->exit_estimate;
     thread->peak_estimate = left->peak_estimate;
+    thread->account_exit_bytes = left->all_exit;
+    thread->account_peak_bytes = left->all_peak;
+    thread->is_shared = !is_share_known(left->all_exit, allocated, left->all_allocated_bytes) ||
+                        !is_share_known(left->all_peak, allocated, left->all_allocated_bytes);
     if (is_sampled) {
         thread->exit_bytes = take_part(&left->exit, allocated, left->allocated_bytes);
         thread->peak_bytes = take_part(&left->peak, allocated, left->allocated_bytes);
@@ -109,6 +122,9 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         left[slot].allocated_bytes += entry.allocated_bytes;
         left[slot].thread_calls += entry.allocations;
         left[slot].thread_bytes += entry.allocated_bytes;
+        left[slot].all_exit = left[slot].exit;
+        left[slot].all_peak = left[slot].peak;
+        left[slot].all_allocated_bytes = left[slot].allocated_bytes;
     }
     for (size_t i = count; i-- > 0;) {
         recording_thread(profile->recording, i, &entry);
@@ -117,6 +133,7 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         bool is_last = --entries_left[slot] == 0;
         struct profile_thread *thread = &profile->threads[i];
         if (recording_is_checkpoint(profile->recording)) catch_up(&left[slot], thread);
+        thread->account = (uint32_t)slot;
         give_share(&left[slot], thread, is_last, profile->sampling.is_on);
     }
 out:
@@ -124,11 +141,102 @@ out:
     return is_ok;
 }
 
-static struct profile_thread *group_of(struct profile_thread *groups, size_t count,
-                                       const struct profile_thread *thread) {
-    for (size_t i = 0; i < count; i++)
-        if (!memcmp(groups[i].name, thread->name, sizeof thread->name)) return &groups[i];
+static bool is_same_name(const struct profile_thread *a, const char *name) {
+    return !memcmp(a->name, name, sizeof a->name);
+}
+
+static void row_begin(struct thread_row *row, const struct profile_thread *thread) {
+    *row = (struct thread_row){.sums = *thread};
+    if (!thread->is_shared) return;
+    row->sums.exit_bytes = thread->account_exit_bytes;
+    row->sums.peak_bytes = thread->account_peak_bytes;
+    row->sharing_count = thread->folded_count + 1;
+}
+
+// A thread that shares the account of the row.
+static void row_share(struct thread_row *row, const struct profile_thread *thread) {
+    struct profile_thread *sums = &row->sums;
+    if (!is_same_name(thread, sums->name)) {
+        row->has_other_names = true;
+        memcpy(row->last_name, thread->name, sizeof row->last_name);
+    }
+    row->sharing_count += thread->folded_count + 1;
+    sums->tid = 0;
+    sums->allocations += thread->allocations;
+    sums->allocated_bytes += thread->allocated_bytes;
+    sums->failed += thread->failed;
+    if (thread->end_ns > sums->end_ns) sums->end_ns = thread->end_ns;
+}
+
+void thread_row_text(const struct thread_row *row, char *out, size_t size) {
+    char first[sizeof row->sums.name + 1] = "", last[sizeof row->last_name + 1] = "";
+    memcpy(first, row->sums.name, sizeof row->sums.name);
+    memcpy(last, row->last_name, sizeof row->last_name);
+    snprintf(out, size, "%s", *first ? first : "(no name)");
+    size_t used = strlen(out);
+    if (row->sharing_count > 1)
+        snprintf(out + used, size - used, "%s%s (%s threads share an account)",
+                 row->has_other_names ? " ... " : "",
+                 !row->has_other_names ? ""
+                 : *last               ? last
+                                       : "(no name)",
+                 units_count((int64_t)row->sharing_count).text);
+}
+
+static uint32_t account_limit(const struct profile *profile) {
+    uint32_t limit = 0;
+    for (size_t i = 0; i < profile->thread_count; i++)
+        if (profile->threads[i].account >= limit) limit = profile->threads[i].account + 1;
+    return limit;
+}
+
+bool threads_rows(const struct profile *profile, struct thread_row *rows, size_t *count) {
+    uint32_t *row_of = calloc((size_t)account_limit(profile) + 1, sizeof *row_of);
+    *count = 0;
+    if (!row_of) return false;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        uint32_t *row = &row_of[thread->account];
+        if (thread->is_shared && *row) {
+            row_share(&rows[*row - 1], thread);
+            continue;
+        }
+        row_begin(&rows[(*count)++], thread);
+        if (thread->is_shared) *row = (uint32_t)*count;
+    }
+    free(row_of);
+    return true;
+}
+
+// Those that share an account under several names are no group with others.
+static struct thread_row *group_of(struct thread_row *groups, size_t count,
+                                   const struct thread_row *row) {
+    for (size_t i = 0; !row->has_other_names && i < count; i++)
+        if (!groups[i].has_other_names && is_same_name(&groups[i].sums, row->sums.name))
+            return &groups[i];
     return NULL;
+}
+
+// A row of one name is that of so many threads, whose sum is known.
+static void group_begin(struct thread_row *group, const struct thread_row *row) {
+    *group = *row;
+    if (row->has_other_names || row->sharing_count < 2) return;
+    group->sums.folded_count = row->sharing_count - 1;
+    group->sums.tid = 0;
+    group->sharing_count = 0;
+}
+
+static void group_add(struct thread_row *group, const struct thread_row *row) {
+    struct profile_thread *sums = &group->sums;
+    const struct profile_thread *added = &row->sums;
+    sums->tid = 0;
+    sums->folded_count += row->sharing_count ? row->sharing_count : added->folded_count + 1;
+    sums->allocations += added->allocations;
+    sums->allocated_bytes += added->allocated_bytes;
+    sums->failed += added->failed;
+    sums->exit_bytes = figures_add(sums->exit_bytes, added->exit_bytes);
+    sums->peak_bytes = figures_add(sums->peak_bytes, added->peak_bytes);
+    sums->sharing_count = sums->folded_count + 1;
 }
 
 // The slots that count for a group already.
@@ -158,36 +266,31 @@ static bool group_slots_add(struct group_slots *known, uint32_t group, uint32_t 
     return index_table_insert(&known->table, hash, index);
 }
 
-static void group_add(struct profile_thread *group, const struct profile_thread *thread) {
-    group->tid = 0;
-    group->folded_count += thread->folded_count + 1;
-    group->allocations += thread->allocations;
-    group->allocated_bytes += thread->allocated_bytes;
-    group->failed += thread->failed;
-    group->exit_bytes = figures_add(group->exit_bytes, thread->exit_bytes);
-    group->peak_bytes = figures_add(group->peak_bytes, thread->peak_bytes);
-    group->sharing_count = group->folded_count + 1;
+static bool groups_add(struct thread_row *groups, size_t *count, const struct thread_row *row,
+                       struct group_slots *known) {
+    struct thread_row *group = group_of(groups, *count, row);
+    bool is_first = !group, is_added;
+    if (is_first)
+        group_begin(group = &groups[(*count)++], row);
+    else
+        group_add(group, row);
+    if (!group_slots_add(known, (uint32_t)(group - groups), row->sums.slot, &is_added))
+        return false;
+    if (is_first || !is_added) return true;
+    estimate_add(&group->sums.exit_estimate, &row->sums.exit_estimate);
+    estimate_add(&group->sums.peak_estimate, &row->sums.peak_estimate);
+    return true;
 }
 
-bool threads_group(const struct profile *profile, struct profile_thread *groups, size_t *count) {
+bool threads_group(const struct profile *profile, struct thread_row *groups, size_t *count) {
     struct group_slots known = {0};
-    bool is_ok = true;
+    size_t row_count;
+    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
+    bool is_ok = rows && threads_rows(profile, rows, &row_count);
     *count = 0;
-    for (size_t i = 0; is_ok && i < profile->thread_count; i++) {
-        const struct profile_thread *thread = &profile->threads[i];
-        struct profile_thread *group = group_of(groups, *count, thread);
-        bool is_first = !group, is_added;
-        if (is_first) {
-            group = &groups[(*count)++];
-            *group = *thread;
-        } else {
-            group_add(group, thread);
-        }
-        is_ok = group_slots_add(&known, (uint32_t)(group - groups), thread->slot, &is_added);
-        if (is_first || !is_added) continue;
-        estimate_add(&group->exit_estimate, &thread->exit_estimate);
-        estimate_add(&group->peak_estimate, &thread->peak_estimate);
-    }
+    for (size_t i = 0; is_ok && i < row_count; i++)
+        is_ok = groups_add(groups, count, &rows[i], &known);
+    free(rows);
     index_table_free(&known.table);
     array_free(&known.slots);
     array_free(&known.groups);

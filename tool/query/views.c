@@ -60,27 +60,12 @@ static bool print_groups(FILE *out, const struct view_subject *subject, struct e
     return is_ok;
 }
 
-// The list with threads of one name added up.
-static bool print_grouped_threads(const struct terminal *terminal, const struct profile *profile,
-                                  const struct view_options *options, struct error *error) {
-    struct profile grouped = *profile;
-    grouped.threads = calloc(profile->thread_count + 1, sizeof *grouped.threads);
-    if (!grouped.threads) return error_set(error, "no memory for the list of threads");
-    bool is_ok = threads_group(profile, grouped.threads, &grouped.thread_count) ||
-                 error_set(error, "no memory for the list of threads");
-    is_ok = is_ok && threads_print(terminal, &grouped, options, error);
-    free(grouped.threads);
-    return is_ok;
-}
-
 static bool print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     const struct profile *profile = &subject->opened->profile;
     const struct view_options *options = &subject->request->options;
-    bool is_ok = subject->request->is_grouped
-                     ? print_grouped_threads(&terminal, profile, options, error)
-                     : threads_print(&terminal, profile, options, error);
-    return is_ok && freed_by_print(&terminal, profile, options, error);
+    return threads_print(&terminal, profile, options, subject->request->is_grouped, error) &&
+           freed_by_print(&terminal, profile, options, error);
 }
 
 static bool print_regions(FILE *out, const struct view_subject *subject, struct error *error) {

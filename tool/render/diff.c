@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/model/narrow.h"
 #include "tool/model/scopes.h"
+#include "tool/model/threads.h"
 #include "tool/render/groups_screen.h"
 
 void diff_start(struct diff *diff, size_t recording_count, size_t first_count) {
@@ -338,20 +339,29 @@ bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping 
 
 enum { NAME_BYTES = 1024 };
 
+static bool diff_add_thread(struct diff *diff, size_t recording, const struct profile *profile,
+                            const struct thread_row *row, enum measure by) {
+    char raw[THREAD_TEXT_BYTES], name[NAME_BYTES];
+    thread_row_text(row, raw, sizeof raw);
+    // the first thread is called as the program, which may have another name now
+    bool is_main = row->sums.tid && row->sums.tid == profile->recording->header.pid;
+    text_escape(name, sizeof name, is_main ? "main thread" : raw);
+    const struct measured measured = {.value = thread_value(&row->sums, by)};
+    return diff_add(diff, recording, name, "", measured);
+}
+
+// Those of one name are one row, whoever shares an account with whom.
 bool diff_add_threads(struct diff *diff, size_t recording, const struct profile *profile,
                       enum measure by, struct error *error) {
-    for (size_t i = 0; i < profile->thread_count; i++) {
-        const struct profile_thread *thread = &profile->threads[i];
-        char raw[sizeof thread->name + 1] = {0}, name[NAME_BYTES];
-        memcpy(raw, thread->name, sizeof thread->name);
-        // the first thread is called as the program, which may have another name now
-        bool is_main = thread->tid == profile->recording->header.pid;
-        text_escape(name, sizeof name, is_main ? "main thread" : *raw ? raw : "(no name)");
-        const struct measured measured = {.value = thread_value(thread, by)};
-        if (!diff_add(diff, recording, name, "", measured))
-            return error_set(error, "no memory for the comparison");
+    size_t count = 0;
+    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
+    bool is_ok = rows && threads_rows(profile, rows, &count);
+    for (size_t i = 0; is_ok && i < count; i++) {
+        if (!rows[i].has_other_names) rows[i].sharing_count = 0;
+        is_ok = diff_add_thread(diff, recording, profile, &rows[i], by);
     }
-    return true;
+    free(rows);
+    return is_ok || error_set(error, "no memory for the comparison");
 }
 
 bool diff_add_regions(struct diff *diff, size_t recording, const struct profile *profile,

@@ -32,6 +32,7 @@ struct filter {
     bool may_be_empty;
     const char *context;
     size_t threads_found, regions_found, contexts_found;
+    size_t sharers;            // other threads, which share an account with one that was found
     char regions[LIST_BYTES];  // those there are
     size_t regions_listed;
     char contexts[LIST_BYTES];
@@ -82,6 +83,22 @@ bool filter_is_any(const struct filter *filter) {
     return filter->context || filter->lifespan != LIFESPAN_ANY;
 }
 
+// Threads that are shown too, since they cannot be told apart from one that is wanted.
+static size_t count_sharers(const struct profile *profile, const bool *are_kept) {
+    const uint32_t limit = CAIRN_SLOT_SHARED + 1;
+    size_t count = 0;
+    bool *is_wanted = calloc(limit, sizeof *is_wanted);
+    for (size_t i = 0; is_wanted && i < profile->thread_count; i++)
+        is_wanted[profile->threads[i].slot % limit] |= are_kept[i];
+    for (size_t i = 0; is_wanted && i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        if (is_wanted[thread->slot % limit] && !are_kept[i] && thread->allocations)
+            count += thread->folded_count + 1;
+    }
+    free(is_wanted);
+    return count;
+}
+
 static void append(char *out, size_t size, const char *separator, const char *text) {
     size_t used = strlen(out);
     if (used + 1 < size) snprintf(out + used, size - used, "%s%s", used ? separator : "", text);
@@ -97,6 +114,10 @@ void filter_text(const struct filter *filter, char *out, size_t size) {
         if (!filter->texts[part]) continue;
         text_escape(safe, sizeof safe, filter->texts[part]);
         snprintf(text, sizeof text, "--%s '%s'", option_names[part], safe);
+        append(out, size, " ", text);
+        if (part != PART_THREAD || !filter->sharers) continue;
+        snprintf(text, sizeof text, "(with %s that shared its account)",
+                 units_counted((int64_t)filter->sharers, "thread", "threads").text);
         append(out, size, " ", text);
     }
     if (filter->context) {
@@ -230,6 +251,7 @@ bool filter_threads(struct filter *filter, struct profile *profile, struct error
         bool *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
         for (size_t i = 0; are_kept && i < profile->thread_count; i++)
             filter->threads_found += are_kept[i] = is_thread(filter, &profile->threads[i]);
+        if (are_kept) filter->sharers += count_sharers(profile, are_kept);
         is_ok = are_kept && profile_keep_threads(profile, are_kept, &is_estimate);
         free(are_kept);
     }

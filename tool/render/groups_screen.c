@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/model/threads.h"
 #include "tool/render/columns.h"
 #include "tool/render/interval.h"
 #include "tool/render/shorten.h"
@@ -156,8 +157,10 @@ static void print_columns(const struct table *table) {
     fputc('\n', terminal->out);
 }
 
-static void print_heading(const struct table *table, const char *what, size_t shown, size_t count) {
-    terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)count).text,
+// Of `all` things, in `count` rows.
+static void print_heading(const struct table *table, const char *what, size_t all, size_t shown,
+                          size_t count) {
+    terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)all).text,
                    what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
                    table->about->snapshot);
     list_print_cut(table->terminal, table->view, shown, count);
@@ -181,7 +184,7 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
     struct table table = table_of(terminal, profile, view, grouping);
     size_t count = list->groups.count, shown = count_shown(&table, list);
     struct measured rest = {0};
-    print_heading(&table, count == 1 ? grouping->one : grouping->name, shown, count);
+    print_heading(&table, count == 1 ? grouping->one : grouping->name, count, shown, count);
     print_columns(&table);
     for (size_t i = 0; i < count; i++) {
         if (i < shown)
@@ -204,20 +207,14 @@ static struct measured thread_estimate(const struct profile_thread *thread, bool
     return measured_bytes(is_peak ? thread->peak_bytes : thread->exit_bytes, estimate);
 }
 
-// How sure the estimates of a thread's row are, on a line of its own. Of threads that shared an
-// account only its sum is known to so much.
+// How sure the estimates of a row are, on a line of its own.
 static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
     bool is_plain = table->view->is_plain_number;
     struct parts parts = {.terminal = table->terminal};
-    if (thread->sharing_count > 1 && !thread->folded_count) {
-        parts_add(&parts, STYLE_DIM, "a share of %s threads",
-                  units_count(thread->sharing_count).text);
-    } else {
-        if (table->view->by == MEASURE_PEAK)
-            interval_add_part(&parts, table->about->snapshot, thread_estimate(thread, true), true,
-                              is_plain);
-        interval_add_part(&parts, "at the end", thread_estimate(thread, false), true, is_plain);
-    }
+    if (table->view->by == MEASURE_PEAK)
+        interval_add_part(&parts, table->about->snapshot, thread_estimate(thread, true), true,
+                          is_plain);
+    interval_add_part(&parts, "at the end", thread_estimate(thread, false), true, is_plain);
     parts_end(&parts);
 }
 
@@ -235,11 +232,11 @@ int64_t thread_value(const struct profile_thread *thread, enum measure by) {
 }
 
 static int compare_threads(const void *a, const void *b, void *context) {
-    const struct profile_thread *const *first = a, *const *second = b;
+    const struct thread_row *first = a, *second = b;
     const enum measure *by = context;
-    int64_t x = thread_value(*first, *by), y = thread_value(*second, *by);
+    int64_t x = thread_value(&first->sums, *by), y = thread_value(&second->sums, *by);
     if (x != y) return x < y ? 1 : -1;
-    return (*first > *second) - (*first < *second);
+    return (first->number > second->number) - (first->number < second->number);
 }
 
 enum { THREAD_COLUMNS = 4 };
@@ -256,8 +253,9 @@ static struct columns thread_columns(const struct table *table, struct column *i
     return (struct columns){items, THREAD_COLUMNS, 0, 1};
 }
 
-static void print_thread(const struct table *table, const struct profile_thread *thread) {
-    char name[2 * sizeof thread->name * 2], raw[sizeof thread->name + 1] = {0};
+static void print_thread(const struct table *table, const struct thread_row *row) {
+    const struct profile_thread *thread = &row->sums;
+    char name[2 * THREAD_TEXT_BYTES], raw[THREAD_TEXT_BYTES];
     bool is_plain = table->view->is_plain_number;
     struct column items[THREAD_COLUMNS];
     thread_columns(table, items);
@@ -265,56 +263,60 @@ static void print_thread(const struct table *table, const struct profile_thread 
     const struct unit_text texts[] = {units_size_as((int64_t)thread->allocated_bytes, is_plain),
                                       units_count((int64_t)thread->allocations),
                                       units_size_as(thread->exit_bytes, is_plain)};
-    memcpy(raw, thread->name, sizeof thread->name);
+    thread_row_text(row, raw, sizeof raw);
     text_escape(name, sizeof name, raw);
     print_value(table, thread_value(thread, table->view->by));
     columns_print(table->terminal, &rest, texts);
-    terminal_print(table->terminal, STYLE_NAME, "  %s", *name ? name : "(no name)");
-    if (thread->tid) terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
-    if (thread->folded_count)
+    terminal_print(table->terminal, STYLE_NAME, "  %s", name);
+    if (thread->tid && row->sharing_count < 2)
+        terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
+    if (thread->folded_count && row->sharing_count < 2)
         terminal_print(table->terminal, STYLE_DIM, " and %s more",
                        units_count(thread->folded_count).text);
     fputc('\n', table->terminal->out);
     if (table->has_notes) print_thread_note(table, thread);
 }
 
-static void print_threads_legend(const struct table *table, const struct profile_thread **threads,
+static void print_threads_legend(const struct table *table, const struct thread_row *rows,
                                  size_t count) {
-    bool has_shares = false;
-    for (size_t i = 0; i < count; i++)
-        has_shares |= threads[i]->sharing_count > 1 && !threads[i]->folded_count;
-    terminal_print(table->terminal, STYLE_DIM,
-                   "allocated and calls are counted; the rest are estimates from samples\n");
-    if (has_shares)
-        terminal_print(
-            table->terminal, STYLE_DIM,
-            "a share: of threads that followed each other only the sum is known, and "
-            "given to each by\nwhat it allocated; how sure, is not known of one alone\n");
+    bool has_shared = false;
+    for (size_t i = 0; i < count; i++) has_shared |= rows[i].sharing_count > 1;
+    if (table->has_notes)
+        terminal_print(table->terminal, STYLE_DIM,
+                       "allocated and calls are counted; the rest are estimates from samples\n");
+    if (has_shared)
+        terminal_print(table->terminal, STYLE_DIM,
+                       "threads that share an account ran one after the other: of what they held "
+                       "only\nthe sum is known; --json has the calls of each\n");
 }
 
 bool threads_print(const struct terminal *terminal, const struct profile *profile,
-                   const struct view_options *view, struct error *error) {
+                   const struct view_options *view, bool is_grouped, struct error *error) {
     struct view_options own = *view;
     // threads know no numbers of blocks: their calls are the nearest
     if (!measure_about(own.by)->is_bytes) own.by = MEASURE_CALLS;
     struct table table = table_of(terminal, profile, &own, NULL);
-    size_t count = profile->thread_count;
-    const struct profile_thread **order = calloc(count + 1, sizeof(struct profile_thread *));
-    if (!order) return error_set(error, "no memory for the list of threads");
-    for (size_t i = 0; i < count; i++) order[i] = &profile->threads[i];
-    qsort_r(order, count, sizeof *order, compare_threads, &own.by);
+    size_t count = 0;
+    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
+    if (!rows || !(is_grouped ? threads_group : threads_rows)(profile, rows, &count)) {
+        free(rows);
+        return error_set(error, "no memory for the list of threads");
+    }
+    for (size_t i = 0; i < count; i++) rows[i].number = (uint32_t)i;
+    qsort_r(rows, count, sizeof *rows, compare_threads, &own.by);
     size_t shown = own.top && own.top < count ? own.top : count;
     int64_t threshold = view_threshold(&own, table.whole);
     if (threshold > 1)
         for (shown = 0; shown < count && (!own.top || shown < own.top); shown++)
-            if (thread_value(order[shown], own.by) < threshold) break;
-    print_heading(&table, units_noun((int64_t)count, "thread", "threads"), shown, count);
+            if (thread_value(&rows[shown].sums, own.by) < threshold) break;
+    size_t all = is_grouped ? count : profile->thread_count;
+    print_heading(&table, units_noun((int64_t)all, "thread", "threads"), all, shown, count);
     struct column items[THREAD_COLUMNS];
     const struct columns columns = thread_columns(&table, items);
     columns_print_heads(terminal, &columns);
     fputc('\n', terminal->out);
-    for (size_t i = 0; i < shown; i++) print_thread(&table, order[i]);
-    if (table.has_notes) print_threads_legend(&table, order, shown);
-    free(order);
+    for (size_t i = 0; i < shown; i++) print_thread(&table, &rows[i]);
+    print_threads_legend(&table, rows, shown);
+    free(rows);
     return true;
 }

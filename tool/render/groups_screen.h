@@ -13,8 +13,9 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
 // What a thread has of a measure; calls for any that is not known by thread.
 int64_t thread_value(const struct profile_thread *thread, enum measure by);
 
-// Threads with what they allocated, ranked by the measure, most first. False without memory.
+// Threads with what they allocated, ranked by the measure, most first; `is_grouped`: those of one
+// name added up. False without memory.
 bool threads_print(const struct terminal *terminal, const struct profile *profile,
-                   const struct view_options *view, struct error *error);
+                   const struct view_options *view, bool is_grouped, struct error *error);
 
 #endif

@@ -10,6 +10,7 @@
 #include "tool/base/json.h"
 #include "tool/model/left_out.h"
 #include "tool/model/run.h"
+#include "tool/model/threads.h"
 #include "tool/render/contexts_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/json_values.h"
@@ -268,21 +269,57 @@ void report_json_put_facts(struct json *json, const struct profile *profile,
 static void put_thread_estimate(struct json *json, const char *key,
                                 const struct profile_thread *thread,
                                 const struct estimate *estimate) {
-    if (thread->sharing_count > 1)
+    if (thread->is_shared)
         json_put_null(json, key);
     else
         json_values_put_estimate(json, key, estimate);
 }
 
-static void put_if_known(struct json *json, const char *key, int64_t value,
-                         const struct profile *profile) {
-    if (profile_has_frees(profile))
+static void put_if_known(struct json *json, const char *key, int64_t value, bool is_known) {
+    if (is_known)
         json_put_int(json, key, value);
     else
         json_put_null(json, key);
 }
 
+static void put_account(struct json *json, const struct profile *profile,
+                        const struct thread_row *row) {
+    char text[THREAD_TEXT_BYTES];
+    bool has_frees = profile_has_frees(profile);
+    thread_row_text(row, text, sizeof text);
+    json_open_object(json, NULL);
+    json_put_uint(json, "account", row->sums.account);
+    json_put_uint(json, "slot", row->sums.slot);
+    json_put_string(json, "name", text);
+    json_put_uint(json, "threads", row->sharing_count);
+    json_put_uint(json, "allocations", row->sums.allocations);
+    json_put_uint(json, "allocated_bytes", row->sums.allocated_bytes);
+    put_if_known(json, "peak_bytes", row->sums.peak_bytes, has_frees);
+    put_if_known(json, "at_exit_bytes", row->sums.exit_bytes, has_frees);
+    if (profile->sampling.is_on) {
+        json_values_put_estimate(json, "peak_estimate", &row->sums.peak_estimate);
+        json_values_put_estimate(json, "at_exit_estimate", &row->sums.exit_estimate);
+    }
+    json_close(json);
+}
+
+// Of threads that share an account; left out where none do.
+static void put_accounts(struct json *json, const struct profile *profile) {
+    size_t count = 0, shared = 0;
+    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
+    if (rows && threads_rows(profile, rows, &count))
+        for (size_t i = 0; i < count; i++) shared += rows[i].sharing_count > 1;
+    if (shared) {
+        json_open_array(json, "thread_accounts");
+        for (size_t i = 0; i < count; i++)
+            if (rows[i].sharing_count > 1) put_account(json, profile, &rows[i]);
+        json_close(json);
+    }
+    free(rows);
+}
+
 void report_json_put_threads(struct json *json, const struct profile *profile) {
+    put_accounts(json, profile);
     json_open_array(json, "threads");
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
@@ -297,8 +334,10 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
             json_put_null(json, "end_ns");
         json_put_uint(json, "allocations", thread->allocations);
         json_put_uint(json, "allocated_bytes", thread->allocated_bytes);
-        put_if_known(json, "peak_bytes", thread->peak_bytes, profile);
-        put_if_known(json, "at_exit_bytes", thread->exit_bytes, profile);
+        bool is_known = profile_has_frees(profile) && !thread->is_shared;
+        put_if_known(json, "peak_bytes", thread->peak_bytes, is_known);
+        put_if_known(json, "at_exit_bytes", thread->exit_bytes, is_known);
+        if (thread->is_shared) json_put_uint(json, "account", thread->account);
         if (profile->sampling.is_on) {
             put_thread_estimate(json, "peak_estimate", thread, &thread->peak_estimate);
             put_thread_estimate(json, "at_exit_estimate", thread, &thread->exit_estimate);

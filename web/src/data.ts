@@ -19,8 +19,20 @@ export interface Thread {
   end_ns: number | null;
   allocations: number;
   allocated_bytes: number;
-  at_exit_bytes: number;
-  at_exit_estimate?: Estimate | null; // null: threads share it
+  at_exit_bytes: number | null; // null: threads share it
+  at_exit_estimate?: Estimate | null; // the same
+  account?: number; // that it shares
+}
+
+/** Threads that ran one after the other, of which only what they hold together is known. */
+export interface ThreadAccount {
+  account: number;
+  name: string;
+  threads: number;
+  allocations: number;
+  allocated_bytes: number;
+  at_exit_bytes: number | null;
+  at_exit_estimate?: Estimate | null;
 }
 
 /** What resident memory consisted of at a moment; its parts add up to `rss_bytes`. */
@@ -75,6 +87,7 @@ export interface Facts {
   sampling?: { rate_most_bytes: number; peak_estimate: Estimate; at_exit_estimate: Estimate };
   trust: { exact: boolean; lost: Record<string, number>; own_bytes: number };
   threads: Thread[];
+  thread_accounts?: ThreadAccount[];
 }
 
 export interface RunRow {

@@ -101,6 +101,7 @@ function threadsOf({ facts }: Profile, rows: Row[]): Thread[] {
       allocated_bytes: sum.allocated_bytes,
       at_exit_bytes: sum.at_exit_bytes,
       at_exit_estimate: undefined,
+      account: undefined,
     };
   });
 }
@@ -141,6 +142,7 @@ function factsOf(profile: Profile, name: string, rows: Row[]): Facts {
     at_exit: { bytes: sum.at_exit_bytes, blocks: sum.at_exit_blocks },
     rss: { peak_bytes: 0 },
     threads: threadsOf(profile, rows),
+    thread_accounts: undefined,
   };
 }
 

@@ -6,16 +6,36 @@ import { bar, numbersOf, sparkColumn, sureOf, withSure, type Listed } from "./co
 import { h, type Child } from "./dom";
 import { lineOf, sparkline } from "./spark";
 import * as units from "./units";
+import type { Facts, Thread } from "./data";
 import type { View } from "./view";
 
 // Of labels, as format.h has it: how many a process keeps, and what the value of all others is.
 const LABELS_KEPT = "4,096",
   OTHER = "=(other)";
 
+/** Threads, and one line for all that share an account. */
+function linesOf({ threads, thread_accounts }: Facts): Thread[] {
+  const together = (thread_accounts ?? []).map((one) => {
+    const sharers = threads.filter(({ account }) => account === one.account),
+      ends = sharers.map(({ end_ns }) => end_ns);
+    return {
+      ...sharers[0],
+      tid: 0,
+      name: one.name,
+      end_ns: ends.includes(null) ? null : Math.max(...ends.map((end) => end ?? 0)),
+      allocations: one.allocations,
+      allocated_bytes: one.allocated_bytes,
+      at_exit_bytes: one.at_exit_bytes,
+      at_exit_estimate: one.at_exit_estimate,
+    };
+  });
+  return [...threads.filter(({ account }) => account === undefined), ...together];
+}
+
 export function listThreads(app: App, view: View): Listed {
   const threads = view.profiles
     .map((i) => view.model.parts[i])
-    .flatMap((part) => part.profile.facts.threads.map((thread) => ({ thread, part, facts: part.profile.facts })));
+    .flatMap((part) => linesOf(part.profile.facts).map((thread) => ({ thread, part, facts: part.profile.facts })));
   const name = (row: number) => threads[row].thread.name || "[no name]";
   const number = numbersOf("130px");
   const only = (row: number) =>
@@ -53,7 +73,7 @@ export function listThreads(app: App, view: View): Listed {
         cell: (row) => [
           h("span", { class: "mono strong" }, name(row)),
           " ",
-          h("span", { class: "dim" }, `${threads[row].thread.tid} · ${threads[row].facts.program}`),
+          h("span", { class: "dim" }, `${threads[row].thread.tid || "threads"} · ${threads[row].facts.program}`),
         ],
       },
       ...(threads.some(({ part }) => part.history) ? [sparkColumn(line)] : []),
@@ -67,7 +87,7 @@ export function listThreads(app: App, view: View): Listed {
       },
       number("calls", "Calls", undefined, (row) => threads[row].thread.allocations, units.count),
       withSure(
-        number("exit", "Left of it", undefined, (row) => threads[row].thread.at_exit_bytes, units.size),
+        number("exit", "Left of it", undefined, (row) => threads[row].thread.at_exit_bytes ?? 0, units.size),
         (row) => threads[row].thread.at_exit_estimate,
       ),
       number("start", "Started at", undefined, (row) => threads[row].thread.start_ns, units.duration),
@@ -81,7 +101,11 @@ export function listThreads(app: App, view: View): Listed {
         "div",
         { class: "details" },
         h("h2", { class: "mono name" }, name(row)),
-        h("p", { class: "dim" }, `thread ${threads[row].thread.tid} of ${threads[row].facts.program}`),
+        h(
+          "p",
+          { class: "dim" },
+          `${threads[row].thread.tid ? `thread ${threads[row].thread.tid}` : "threads"} of ${threads[row].facts.program}`,
+        ),
         threads.length > 1
           ? h(
               "div",

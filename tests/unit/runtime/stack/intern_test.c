@@ -48,8 +48,10 @@ static void threads_start(void) {
     memset(threads, 0, sizeof threads);
     memset(walked, 0, sizeof walked);
     stacks.seed = (struct stack_hash){0x1234567812345678, 0x9876543298765432};
-    for (uint16_t slot = 0; slot < SLOTS; slot++)
-        assert_true(stack_thread_init(&threads[slot], slot, CAIRN_DEPTH_MAX));
+    for (uint16_t slot = 0; slot < SLOTS; slot++) {
+        struct stack_hash *parts = sys_reserve(CAIRN_DEPTH_MAX * sizeof *parts);
+        assert_true(parts && stack_thread_init(&threads[slot], slot, parts));
+    }
 }
 
 // The next stack of a program: keeps some outer frames of the last one, or begins anew; recursion

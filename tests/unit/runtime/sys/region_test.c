@@ -115,6 +115,7 @@ static void test_threads_never_share_a_byte(void **state) {
     const uint64_t capacity = PAGES * (uint64_t)sys_page_bytes();
     struct region region = region_make(capacity, 4 * sys_page_bytes());
     struct taker takers[THREADS] = {{0}};
+    uint64_t own_bytes = sys_own_bytes();
     for (int i = 0; i < THREADS; i++) {
         takers[i] = (struct taker){.region = &region, .seed = (uint64_t)i};
         assert_int_equal(pthread_create(&takers[i].thread, NULL, take_until_full, &takers[i]), 0);
@@ -129,7 +130,34 @@ static void test_threads_never_share_a_byte(void **state) {
         marked_bytes += region.base[i];
     }
     assert_int_equal(taken_bytes, marked_bytes);
+    assert_int_equal(sys_own_bytes() - own_bytes, region.claimed_bytes);
     assert_true(capacity - taken_bytes < 4096);
+    munmap(region.base, capacity);
+}
+
+// Somebody is claiming, and this thread needs some pages of what lies behind.
+static void test_a_taker_claims_its_own_while_another_claims(void **state) {
+    (void)state;
+    const uint64_t page = sys_page_bytes(), capacity = PAGES * page, chunk = 16 * page;
+    struct region region = region_make(capacity, chunk);
+    assert_non_null(region_take(&region, chunk));
+    uint64_t claimed = region.claimed_bytes, own_bytes = sys_own_bytes();
+    unsigned char pages[16 * 8];
+    region.behind_bytes = 4 * chunk;
+    for (uint64_t at = chunk; at + 3 * page <= 4 * chunk; at += 3 * page) {
+        assert_ptr_equal(region_take(&region, 3 * page), region.base + at);
+        assert_true(sys_find_touched(region.base, 4 * chunk / page, pages));
+        for (uint64_t i = 0; i < 4 * chunk / page; i++)
+            assert_int_equal(pages[i] & 1, i < at / page + 3);
+    }
+    assert_int_equal(region.claimed_bytes, claimed);
+    assert_int_equal(sys_own_bytes(), own_bytes);
+    // whoever claims is behind so far that it must be gone
+    uint64_t end = used + chunk;
+    assert_non_null(region_take(&region, chunk));
+    assert_in_range(region.claimed_bytes, end, end + chunk);
+    assert_int_equal(sys_own_bytes() - own_bytes, region.claimed_bytes - claimed);
+    assert_int_equal(region.behind_bytes, 0);
     munmap(region.base, capacity);
 }
 
@@ -140,6 +168,7 @@ int main(void) {
         cmocka_unit_test(test_a_chunk_that_cannot_be_claimed),
         cmocka_unit_test(test_whole_pages_are_claimed_and_given_back),
         cmocka_unit_test(test_threads_never_share_a_byte),
+        cmocka_unit_test(test_a_taker_claims_its_own_while_another_claims),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

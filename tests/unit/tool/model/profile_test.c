@@ -12,6 +12,7 @@
 
 #include "tests/tools/make_recording.h"
 #include "tool/model/measure.h"
+#include "tool/model/threads.h"
 
 static struct making making;
 static struct recording recording;
@@ -231,8 +232,52 @@ static void test_slot_that_threads_handed_on(void **state) {
     making.threads[0].allocated_bytes = 800;
     making.threads[1].allocated_bytes = 200;
     build();
-    assert_int_equal(profile.threads[1].exit_bytes, 200);
-    assert_int_equal(profile.threads[0].exit_bytes, 700);
+    // of 900 bytes either may have some that the other had
+    struct thread_row rows[4];
+    char text[THREAD_TEXT_BYTES];
+    size_t count;
+    assert_true(profile.threads[0].is_shared && profile.threads[1].is_shared);
+    assert_true(threads_rows(&profile, rows, &count));
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].sums.exit_bytes, 900);
+    assert_int_equal(rows[0].sums.allocated_bytes, 1000);
+    assert_int_equal(rows[0].sharing_count, 2);
+    memcpy(rows[0].sums.name, "job0", sizeof "job0");
+    thread_row_text(&rows[0], text, sizeof text);
+    assert_non_null(strstr(text, "(2 threads share an account)"));
+}
+
+// Of two threads that had the slot one after the other, with 1,000 bytes between them.
+static void check_known(const uint64_t *allocated, uint64_t freed, const int64_t *left) {
+    struct thread_row rows[4];
+    size_t count;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 10, 1000, 10, freed);
+    making.threads[1].slot = 0;
+    making.threads[0].allocated_bytes = allocated[0];
+    making.threads[1].allocated_bytes = allocated[1];
+    build();
+    assert_true(threads_rows(&profile, rows, &count));
+    assert_int_equal(count, 2);
+    for (int thread = 0; thread < 2; thread++) {
+        assert_false(profile.threads[thread].is_shared);
+        assert_int_equal(rows[thread].sums.exit_bytes, left[thread]);
+    }
+}
+
+static void test_a_slot_of_which_nothing_is_left(void **state) {
+    (void)state;
+    check_known((const uint64_t[]){800, 200}, 1000, (const int64_t[]){0, 0});
+}
+
+static void test_a_slot_of_which_all_is_left(void **state) {
+    (void)state;
+    check_known((const uint64_t[]){800, 200}, 0, (const int64_t[]){800, 200});
+}
+
+static void test_a_slot_in_which_one_allocated(void **state) {
+    (void)state;
+    check_known((const uint64_t[]){1000, 0}, 300, (const int64_t[]){700, 0});
 }
 
 // Prefix sharing by records: a cell that keeps a part of an older stack is the same stack as one
@@ -531,6 +576,9 @@ int main(void) {
         TEST(test_threads_merge_and_foreign_frees),
         TEST(test_error_of_threaded_peaks),
         TEST(test_slot_that_threads_handed_on),
+        TEST(test_a_slot_of_which_nothing_is_left),
+        TEST(test_a_slot_of_which_all_is_left),
+        TEST(test_a_slot_in_which_one_allocated),
         TEST(test_records_that_build_on_others),
         TEST(test_short_records),
         TEST(test_short_records_that_are_wrong),
