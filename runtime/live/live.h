@@ -312,6 +312,10 @@ void *live_leaf(uintptr_t address);
 typedef void live_visit(void *context, uintptr_t address, uint32_t id, uint64_t size);
 void live_each(live_visit *visit, void *context);
 
+// Forgets all blocks and gives back the memory of the map, in a process that records nothing any
+// more.
+void live_release(void);
+
 // Bytes of leaves that exist but were never touched.
 uint64_t live_untouched_bytes(void);
 

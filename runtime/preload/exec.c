@@ -19,10 +19,13 @@
 #include "format/settings.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
+#include "runtime/sink/sink.h"
 #include "runtime/sink/tool_link.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/image.h"
+#include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
+#include "runtime/thread/gate.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -38,6 +41,7 @@ struct start {
     int flags;
     char *const *words, *const *variables;
     bool has_no_variables;  // the call is one that takes none: they are the process' own
+    bool is_confined;       // a filter is in force that the program would inherit
     int *pid;
     const void *actions, *attributes;
 };
@@ -168,7 +172,7 @@ static COLD bool start_without_us(const struct start *start, enum cairn_unrecord
     }
     kept[used] = NULL;
     if (!is_ours) return false;
-    say_unrecorded(start, reason);
+    if (!start->is_confined) say_unrecorded(start, reason);
     *result = start_with(start, kept);
     return true;
 }
@@ -200,9 +204,22 @@ static enum cairn_unrecorded obstacle_of(const struct start *start) {
     return is_library_lost(start) ? CAIRN_UNRECORDED_LIBRARY : look_at(start);
 }
 
+// A filter that was set meanwhile goes on in the program's next image, or in the child: that runs
+// without us, and is counted before this image and the right to say so may be gone. Counted again
+// if it could not be started.
+static void note_confined(struct start *start) {
+    start->is_confined = sys_is_confined() || seccomp_is_foreign();
+    if (unlikely(start->is_confined)) gate_count_loss(CAIRN_LOST_PROCESSES);
+}
+
+static COLD void forget_confined(void) {
+    if (sink.header)
+        __atomic_fetch_sub(&sink.header->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
+}
+
 // True if it was started, or could not be, without us.
 static bool start_unrecorded(const struct start *start, int *result) {
-    if (sys_is_confined()) return false;
+    if (unlikely(start->is_confined)) return start_without_us(start, CAIRN_UNRECORDED_NONE, result);
     enum cairn_unrecorded reason = obstacle_of(start);
     return unlikely(reason) && start_without_us(start, reason, result);
 }
@@ -216,12 +233,24 @@ static int start_program(const struct start *start) {
 }
 
 // Afterwards recording goes on if the image was not replaced.
-static int replace_image(const struct start *start) {
+static int replace_image(struct start *start) {
     int saved_errno = errno;
     if (unlikely(!real_is_resolved())) real_resolve();
-    process_leave();
+    note_confined(start);
+    if (likely(!start->is_confined)) process_leave();  // finishing a file takes many calls
     errno = saved_errno;
-    return start_program(start);
+    int result = start_program(start);
+    if (unlikely(start->is_confined)) forget_confined();
+    return result;
+}
+
+// libc starts the program without calling our exec.
+static int spawn(struct start *start) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    note_confined(start);
+    int result = start_program(start);
+    if (unlikely(start->is_confined) && result) forget_confined();
+    return result;
 }
 
 int execve(const char *path, char *const words[], char *const variables[]);
@@ -325,28 +354,26 @@ EXPORT int execle(const char *path, const char *word, ...) {
         &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
 }
 
-// libc starts the program without calling our exec. A relative path after a change of directory
+// A relative path after a change of directory
 // among the actions is looked for in the wrong place: then the program is started as any other.
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                        char *const words[], char *const variables[]) {
-    if (unlikely(!real_is_resolved())) real_resolve();
-    return start_program(&(struct start){.how = SPAWN_PATH,
-                                         .path = path,
-                                         .words = words,
-                                         .variables = variables,
-                                         .pid = pid,
-                                         .actions = actions,
-                                         .attributes = attributes});
+    return spawn(&(struct start){.how = SPAWN_PATH,
+                                 .path = path,
+                                 .words = words,
+                                 .variables = variables,
+                                 .pid = pid,
+                                 .actions = actions,
+                                 .attributes = attributes});
 }
 
 EXPORT int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
                         char *const words[], char *const variables[]) {
-    if (unlikely(!real_is_resolved())) real_resolve();
-    return start_program(&(struct start){.how = SPAWN_NAME,
-                                         .path = name,
-                                         .words = words,
-                                         .variables = variables,
-                                         .pid = pid,
-                                         .actions = actions,
-                                         .attributes = attributes});
+    return spawn(&(struct start){.how = SPAWN_NAME,
+                                 .path = name,
+                                 .words = words,
+                                 .variables = variables,
+                                 .pid = pid,
+                                 .actions = actions,
+                                 .attributes = attributes});
 }

@@ -45,6 +45,13 @@ void walk_trace_shrink(struct walk_trace *trace, uint32_t limit) {
     tail_release(trace->fresh, now * sizeof *trace->fresh, old * sizeof *trace->fresh);
 }
 
+void walk_trace_release(struct walk_trace *trace) {
+    const size_t limit = trace->limit;
+    if (trace->frames) sys_release(trace->frames - 1, sys_page_up(frames_bytes(limit)));
+    if (trace->checks) sys_release(checks_memory(trace), sys_page_up(checks_bytes(limit)));
+    if (trace->fresh) sys_release(trace->fresh, sys_page_up(limit * sizeof *trace->fresh));
+}
+
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
     *trace = (struct walk_trace){.limit = limit};
     struct frame *frames = sys_reserve(frames_bytes(limit));

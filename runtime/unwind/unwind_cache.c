@@ -18,6 +18,11 @@ bool rule_init(void) {
     return rule_cache.words != NULL;
 }
 
+void rule_release(void) {
+    if (rule_cache.words) sys_release(rule_cache.words, cache_bytes());
+    rule_cache.words = NULL;
+}
+
 void rule_forget_all(void) {
     uint64_t *words = rule_cache.words;
     for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)

@@ -139,6 +139,9 @@ uint64_t rule_find_slow(uintptr_t pc);
 
 bool rule_init(void);
 
+// Gives back the memory of all rules, in a process that walks no stacks any more.
+void rule_release(void);
+
 // Forgets all rules; when code was unloaded. Threads that walk meanwhile may put one back.
 void rule_forget_all(void);
 

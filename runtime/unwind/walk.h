@@ -89,6 +89,9 @@ struct walk_result {
 // False without memory.
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
 
+// Gives back all memory of a trace, which is of no use from then on.
+void walk_trace_release(struct walk_trace *trace);
+
 // Gives back the address space for stacks deeper than `limit`, which the trace must not be.
 void walk_trace_shrink(struct walk_trace *trace, uint32_t limit);
 

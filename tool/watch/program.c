@@ -257,6 +257,8 @@ const char *program_unrecorded_obstacle(enum cairn_unrecorded kind) {
         return "it is valgrind, which watches all memory, that of cairn too";
     if (kind == CAIRN_UNRECORDED_LIBRARY)
         return "it cannot open cairn's library: another root directory or user, or it was removed";
+    if (kind == CAIRN_UNRECORDED_LIMIT)
+        return "a memory limit (ulimit -v, -d) left no room for cairn";
     return "it cannot be";
 }
 

@@ -192,10 +192,15 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
-// A program was started without the library, since it would not bear it.
-static void note_unrecorded(struct watch *watch, const struct cairn_hello *message) {
+// A program was started without the library, since it would not bear it; or a forked child is not
+// recorded.
+static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
     struct cairn_hello said = *message;
+    char name[NAME_MAX];
     said.program[sizeof said.program - 1] = 0;
+    if (!said.program[0])  // a forked child does not know its own
+        snprintf(said.program, sizeof said.program, "%.60s",
+                 process_name(pid, name) ? name : "a forked child");
     if (watch->children && fnmatch(watch->children, said.program, 0) != 0) return;
     if (!watch->unrecorded_count++) watch->unrecorded = said;
 }
@@ -228,7 +233,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
-        note_unrecorded(watch, message);
+        note_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1);
         return;
     }
@@ -364,7 +369,7 @@ static void hear_the_last(struct watch *watch) {
     struct handshake_client client;
     struct cairn_hello message;
     while (handshake_next(&watch->listener, clock_now_ns(), &client, &message)) {
-        if (message.unrecorded) note_unrecorded(watch, &message);
+        if (message.unrecorded) note_unrecorded(watch, client.pid, &message);
         handshake_dismiss(&client);
     }
 }
