@@ -42,6 +42,7 @@ struct start {
     char *const *words, *const *variables;
     bool has_no_variables;  // the call is one that takes none: they are the process' own
     bool is_confined;       // a filter is in force that the program would inherit
+    long filters;           // harmless ones that it has to be told of; 0: none
     int *pid;
     const void *actions, *attributes;
 };
@@ -186,17 +187,24 @@ static bool is_lost(const char *library, size_t length) {
     return !image_can_open(path);
 }
 
-static bool is_library_lost(const struct start *start) {
+// Our entry in the program's LD_PRELOAD, which is not the end of a text; NULL: there is none.
+static const char *find_our_entry(const struct start *start, size_t *length) {
     char *const *variable = start->variables;
     while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
         variable++;
-    if (!variable || !*variable) return false;
+    if (!variable || !*variable) return NULL;
     for (const char *entry = *variable + PRELOAD_IS_BYTES; *entry;) {
-        size_t length = strcspn(entry, ": ");
-        if (is_our_entry(entry, length)) return is_lost(entry, length);
-        entry += length + (entry[length] != 0);
+        *length = strcspn(entry, ": ");
+        if (is_our_entry(entry, *length)) return entry;
+        entry += *length + (entry[*length] != 0);
     }
-    return false;
+    return NULL;
+}
+
+static bool is_library_lost(const struct start *start) {
+    size_t length;
+    const char *entry = find_our_entry(start, &length);
+    return entry && is_lost(entry, length);
 }
 
 static enum cairn_unrecorded obstacle_of(const struct start *start) {
@@ -208,13 +216,39 @@ static enum cairn_unrecorded obstacle_of(const struct start *start) {
 // without us, and is counted before this image and the right to say so may be gone. Counted again
 // if it could not be started.
 static void note_confined(struct start *start) {
-    start->is_confined = sys_is_confined() || seccomp_is_foreign();
+    start->is_confined = sys_is_confined() || seccomp_is_foreign(&start->filters);
     if (unlikely(start->is_confined)) gate_count_loss(CAIRN_LOST_PROCESSES);
 }
 
 static COLD void forget_confined(void) {
     if (sink.header)
         __atomic_fetch_sub(&sink.header->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
+}
+
+// Tells the program of filters that were found harmless. False if it has too many variables, or is
+// started without us.
+static COLD bool start_with_filters(const struct start *start, int *result) {
+    enum { DIGITS = 20 };
+    size_t count = count_variables(start->variables), name_bytes = strlen(CAIRN_VARIABLE(FILTERS));
+    size_t length;
+    if (count > VARIABLES_MAX || !find_our_entry(start, &length)) return false;
+    char *told[count + 2], text[sizeof cairn_settings->name + 1 + DIGITS];
+    char digits[DIGITS];
+    size_t used = sizeof digits;
+    digits[--used] = 0;
+    for (long left = start->filters; left && used; left /= 10)
+        digits[--used] = (char)('0' + left % 10);
+    memcpy(text, CAIRN_VARIABLE(FILTERS), name_bytes);
+    text[name_bytes] = '=';
+    memcpy(text + name_bytes + 1, digits + used, sizeof digits - used);
+    told[0] = text;
+    size_t kept = 1;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(start->variables[i], text, name_bytes + 1) != 0)
+            told[kept++] = start->variables[i];
+    told[kept] = NULL;
+    *result = start_with(start, told);
+    return true;
 }
 
 // True if it was started, or could not be, without us.
@@ -227,6 +261,8 @@ static bool start_unrecorded(const struct start *start, int *result) {
 static int start_program(const struct start *start) {
     int result;
     if (start_unrecorded(start, &result)) return result;
+    if (unlikely(start->filters) && !start->is_confined && start_with_filters(start, &result))
+        return result;
     if (!start->has_no_variables) return start_with(start, start->variables);
     return start->how == BY_NAME ? real.execvp(start->path, start->words)
                                  : real.execv(start->path, start->words);

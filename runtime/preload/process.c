@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrapped functions by which a program changes the rules it runs under (exec.c has exec).
 // Each only takes note and passes on; none changes what the program asked for.
-//   seccomp     from then on the runtime makes no system call that a filter might punish
+//   seccomp     from then on the runtime makes no system call that a filter might punish; one that
+//               only lets calls fail is left at that (seccomp.h)
 //   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts (limits.h)
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
@@ -29,6 +30,7 @@
 #include "runtime/process/start.h"
 #include "runtime/record/event.h"
 #include "runtime/record/sampling.h"
+#include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
@@ -46,8 +48,10 @@ int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
 
 EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
                       unsigned long d) {
+    const unsigned long set_filter = 2;
+    bool is_filter = option == PR_SET_SECCOMP && a == set_filter && b;
     be_ready();
-    sys_confine_by_prctl(option, a, b);
+    if (!is_filter || !seccomp_note((const void *)b)) sys_confine_by_prctl(option, a, b);
     return real.prctl(option, a, b, c, d);
 }
 
@@ -57,7 +61,7 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
 static void note_seccomp(long operation, long flags, const void *filter) {
     const long set_strict = 0, set_filter = 1;
     if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
-    if (operation == set_filter && filter) sys_confine(SYS_FILTERED);
+    if (operation == set_filter && filter && !seccomp_note(filter)) sys_confine(SYS_FILTERED);
 }
 
 // A child with memory of its own; clone3 is younger than what wipes that of the gate.

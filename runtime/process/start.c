@@ -224,7 +224,8 @@ static void describe_languages(void) {
 // Under a filter that nobody can vouch for no call is made from here on. The tool has looked for
 // itself where it attached.
 static bool is_confined_from_start(void) {
-    if (attach_is_by_tool() || !seccomp_is_foreign()) return false;
+    long unused;
+    if (attach_is_by_tool() || !seccomp_is_foreign(&unused)) return false;
     sys_confine(SYS_STRICT);
     return true;
 }

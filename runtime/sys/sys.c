@@ -247,7 +247,8 @@ uint64_t sys_own_bytes(void) {
     return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
 }
 
-// For kernels before 5.14, which do not know MADV_POPULATE_WRITE: the kernel adds 0 to a word of
+// For kernels before 5.14, which do not know MADV_POPULATE_WRITE, and filters that refuse madvise:
+// the kernel adds 0 to a word of
 // each page, atomically. Where there is no page to be had, that is EFAULT; if we touched it, it
 // would be SIGBUS.
 COLD static bool claim_by_pages(char *memory, size_t bytes) {
@@ -262,7 +263,8 @@ COLD static bool claim_by_pages(char *memory, size_t bytes) {
 bool sys_claim(void *memory, size_t bytes) {
     if (unlikely(confinement)) return are_claims_safe;
     long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
-    if (result == -EINVAL ? !claim_by_pages(memory, bytes) : sys_is_error(result)) return false;
+    bool is_unknown = result == -EINVAL || result == -EPERM || result == -ENOSYS;
+    if (is_unknown ? !claim_by_pages(memory, bytes) : sys_is_error(result)) return false;
     sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DODUMP, 0, 0, 0);
     return true;
 }

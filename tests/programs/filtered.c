@@ -2,7 +2,7 @@
 // `filtered ACTION WAY START PROGRAM WORDS…`: forbids itself by seccomp what hardly any program
 // calls but a profiler does, and starts PROGRAM, which inherits that. Without words it works on
 // blocks, prints "done" and ends with 5.
-//   ACTION   kill: a forbidden call ends the process; refuse: one of them fails, with EPERM
+//   ACTION   kill: a forbidden call ends the process; refuse: two of them fail, with EPERM
 //   WAY      prctl, seccomp (through syscall()), raw (an instruction), thread (another thread sets
 //            it for all)
 //   START    exec; spawn; many: three children by fork and exec; fork: a child that works itself
@@ -42,7 +42,7 @@ static void make_filter(const char *action) {
     unsigned short length = 0;
     rules[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                                    (unsigned)offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < (is_deadly ? FORBIDDEN : 1); i++) {
+    for (int i = 0; i < (is_deadly ? FORBIDDEN : 2); i++) {
         rules[length++] =
             (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)forbidden[i], 0, 1);
         rules[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result);

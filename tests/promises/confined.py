@@ -83,6 +83,21 @@ def named():
     t.check_nothing_lost("nothing there", t.report(path))
 
 
+def harmless():
+    """A filter that only lets calls fail, set through libc: what begins under it is recorded, as deep as that goes."""
+    worker = t.program("filtered")[0]
+    for way, start in ("prctl", "exec"), ("seccomp", "spawn"), ("thread", "exec"), ("prctl", "fork"):
+        name = f"harmless: {way}, {start}"
+        twice = t.program("filtered", "refuse", "prctl", "exec") if start == "exec" else []
+        argv = [*twice, *t.program("filtered", "refuse", way, start, worker)]
+        plain = t.run(argv)
+        result, path = t.record(argv)
+        result.check_like(name, plain)
+        found = [one for one in map(t.report, ledger.files(path)) if one]
+        t.check(any(one["totals"]["allocations"] >= 3000 for one in found), f"{name}: not recorded")
+        t.check(not any("processes" in one["trust"]["lost"] for one in found), f"{name}: {[one['trust'] for one in found]}")
+
+
 def surroundings():
     """A filter that the tool lives under too is that of a container: what it starts is recorded."""
     path = t.fresh_path("around") + ".cairn"
@@ -100,6 +115,7 @@ for start in ("spawn", "many", "fork"):
 inherited("refuse", "raw", "exec", ("--sample",))
 inherited("kill", "raw", "exec", ("--events",))
 named()
+harmless()
 surroundings()
 if os.geteuid() != 0:
     t.skip_part("chroot and setuid, since this is not root")
