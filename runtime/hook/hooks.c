@@ -266,11 +266,11 @@ static COLD void *realloc_rare(void *block, size_t size, uintptr_t *frame) {
     return result;
 }
 
-static NOINLINE void *realloc_unusual(struct resized done, uintptr_t *frame) {
-    if (unlikely(!done.block && done.size) && is_relieved(frame))
-        done.block = real.realloc(done.old_block, done.size);
-    resize_book(done.old_block, done.old, done.block, done.size, frame);
-    return done.block;
+static NOINLINE void *realloc_unusual(void *block, struct live_block old, void *result, size_t size,
+                                      uintptr_t *frame) {
+    if (unlikely(!result && size) && is_relieved(frame)) result = real.realloc(block, size);
+    resize_book(block, old, result, size, frame);
+    return result;
 }
 
 // Apart, so that a new block does not pay for the registers that this one keeps.
@@ -284,7 +284,7 @@ static NOINLINE void *realloc_block(void *block, size_t size) {
         result = real.realloc(block, size);
         const struct resized done = {block, old, result, size};
         if (unlikely(!resize_book_usual(done, EVENT_HERE())))
-            result = realloc_unusual(done, EVENT_HERE());
+            result = realloc_unusual(block, old, result, size, EVENT_HERE());
     }
     EVENT_KEEP_FRAME();
     return result;
