@@ -95,7 +95,9 @@ enum cairn_loss {
     CAIRN_LOST_BUDGET = 7,        // --max-overhead reached: event kept without its stack
     CAIRN_LOST_DEEPBIND = 8,      // library opened so that its calls bypass us
     CAIRN_LOST_EVENTS = 9,        // not in the event log, though counted (events.h)
-    CAIRN_LOST_KINDS = 10,
+    CAIRN_LOST_PROCESSES = 10,    // a process that this one made, for a limit or a seccomp filter
+    CAIRN_LOST_REST = 11,         // from some time on everything: the process limited its memory
+    CAIRN_LOST_KINDS = 12,
 };
 #define CAIRN_LOSS_MAX 16u
 

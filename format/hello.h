@@ -17,12 +17,13 @@ enum cairn_unrecorded {
     CAIRN_UNRECORDED_LSAN = 5,
     CAIRN_UNRECORDED_VALGRIND = 6,
     CAIRN_UNRECORDED_LIBRARY = 7,      // it could not open the library
-    CAIRN_UNRECORDED_ENVIRONMENT = 8,  // its LD_PRELOAD does not have the library
-    CAIRN_UNRECORDED_STATIC = 9,       // statically linked
-    CAIRN_UNRECORDED_PRIVILEGES = 10,  // more than its starter has: LD_PRELOAD is ignored
-    CAIRN_UNRECORDED_MACHINE = 11,     // for 32 bits or another processor
-    CAIRN_UNRECORDED_KINDS = 12,
-    CAIRN_UNRECORDED_ITSELF = 13,  // it is static and records itself: never said
+    CAIRN_UNRECORDED_LIMIT = 8,        // a forked child without room for a recording
+    CAIRN_UNRECORDED_ENVIRONMENT = 9,  // its LD_PRELOAD does not have the library
+    CAIRN_UNRECORDED_STATIC = 10,      // statically linked
+    CAIRN_UNRECORDED_PRIVILEGES = 11,  // more than its starter has: LD_PRELOAD is ignored
+    CAIRN_UNRECORDED_MACHINE = 12,     // for 32 bits or another processor
+    CAIRN_UNRECORDED_KINDS = 13,
+    CAIRN_UNRECORDED_ITSELF = 14,  // it is static and records itself: never said
 };
 
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached

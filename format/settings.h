@@ -43,6 +43,7 @@
     row(ENTRIES, 0, 0, 0)                                /* text, internal: an allocator's code */ \
     row(MEMORY_FILE, 0, 0, 0)                            /* number, internal: a descriptor */ \
     row(WRAP, 0, 0, 0)                                   /* text, internal: allocators by name (wrap.h) */ \
+    row(FILTERS, 0, 0, 0)                                /* number, internal: seccomp filters around */ \
     row(VALGRIND, 0, 0, 0)                               /* internal: the program runs under it */ \
     row(FAULT, 0, 0, 0)                                  /* text, of tests: what fails */
 // clang-format on

@@ -123,11 +123,11 @@ EXPORT void *calloc(size_t count, size_t size) {
     void *block = real.calloc(count, size);
     event_inside_end(inside);
     size_t bytes = 0;
-    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = 0;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) bytes = SIZE_MAX;
     if (unlikely(probes_event.word) && !event_is_sampling())
-        event_record_alloc_cleared(block, bytes, EVENT_HERE());
+        block = event_record_alloc_cleared(block, bytes, EVENT_HERE());
     else
-        event_record_alloc(block, bytes, EVENT_HERE());
+        block = event_record_alloc(block, bytes, EVENT_HERE());
     EVENT_KEEP_FRAME();
     return block;
 }
@@ -232,6 +232,12 @@ EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size) {
     free_unknown(block);
 }
 
+// After a call that had no memory: is there some now? malloc and calloc ask where they are
+// recorded.
+static COLD bool is_relieved(uintptr_t *frame) {
+    return !gate_is_busy() && process_relieve((uintptr_t)frame);
+}
+
 // A bootstrap block cannot grow in place.
 static COLD void *realloc_bootstrap(void *block, size_t size) {
     size_t old = bootstrap_size(block);
@@ -256,6 +262,14 @@ static COLD void *realloc_rare(void *block, size_t size, uintptr_t *frame) {
     void *result = unlikely(bootstrap_owns(block)) ? realloc_bootstrap(block, size)
                                                    : real.realloc(block, size);
     event_inside_end(inside);
+    if (unlikely(!result && size) && is_relieved(frame)) result = real.realloc(block, size);
+    resize_book(block, old, result, size, frame);
+    return result;
+}
+
+static NOINLINE void *realloc_unusual(void *block, struct live_block old, void *result, size_t size,
+                                      uintptr_t *frame) {
+    if (unlikely(!result && size) && is_relieved(frame)) result = real.realloc(block, size);
     resize_book(block, old, result, size, frame);
     return result;
 }
@@ -271,7 +285,7 @@ static NOINLINE void *realloc_block(void *block, size_t size) {
         result = real.realloc(block, size);
         const struct resized done = {block, old, result, size};
         if (unlikely(!resize_book_usual(done, EVENT_HERE())))
-            resize_book(block, old, result, size, EVENT_HERE());
+            result = realloc_unusual(block, old, result, size, EVENT_HERE());
     }
     EVENT_KEEP_FRAME();
     return result;
@@ -301,6 +315,8 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size) {
 EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     int status = real.posix_memalign(result, alignment, size);
+    if (unlikely(status == ENOMEM) && is_relieved(EVENT_HERE()))
+        status = real.posix_memalign(result, alignment, size);
     event_inside_end(inside);
     event_record_aligned(status == 0 ? *result : NULL, size, alignment, EVENT_HERE());
     return status;
@@ -309,6 +325,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.aligned_alloc(alignment, size);
+    if (unlikely(!block) && is_relieved(EVENT_HERE())) block = real.aligned_alloc(alignment, size);
     event_inside_end(inside);
     event_record_aligned(block, size, alignment, EVENT_HERE());
     return block;
@@ -317,6 +334,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
 EXPORT void *memalign(size_t alignment, size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.memalign(alignment, size);
+    if (unlikely(!block) && is_relieved(EVENT_HERE())) block = real.memalign(alignment, size);
     event_inside_end(inside);
     event_record_aligned(block, size, alignment, EVENT_HERE());
     return block;
@@ -325,6 +343,7 @@ EXPORT void *memalign(size_t alignment, size_t size) {
 EXPORT void *valloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.valloc(size);
+    if (unlikely(!block) && is_relieved(EVENT_HERE())) block = real.valloc(size);
     event_inside_end(inside);
     event_record_aligned(block, size, sys_page_bytes(), EVENT_HERE());
     return block;
@@ -334,6 +353,7 @@ EXPORT void *valloc(size_t size) {
 EXPORT void *pvalloc(size_t size) {
     bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
     void *block = real.pvalloc(size);
+    if (unlikely(!block) && is_relieved(EVENT_HERE())) block = real.pvalloc(size);
     event_inside_end(inside);
     event_record_aligned(block, size, sys_page_bytes(), EVENT_HERE());
     return block;

@@ -170,6 +170,22 @@ static COLD uintptr_t origin_make_slow(uintptr_t address) {
     return origin;
 }
 
+static void mid_release(struct live_mid *mid, uintptr_t first) {
+    for (uint32_t i = 0; i < LIVE_MID_COUNT; i++) {
+        uintptr_t origin = mid->origins[i], start = leaf_address(first, (int32_t)i);
+        if (origin) sys_unmap((void *)(origin + bytes_before(start)), leaf_bytes());
+    }
+    sys_unmap(mid, sizeof *mid);
+}
+
+void live_release(void) {
+    for (uint32_t top = 0; live.tops && top < top_count(); top++) {
+        struct live_mid *mid = live.tops[top];
+        live.tops[top] = NULL;
+        if (mid) mid_release(mid, (uintptr_t)(top % LIVE_TOP_COUNT) << LIVE_MID_SHIFT);
+    }
+}
+
 static uintptr_t origin_for(uintptr_t address) {
     uintptr_t origin = origin_of(address);
     return origin ? origin : origin_make_slow(address);

@@ -315,5 +315,8 @@ void live_each(live_visit *visit, void *context);
 // Bytes of the map that count as taken (sys_own_bytes) but were never touched; below 0: those that
 // do not count and were.
 int64_t live_untouched_bytes(void);
+// Forgets all blocks and gives back the memory of the map, in a process that records nothing any
+// more.
+void live_release(void);
 
 #endif

@@ -27,7 +27,9 @@
 #include "runtime/sink/tool_link.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/image.h"
+#include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
+#include "runtime/thread/gate.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -43,6 +45,8 @@ struct start {
     int flags;
     char *const *words, *const *variables;
     bool has_no_variables;  // the call is one that takes none: they are the process' own
+    bool is_confined;       // a filter is in force that the program would inherit
+    long filters;           // harmless ones that it has to be told of; 0: none
     int *pid;
     const void *actions, *attributes;
 };
@@ -169,9 +173,9 @@ static COLD bool start_without_us(const struct start *start, enum cairn_unrecord
     }
     kept[used] = NULL;
     if (!is_ours) return false;
-    say_unrecorded(start, reason, false);
+    if (!start->is_confined) say_unrecorded(start, reason, false);
     *result = start_with(start, kept);
-    if (has_failed(start, *result)) say_unrecorded(start, reason, true);
+    if (!start->is_confined && has_failed(start, *result)) say_unrecorded(start, reason, true);
     return true;
 }
 
@@ -205,7 +209,49 @@ static enum cairn_unrecorded obstacle_of(const struct start *start) {
     return found == CAIRN_UNRECORDED_ITSELF ? found : CAIRN_UNRECORDED_ENVIRONMENT;
 }
 
+// A filter that was set meanwhile goes on in the program's next image, or in the child: that runs
+// without us, and is counted before this image and the right to say so may be gone. Counted again
+// if it could not be started.
+static void note_confined(struct start *start) {
+    start->is_confined = sys_is_confined() || seccomp_is_foreign(&start->filters);
+    if (unlikely(start->is_confined)) gate_count_loss(CAIRN_LOST_PROCESSES);
+}
+
+static COLD void forget_confined(void) {
+    if (sink.header)
+        __atomic_fetch_sub(&sink.header->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
+}
+
+// Tells the program of filters that were found harmless. False if it has too many variables, or is
+// started without us.
+static COLD bool start_with_filters(const struct start *start, int *result) {
+    enum { DIGITS = 20 };
+    size_t count = count_variables(start->variables), name_bytes = strlen(CAIRN_VARIABLE(FILTERS));
+    size_t length;
+    if (count > VARIABLES_MAX || !own_entry(start, &length)) return false;
+    char *told[count + 2], text[sizeof cairn_settings->name + 1 + DIGITS];
+    char digits[DIGITS];
+    size_t used = sizeof digits;
+    digits[--used] = 0;
+    for (long left = start->filters; left && used; left /= 10)
+        digits[--used] = (char)('0' + left % 10);
+    memcpy(text, CAIRN_VARIABLE(FILTERS), name_bytes);
+    text[name_bytes] = '=';
+    memcpy(text + name_bytes + 1, digits + used, sizeof digits - used);
+    told[0] = text;
+    size_t kept = 1;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(start->variables[i], text, name_bytes + 1) != 0)
+            told[kept++] = start->variables[i];
+    told[kept] = NULL;
+    *result = start_with(start, told);
+    return true;
+}
+
 static int start_as_told(const struct start *start) {
+    int result;
+    if (unlikely(start->filters) && !start->is_confined && start_with_filters(start, &result))
+        return result;
     if (!start->has_no_variables) return start_with(start, start->variables);
     return start->how == BY_NAME ? real.execvp(start->path, start->words)
                                  : real.execv(start->path, start->words);
@@ -222,19 +268,34 @@ static COLD int start_unrecorded(const struct start *start, enum cairn_unrecorde
 }
 
 static int start_program(const struct start *start) {
-    enum cairn_unrecorded reason = sys_is_confined() ? CAIRN_UNRECORDED_NONE : obstacle_of(start);
+    int result;
+    if (unlikely(start->is_confined) && start_without_us(start, CAIRN_UNRECORDED_NONE, &result))
+        return result;
+    enum cairn_unrecorded reason = start->is_confined ? CAIRN_UNRECORDED_NONE : obstacle_of(start);
     if (unlikely(reason) && reason != CAIRN_UNRECORDED_ITSELF)
         return start_unrecorded(start, reason);
     return start_as_told(start);
 }
 
 // Afterwards recording goes on if the image was not replaced.
-static int replace_image(const struct start *start) {
+static int replace_image(struct start *start) {
     int saved_errno = errno;
     if (unlikely(!real_is_resolved())) real_resolve();
-    process_leave();
+    note_confined(start);
+    if (likely(!start->is_confined)) process_leave();  // finishing a file takes many calls
     errno = saved_errno;
-    return start_program(start);
+    int result = start_program(start);
+    if (unlikely(start->is_confined)) forget_confined();
+    return result;
+}
+
+// libc starts the program without calling our exec.
+static int spawn(struct start *start) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    note_confined(start);
+    int result = start_program(start);
+    if (unlikely(start->is_confined) && result) forget_confined();
+    return result;
 }
 
 int execve(const char *path, char *const words[], char *const variables[]);
@@ -338,28 +399,26 @@ EXPORT int execle(const char *path, const char *word, ...) {
         &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
 }
 
-// libc starts the program without calling our exec. A relative path after a change of directory
+// A relative path after a change of directory
 // among the actions is looked for in the wrong place: then the program is started as any other.
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                        char *const words[], char *const variables[]) {
-    if (unlikely(!real_is_resolved())) real_resolve();
-    return start_program(&(struct start){.how = SPAWN_PATH,
-                                         .path = path,
-                                         .words = words,
-                                         .variables = variables,
-                                         .pid = pid,
-                                         .actions = actions,
-                                         .attributes = attributes});
+    return spawn(&(struct start){.how = SPAWN_PATH,
+                                 .path = path,
+                                 .words = words,
+                                 .variables = variables,
+                                 .pid = pid,
+                                 .actions = actions,
+                                 .attributes = attributes});
 }
 
 EXPORT int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
                         char *const words[], char *const variables[]) {
-    if (unlikely(!real_is_resolved())) real_resolve();
-    return start_program(&(struct start){.how = SPAWN_NAME,
-                                         .path = name,
-                                         .words = words,
-                                         .variables = variables,
-                                         .pid = pid,
-                                         .actions = actions,
-                                         .attributes = attributes});
+    return spawn(&(struct start){.how = SPAWN_NAME,
+                                 .path = name,
+                                 .words = words,
+                                 .variables = variables,
+                                 .pid = pid,
+                                 .actions = actions,
+                                 .attributes = attributes});
 }

@@ -10,8 +10,10 @@
 
 #include "runtime/managed/memory.h"
 #include "runtime/process/real.h"
+#include "runtime/process/state.h"
 #include "runtime/record/event.h"
 #include "runtime/record/mapped.h"
+#include "runtime/thread/gate.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
 
@@ -26,6 +28,11 @@ void *mremap_hook(void *old, size_t old_length, size_t length, int flags,
 // Memory that is mapped anew without a right to read it is taken away.
 static bool is_taking(int protection, int flags) {
     return unlikely(protection == PROT_NONE && flags & MAP_FIXED);
+}
+
+// The process may live under a limit that nobody has told us of.
+static COLD bool is_relieved(uintptr_t *frame) {
+    return errno == ENOMEM && !gate_is_busy() && process_relieve((uintptr_t)frame);
 }
 
 static NOINLINE void *mmap_recorded(void *address, size_t length, int protection, int flags,
@@ -46,6 +53,8 @@ EXPORT void *mmap_hook(void *address, size_t length, int protection, int flags, 
     if (unlikely(mapped_is_on))
         return mmap_recorded(address, length, protection, flags, file, offset);
     void *result = real.mmap(address, length, protection, flags, file, offset);
+    if (unlikely(result == MAP_FAILED) && is_relieved(EVENT_HERE()))
+        result = real.mmap(address, length, protection, flags, file, offset);
     if (is_taken) memory_note_change();
     return result;
 }
@@ -57,6 +66,8 @@ EXPORT void *mmap64_hook(void *address, size_t length, int protection, int flags
     if (unlikely(mapped_is_on))
         return mmap_recorded(address, length, protection, flags, file, offset);
     void *result = real.mmap64(address, length, protection, flags, file, offset);
+    if (unlikely(result == MAP_FAILED) && is_relieved(EVENT_HERE()))
+        result = real.mmap64(address, length, protection, flags, file, offset);
     if (is_taken) memory_note_change();
     return result;
 }

@@ -45,7 +45,7 @@ static COLD void operator_resolve(struct operator* operator, const char * name) 
         if (alignment_bytes)                                                                       \
             event_record_aligned(block, size, alignment_bytes, EVENT_HERE());                      \
         else                                                                                       \
-            event_record_alloc(block, size, EVENT_HERE());                                         \
+            block = event_record_alloc(block, size, EVENT_HERE());                                 \
         return block;                                                                              \
     }
 

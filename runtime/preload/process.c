@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrapped functions by which a program changes the rules it runs under (exec.c has exec).
 // Each only takes note and passes on; none changes what the program asked for.
-//   seccomp     from then on the runtime makes no system call that a filter might punish
-//   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts
+//   seccomp     from then on the runtime makes no system call that a filter might punish; one that
+//               only lets calls fail is left at that (seccomp.h)
+//   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts (limits.h)
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
 //   clone       without CLONE_VM, where the kernel does not wipe the gate in forked children
@@ -24,10 +25,12 @@
 #include "runtime/inject/namespaces.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/process/end.h"
+#include "runtime/process/limits.h"
 #include "runtime/process/real.h"
 #include "runtime/process/start.h"
 #include "runtime/record/event.h"
 #include "runtime/record/sampling.h"
+#include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
@@ -55,11 +58,12 @@ int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
 
 EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned long c,
                       unsigned long d) {
-    const unsigned long strict = 1;
+    const unsigned long strict = 1, set_filter = 2;
+    bool is_filter = option == PR_SET_SECCOMP && a == set_filter && b;
     be_ready();
     if (option == PR_SET_SECCOMP && a == strict)
         take_stack_memory((uintptr_t)__builtin_frame_address(0));
-    sys_confine_by_prctl(option, a, b);
+    if (!is_filter || !seccomp_note((const void *)b)) sys_confine_by_prctl(option, a, b);
     return real.prctl(option, a, b, c, d);
 }
 
@@ -69,7 +73,7 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
 static void note_seccomp(long operation, long flags, const void *filter) {
     const long set_strict = 0, set_filter = 1;
     if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
-    if (operation == set_filter && filter) sys_confine(SYS_FILTERED);
+    if (operation == set_filter && filter && !seccomp_note(filter)) sys_confine(SYS_FILTERED);
 }
 
 // A child with memory of its own; clone3 is younger than what wipes that of the gate.
@@ -77,9 +81,24 @@ static void note_clone(long flags) {
     if (!(flags & CLONE_VM)) gate_expect_fork();
 }
 
+// Both words of a limit have 64 bits here, whatever the function is called.
+static void note_limit(int resource, const void *words, uintptr_t here) {
+    const struct rlimit *limit = words;
+    be_ready();
+    if ((resource != RLIMIT_AS && resource != RLIMIT_DATA) || !limit) return;
+    if (limit->rlim_cur > limit->rlim_max) return;  // the kernel refuses it
+    limits_note(resource, limit->rlim_cur, here);
+}
+
+static void note_limit_of(int pid, int resource, const void *limit, uintptr_t here) {
+    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit, here);
+}
+
 HIDDEN __attribute__((used)) void syscall_note(long number, long a, long b, const void *c) {
     if (number == SYS_seccomp) note_seccomp(a, b, c);
     if (number == SYS_clone) note_clone(a);
+    if (number == SYS_setrlimit) note_limit((int)a, (const void *)b, (uintptr_t)EVENT_HERE());
+    if (number == SYS_prlimit64) note_limit_of((int)a, (int)b, c, (uintptr_t)EVENT_HERE());
 #ifdef SYS_fork
     if (number == SYS_fork) gate_expect_fork();
 #endif
@@ -124,6 +143,10 @@ __asm__(".text\n"
         "    cmpq $56, %rdi\n"  // SYS_clone
         "    je 1f\n"
         "    cmpq $57, %rdi\n"  // SYS_fork
+        "    je 1f\n"
+        "    cmpq $160, %rdi\n"  // SYS_setrlimit
+        "    je 1f\n"
+        "    cmpq $302, %rdi\n"  // SYS_prlimit64
         "    je 1f\n"
         "    movq syscall_real(%rip), %rax\n"
         "    jmpq *(%rax)\n"
@@ -170,6 +193,10 @@ __asm__(".text\n"
         "    cmp x0, #277\n"  // SYS_seccomp
         "    b.eq 1f\n"
         "    cmp x0, #220\n"  // SYS_clone
+        "    b.eq 1f\n"
+        "    cmp x0, #164\n"  // SYS_setrlimit
+        "    b.eq 1f\n"
+        "    cmp x0, #261\n"  // SYS_prlimit64
         "    b.eq 1f\n" JUMP("syscall_real") "1:\n" NOTE_AND_JUMP(
             "syscall_note", "syscall_real") "    .cfi_endproc\n"
                                             ".size syscall, .-syscall\n"
@@ -182,37 +209,28 @@ __asm__(".text\n"
                                                               ".size clone, .-clone\n");
 #endif
 
-// Both words of a limit have 64 bits here, whatever the function is called.
-static void note_limit(int resource, const void *limit) {
-    be_ready();
-    if ((resource != RLIMIT_AS && resource != RLIMIT_DATA) || !limit) return;
-    uint64_t bytes = ((const struct rlimit *)limit)->rlim_cur;
-    if (bytes == RLIM_INFINITY) return;
-    process_release_space(resource == RLIMIT_AS ? bytes : UINT64_MAX);
-}
-
 int setrlimit_hook(int resource, const void *limit) __asm__("setrlimit");
 int setrlimit64_hook(int resource, const void *limit) __asm__("setrlimit64");
 int prlimit_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit");
 int prlimit64_hook(int pid, int resource, const void *limit, void *old) __asm__("prlimit64");
 
 EXPORT int setrlimit_hook(int resource, const void *limit) {
-    note_limit(resource, limit);
+    note_limit(resource, limit, (uintptr_t)EVENT_HERE());
     return real.setrlimit(resource, limit);
 }
 
 EXPORT int setrlimit64_hook(int resource, const void *limit) {
-    note_limit(resource, limit);
+    note_limit(resource, limit, (uintptr_t)EVENT_HERE());
     return real.setrlimit64(resource, limit);
 }
 
 EXPORT int prlimit_hook(int pid, int resource, const void *limit, void *old) {
-    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    note_limit_of(pid, resource, limit, (uintptr_t)EVENT_HERE());
     return real.prlimit(pid, resource, limit, old);
 }
 
 EXPORT int prlimit64_hook(int pid, int resource, const void *limit, void *old) {
-    if (pid == 0 || pid == sys_pid()) note_limit(resource, limit);
+    note_limit_of(pid, resource, limit, (uintptr_t)EVENT_HERE());
     return real.prlimit64(pid, resource, limit, old);
 }
 

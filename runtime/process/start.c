@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "format/settings.h"
@@ -18,6 +17,7 @@
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
 #include "runtime/process/fork.h"
+#include "runtime/process/limits.h"
 #include "runtime/process/own.h"
 #include "runtime/process/real.h"
 #include "runtime/process/run_mark.h"
@@ -42,6 +42,7 @@
 #include "runtime/stack/values.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
+#include "runtime/sys/seccomp.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 #include "runtime/unwind/unwind_cache.h"
@@ -125,15 +126,13 @@ static uint32_t threads_under(uint64_t limit_bytes) {
     return count < LEAST ? LEAST : count > MOST ? MOST : (uint32_t)count;
 }
 
-void process_release_space(uint64_t limit_bytes) {
+static void release_recording(uint64_t space_bytes, uint64_t headroom) {
     struct region *const regions[] = {
         &cells.region,   &cells.rare_region, &cells.owner_region, &stacks.records, &codes.region,
         &uses.sizes,     &uses.reallocs,     &uses.aligned,       &uses.ages,      &values.entries,
         &values.samples, &modules.entries,   &modules.strings,    &scopes.entries,
     };
-    uint64_t headroom = headroom_under(limit_bytes);
-    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
-    if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
+    if (space_bytes == UINT64_MAX) return;  // shared memory is no data
     for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
         if (regions[i]->base) region_shrink(regions[i], headroom);
     uint64_t room = cells.region.capacity_bytes / sizeof *cells.items;
@@ -141,7 +140,15 @@ void process_release_space(uint64_t limit_bytes) {
     if (cells.fast_limit) cells.fast_limit = cells.id_limit;
     event_log_shrink();
     sampling_shrink(headroom);
-    slots_shrink(headroom, threads_under(limit_bytes));
+}
+
+void process_release_space(uint64_t space_bytes, uint64_t data_bytes) {
+    uint64_t least = space_bytes < data_bytes ? space_bytes : data_bytes;
+    uint64_t headroom = headroom_under(space_bytes);
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if (sys_pid() != (int)sink.header->pid) return;  // a vforked child's limit is not ours
+    release_recording(space_bytes, headroom);
+    slots_shrink(headroom, threads_under(least));
 }
 
 void process_detach(void) {
@@ -216,8 +223,17 @@ static void describe_languages(void) {
     header->has_js_frames = js.can_be_read;
 }
 
+// Under a filter that nobody can vouch for no call is made from here on. The tool has looked for
+// itself where it attached.
+static bool is_confined_from_start(void) {
+    long unused;
+    if (attach_is_by_tool() || !seccomp_is_foreign(&unused)) return false;
+    sys_confine(SYS_STRICT);
+    return true;
+}
+
 static bool process_open(void) {
-    if (!is_wanted()) return false;
+    if (!is_wanted() || is_confined_from_start()) return false;
     sys_clock_init();
     check_start();
     configure();
@@ -252,8 +268,7 @@ COLD bool process_start(void) {
     if (!is_open) sink_give_up();
     process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
     if (is_open) wrap_open();
-    if (sys_limit(RLIMIT_AS) != UINT64_MAX || sys_limit(RLIMIT_DATA) != UINT64_MAX)
-        process_release_space(sys_limit(RLIMIT_AS));
+    limits_begin();
     return is_open;
 }
 
@@ -268,6 +283,21 @@ static bool leave_to_parent(struct cairn_header *parent) {
     sink_unmap(parent);
     process_become(PROCESS_INERT);
     return false;
+}
+
+// The one thing that a child writes into its parent's recording, which is named there: this child
+// has none.
+static void count_unrecorded(struct cairn_header *parent) {
+    if (sink.is_refused) return;
+    __atomic_fetch_add(&parent->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
+    if (limits_are_set()) sink_say_unrecorded(CAIRN_UNRECORDED_LIMIT);
+}
+
+void process_leave_unrecorded(void) {
+    if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return;
+    sink.is_refused = false;
+    if (!is_left_to_parent()) count_unrecorded(sink.header);
+    leave_to_parent(sink.header);
 }
 
 bool process_start_forked(void) {
@@ -288,6 +318,7 @@ bool process_start_forked(void) {
         slots_open(sink_region(CAIRN_SECTION_THREADS));
         own_begin(found_bytes);
     } else {
+        count_unrecorded(parent);
         sink_give_up();
     }
     sink_unmap(parent);

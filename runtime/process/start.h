@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// The program is about to limit its memory, its address space to so many bytes (UINT64_MAX: not
-// that): gives back what is only reserved, but for room in proportion to the limit.
-void process_release_space(uint64_t limit_bytes);
+// The program is about to limit its memory (UINT64_MAX: not that): gives back what is only
+// reserved, but for room in proportion to the limit.
+void process_release_space(uint64_t space_bytes, uint64_t data_bytes);
+
+// In a forked child that has no recording yet: it is to have none.
+void process_leave_unrecorded(void);
 
 // In a child forked in the middle of an event: what is left of that event goes into a private copy
 // of the parent's recording.

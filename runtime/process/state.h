@@ -4,6 +4,7 @@
 #define RUNTIME_PROCESS_STATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum process_state {
     PROCESS_NEW,       // nothing tried yet
@@ -25,5 +26,10 @@ void process_forget(void);
 bool process_start(void);
 // The recording of a forked child: a new one, which knows the blocks that the child inherited.
 bool process_start_forked(void);
+
+// An allocation failed. True if the limits of the process have changed unseen (a raw system call,
+// another process) and memory of ours was given back, so that it may succeed now. `here` is the
+// hook's frame; the thread's gate is not BUSY. Lies in limits.c.
+bool process_relieve(uintptr_t here);
 
 #endif

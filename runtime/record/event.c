@@ -4,7 +4,9 @@
 // that the cell can save its value at the peak.
 #include "runtime/record/event.h"
 
+#include "runtime/process/real.h"
 #include "runtime/process/settings.h"
+#include "runtime/process/state.h"
 #include "runtime/record/ages.h"
 #include "runtime/record/event_log.h"
 #include "runtime/record/guard.h"
@@ -353,7 +355,7 @@ uint32_t event_alloc(struct thread *thread, void *block, size_t size, uintptr_t 
 // Goes the long way, which knows the cell; what malloc would have aligned as well goes the usual.
 void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame) {
     if (unlikely(event_is_off()) && !event_turn_on()) return;
-    if (alignment <= CAIRN_ALIGN_PLAIN || !event_is_exact()) {
+    if (block && (alignment <= CAIRN_ALIGN_PLAIN || !event_is_exact())) {
         event_record_alloc(block, size, frame);
         return;
     }
@@ -422,13 +424,31 @@ NOINLINE void *event_alloc_other_size(struct thread *thread, void *block, size_t
     return block;
 }
 
+// The real function had no memory. If that is for a limit that nobody has told us of, there may be
+// some now: zeroed, since that of calloc is to be.
+static COLD void *alloc_relieved(size_t size, uintptr_t *frame) {
+    return process_relieve((uintptr_t)frame) ? real.calloc(1, size) : NULL;
+}
+
+static COLD void *alloc_failed(struct thread *thread, size_t size, uintptr_t *frame) {
+    gate_leave(thread);
+    void *block = alloc_relieved(size, frame);
+    thread = gate_enter((uintptr_t)frame);
+    if (!thread) return block;
+    event_alloc(thread, block, size, frame);
+    gate_leave(thread);
+    return block;
+}
+
 NOINLINE void *event_alloc_rare(struct thread *thread, void *block, size_t size, uintptr_t *frame) {
+    if (unlikely(!block)) return alloc_failed(thread, size, frame);
     event_alloc(thread, block, size, frame);
     gate_leave(thread);
     return block;
 }
 
 COLD void *event_alloc_closed(void *block, size_t size, uintptr_t *frame) {
+    if (!block && !gate_is_busy()) block = alloc_relieved(size, frame);
     struct thread *thread = gate_enter_slow((uintptr_t)frame);
     return thread ? event_alloc_rare(thread, block, size, frame) : block;
 }
@@ -467,6 +487,7 @@ bool event_record_free_rest(void *block, struct thread *thread, uintptr_t *frame
 
 static NOINLINE void *record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
     if (event_is_off() && !event_turn_on()) return block;
+    if (unlikely(!block) && !gate_is_busy()) block = alloc_relieved(size, frame);
     struct thread *thread = gate_enter((uintptr_t)frame);
     if (unlikely(!thread)) return block;
     if (probes_event.mode < EVENT_SAMPLED) return event_alloc_rare(thread, block, size, frame);
@@ -482,17 +503,16 @@ void *event_record_alloc_otherwise(void *block, size_t size, uintptr_t *frame) {
                                                      : record_alloc_otherwise(block, size, frame);
 }
 
-void event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
-    if (!settings.has_events) {
-        event_record_alloc_otherwise(block, size, frame);
-        return;
-    }
+void *event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame) {
+    if (!settings.has_events) return event_record_alloc_otherwise(block, size, frame);
+    if (unlikely(!block) && !gate_is_busy()) block = alloc_relieved(size, frame);
     struct thread *thread = gate_enter((uintptr_t)frame);
-    if (!thread) return;
+    if (!thread) return block;
     event_log_next(thread, CAIRN_EVENT_CLEARED, 0, NULL);
     event_alloc(thread, block, size, frame);
     thread->log.flags = 0;
     gate_leave(thread);
+    return block;
 }
 
 bool event_record_free_otherwise(void *block, uintptr_t *frame) {

@@ -482,7 +482,7 @@ ALWAYS_INLINE void *event_record_alloc(void *block, size_t size, uintptr_t *fram
 }
 
 // The same of calloc's, in a mode that is not FULL.
-void event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame);
+void *event_record_alloc_cleared(void *block, size_t size, uintptr_t *frame);
 
 // The same of a block that was asked for with an alignment.
 void event_record_aligned(void *block, size_t size, size_t alignment, uintptr_t *frame);

@@ -123,7 +123,8 @@ static void put_back(void *block, struct live_block old, uintptr_t *frame) {
         event_log_settle(gate_self, block, CAIRN_EVENT_BACK);
 }
 
-void resize_book(void *block, struct live_block old, void *result, size_t size, uintptr_t *frame) {
+NOINLINE void resize_book(void *block, struct live_block old, void *result, size_t size,
+                          uintptr_t *frame) {
     bool is_done = event_is_sampling() && !old.id && sampling_passes(result, size);
     if (is_done || (event_is_off() && !old.id)) return;
     struct thread *thread = gate_enter((uintptr_t)frame);

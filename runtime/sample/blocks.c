@@ -40,6 +40,14 @@ bool blocks_init(uint64_t max_samples) {
     return keys != NULL;
 }
 
+void blocks_release(void) {
+    if (!keys) return;
+    told = (struct cairn_live_samples){0};
+    sys_release(entries, row_count * ROW_ENTRIES * sizeof *entries);
+    sys_release(keys, row_count * ROW_ENTRIES * sizeof *keys);
+    keys = NULL;
+}
+
 uintptr_t blocks_place(void) {
     return (uintptr_t)&told;
 }

@@ -47,6 +47,8 @@ ALWAYS_INLINE bool blocks_may_have(const void *block) {
 
 // Makes an empty table for `max_samples` blocks at a time (more fit). False without memory.
 bool blocks_init(uint64_t max_samples);
+// Gives its memory back, in a process that samples nothing any more.
+void blocks_release(void);
 // Where the table is for readers from outside (struct cairn_live_samples); it stays there.
 uintptr_t blocks_place(void);
 // Blocks that it can hold.

@@ -168,7 +168,8 @@ static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
     enum tool_answer answer = name && name[0]
                                   ? tool_link_ask(name, forked_from, sink.attachment, &memory_fd)
                                   : TOOL_ABSENT;
-    if (answer == TOOL_REFUSED) return false;
+    sink.is_refused = answer == TOOL_REFUSED;
+    if (sink.is_refused) return false;
     if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, opening);
     return !is_attached && sink_open_file(opening, forked_from);
 }
@@ -335,6 +336,20 @@ void sink_give_up(void) {
     sys_call(SYS_truncate, (long)header->destination, CAIRN_HEADER_BYTES, 0, 0, 0, 0);
 }
 
+void sink_say_unrecorded(enum cairn_unrecorded reason) {
+    const char *name = sink_tool_name();
+    const struct tool_link_unrecorded said = {.reason = reason, .program = ""};
+    if (name && name[0] && !environment_is_given()) tool_link_say_unrecorded(name, &said);
+}
+
+void sink_stop(void) {
+    struct cairn_header *header = sink.header;
+    header->rss_peak_bytes = resident_peak();
+    if (sink.is_file) header->end_ns = sink_now_ns();
+    __atomic_store_n(&header->state, CAIRN_STATE_STOPPED, __ATOMIC_RELEASE);
+    if (sink.is_file) compact_save(header, header->destination);
+}
+
 void sink_unmap(struct cairn_header *header) {
     for (uint32_t i = 0; i < header->section_count && i < CAIRN_SECTION_MAX; i++) {
         const struct cairn_section *section = &header->sections[i];
@@ -346,7 +361,7 @@ void sink_unmap(struct cairn_header *header) {
 void sink_leave(void) {
     struct cairn_header *header = sink.header;
     if (!sink_region(CAIRN_SECTION_THREADS).used_bytes) return;
-    if (is_short_lived()) {
+    if (is_short_lived() && !header->lost[CAIRN_LOST_PROCESSES]) {
         sys_call(SYS_unlinkat, AT_FDCWD, (long)header->destination, 0, 0, 0, 0);
         return;
     }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "format/format.h"
+#include "format/hello.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
@@ -33,6 +34,7 @@ struct sink {
     struct cairn_header *header;  // NULL: not recording
     bool is_file;
     bool is_lent;          // the tool attached and gave the memory: it will save it; in forks too
+    bool is_refused;       // the tool does not want this process recorded
     uintptr_t attachment;  // of this library, for the tool (format/attachment.h); 0: none
 };
 
@@ -63,6 +65,12 @@ void sink_detach(void);
 // There is no room for what a recording needs to begin with, often on its disk: it says so, and a
 // file is cut to its header. Nothing is recorded from then on.
 void sink_give_up(void);
+
+// Tells the tool, if there is one, that this process is not recorded.
+void sink_say_unrecorded(enum cairn_unrecorded reason);
+
+// Nothing is recorded from now on although the process goes on: the recording is complete.
+void sink_stop(void);
 
 // Takes a recording, which may be a parent's, out of this process' memory: what is mapped of it,
 // since the rest may be the program's by now (region_shrink).

@@ -256,7 +256,8 @@ uint64_t sys_told_own_bytes(void) {
     return sys_own_bytes() + own_shift_bytes;
 }
 
-// For kernels before 5.14, which do not know MADV_POPULATE_WRITE: the kernel adds 0 to a word of
+// For kernels before 5.14, which do not know MADV_POPULATE_WRITE, and filters that refuse madvise:
+// the kernel adds 0 to a word of
 // each page, atomically. Where there is no page to be had, that is EFAULT; if we touched it, it
 // would be SIGBUS.
 COLD static bool claim_by_pages(char *memory, size_t bytes) {
@@ -270,7 +271,8 @@ COLD static bool claim_by_pages(char *memory, size_t bytes) {
 
 static bool claim_pages(void *memory, size_t bytes) {
     long result = sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_POPULATE_WRITE, 0, 0, 0);
-    return result == -EINVAL ? claim_by_pages(memory, bytes) : !sys_is_error(result);
+    bool is_unknown = result == -EINVAL || result == -EPERM || result == -ENOSYS;
+    return is_unknown ? claim_by_pages(memory, bytes) : !sys_is_error(result);
 }
 
 bool sys_claim_some(void *memory, size_t bytes) {

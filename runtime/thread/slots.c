@@ -437,3 +437,25 @@ void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads) {
     array_shrink(threads, sizeof *threads, keep, limit);
     array_shrink(slots->groups, sizeof *slots->groups, groups_of(keep), groups_of(limit));
 }
+
+static void thread_release(struct thread *thread) {
+    stack_memory_release(thread);
+    stack_cache_release(&thread->recall);
+}
+
+// What slots_shrink has given back is not touched: it may be the program's.
+void slots_release(void) {
+    const uint32_t limit = slot_limit;
+    struct thread *all = threads;
+    gate_self = gate_nobody();
+    slots_close();
+    threads = NULL;
+    if (slots) {
+        size_t bytes = offsetof(struct slots, groups) + groups_of(limit) * sizeof *slots->groups;
+        sys_release(slots, sys_page_up(bytes));
+    }
+    slots = NULL;
+    if (!all) return;
+    for (uint32_t i = 0; i < limit && all[i].line; i++) thread_release(&all[i]);
+    sys_release((uint8_t *)all - COLOUR_THREADS, sys_page_up(COLOUR_THREADS + limit * sizeof *all));
+}

@@ -49,6 +49,9 @@ uint64_t slots_untouched_bytes(void);
 // list of threads as region_shrink.
 void slots_shrink(uint64_t headroom_bytes, uint32_t more_threads);
 
+// Gives back all memory of threads, in a process of one thread that is not recorded any more.
+void slots_release(void);
+
 // The process is not recorded any more: nothing of ours is called when a thread ends.
 void slots_close(void);
 

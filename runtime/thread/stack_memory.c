@@ -79,3 +79,10 @@ void stack_memory_narrow(struct thread *thread) {
 bool stack_memory_take_more(struct thread *thread) {
     return memory_deepen(&thread->trace);
 }
+
+void stack_memory_release(struct thread *thread) {
+    struct walk_trace *trace = &thread->trace;
+    if (trace->limit <= STACK_MEMORY_FRAMES) return;
+    walk_list_release(thread->stack.parts, trace->limit * sizeof *thread->stack.parts);
+    walk_trace_release(trace);
+}

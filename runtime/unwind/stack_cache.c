@@ -22,22 +22,26 @@ enum { TICKS_MAX = 20000 };
 
 // What a few stacks touch lies on few pages: all guesses and the first nodes on one, the table,
 // whose places are spread, on whole ones.
+enum {
+    GUESS_BYTES = RECALL_GUESSES * sizeof(uint16_t),
+    SEEN_BYTES = (RECALL_NODES + 1) * sizeof(struct walk_seen),
+    NODES_BYTES = GUESS_BYTES + SEEN_BYTES + (RECALL_NODES + 1) * sizeof(struct stack_cache_place),
+    BEFORE_BYTES = (NODES_BYTES + SYS_PAGE_LEAST - 1) / SYS_PAGE_LEAST * SYS_PAGE_LEAST,
+    TABLE_BYTES = TABLE_SLOTS * sizeof(uint16_t),
+    MEMORY_BYTES = BEFORE_BYTES + TABLE_BYTES + RECALL_DIGESTS * sizeof(uint16_t),
+};
+
 static bool stack_cache_make(struct stack_cache *recall) {
     if (recall->seen) return true;
     if (sys_is_over_budget()) return false;
-    size_t guess_bytes = RECALL_GUESSES * sizeof *recall->guesses;
-    size_t seen_bytes = (RECALL_NODES + 1) * sizeof *recall->seen;
-    size_t before = guess_bytes + seen_bytes + (RECALL_NODES + 1) * sizeof *recall->places;
-    before = (before + SYS_PAGE_LEAST - 1) / SYS_PAGE_LEAST * SYS_PAGE_LEAST;
-    size_t table_bytes = TABLE_SLOTS * sizeof *recall->table;
-    uint8_t *memory = sys_map(before + table_bytes + RECALL_DIGESTS * sizeof *recall->digests);
+    uint8_t *memory = sys_map(MEMORY_BYTES);
     recall->checks = sys_reserve(CHECKS_MAX * sizeof *recall->checks);
     if (!memory || !recall->checks) return false;
     recall->guesses = (uint16_t *)memory;
-    recall->seen = (struct walk_seen *)(memory + guess_bytes);
-    recall->places = (struct stack_cache_place *)(memory + guess_bytes + seen_bytes);
-    recall->table = (uint16_t *)(memory + before);
-    recall->digests = (uint16_t *)(memory + before + table_bytes);
+    recall->seen = (struct walk_seen *)(memory + GUESS_BYTES);
+    recall->places = (struct stack_cache_place *)(memory + GUESS_BYTES + SEEN_BYTES);
+    recall->table = (uint16_t *)(memory + BEFORE_BYTES);
+    recall->digests = (uint16_t *)(memory + BEFORE_BYTES + TABLE_BYTES);
     return true;
 }
 
@@ -45,6 +49,12 @@ void stack_cache_limit(struct stack_cache *recall, uint32_t thread_count) {
     uint32_t share = CHECKS_ALL / thread_count;
     if (share > CHECKS_MAX) share = CHECKS_MAX;
     recall->check_limit = share < CHECKS_MIN ? CHECKS_MIN : share;
+}
+
+void stack_cache_release(struct stack_cache *recall) {
+    if (!recall->seen) return;
+    sys_unmap(recall->guesses, MEMORY_BYTES);
+    sys_release(recall->checks, CHECKS_MAX * sizeof *recall->checks);
 }
 
 void stack_cache_reset(struct stack_cache *recall) {

@@ -177,4 +177,7 @@ void stack_cache_keep(struct stack_cache *recall, const struct walk_seen *seen);
 // Forgets all stacks.
 void stack_cache_reset(struct stack_cache *recall);
 
+// Gives back its memory; it is of no use from then on.
+void stack_cache_release(struct stack_cache *recall);
+
 #endif

@@ -68,6 +68,21 @@ void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit)
     trace->crowded = limit - 1;
 }
 
+void walk_list_release(void *start, size_t bytes) {
+    uintptr_t from = (uintptr_t)start / sys_page_bytes() * sys_page_bytes();
+    uintptr_t end = sys_page_up((uintptr_t)start + bytes);
+    if (start) sys_release((void *)from, end - from);
+}
+
+void walk_trace_release(struct walk_trace *trace) {
+    const size_t limit = trace->limit;
+    if (!trace->checks) return;
+    walk_list_release((uint8_t *)(trace->checks - 1) - COLOUR_CHECKS,
+                      COLOUR_CHECKS + (1 + limit * CHECKS_PER_FRAME) * sizeof *trace->checks);
+    walk_list_release(trace->frames - 1, (1 + limit) * sizeof *trace->frames);
+    walk_list_release(trace->fresh, limit * sizeof *trace->fresh);
+}
+
 bool walk_trace_init(struct walk_trace *trace, uint32_t limit) {
     uint8_t *memory = sys_reserve(walk_trace_bytes(limit));
     *trace = (struct walk_trace){.limit = 0};

@@ -27,6 +27,11 @@ uint64_t rule_touched_bytes(void) {
     return touched;
 }
 
+void rule_release(void) {
+    if (rule_cache.words) sys_release(rule_cache.words, cache_bytes());
+    rule_cache.words = NULL;
+}
+
 void rule_forget_all(void) {
     uint64_t *words = rule_cache.words;
     for (size_t i = 0; i < cache_bytes() / sizeof *words; i++)

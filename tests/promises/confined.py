@@ -55,6 +55,68 @@ for how in HOWS + (AS_ROOT if os.geteuid() == 0 else []):
     t.check_equal(f"{how}: plain", (plain.status, plain.out), (5, b"done\n"))
     check_run(how, plain)
     check_alone(how, plain)
+
+
+def inherited(action, way, start, options=()):
+    """A filter that was set before a program began: by whoever executed it, or forked it. Nothing but what it would call
+    itself is called there, and who started it says that it was not recorded."""
+    name = f"filter: {action}, {way}, {start} {options}"
+    argv = t.program("filtered", action, way, start, t.program("filtered")[0])
+    plain = t.run(argv)
+    t.check_equal(f"{name}: plain", plain.status, 5)
+    result, path = t.record(argv, options=options)
+    result.check_like(name, plain)
+    found = t.report(path)
+    t.check(found and found["trust"]["lost"].get("processes") == (3 if start == "many" else 1), f"{name}: {found}")
+    t.check(found and found["trust"]["exact"] != ("--sample" in options), f"{name}: {found and found['trust']}")
+    result, path = t.record_alone(argv)
+    result.check_like(f"{name}, alone", plain)
+
+
+def named():
+    """The summary has it, and says nothing of a program that could not be started after all."""
+    argv = t.program("filtered", "kill", "prctl")
+    said = t.run_cairn("run", "-o", "named.cairn", *argv, "exec", t.program("filtered")[0])
+    t.check(b"1 process unrecorded" in said.err, f"named: {said.err}")
+    result, path = t.record([*argv, "spawn", "/no/such/program"])
+    t.check_equal("nothing there: status", result.status, 2)
+    t.check_nothing_lost("nothing there", t.report(path))
+
+
+def harmless():
+    """A filter that only lets calls fail, set through libc: what begins under it is recorded, as deep as that goes."""
+    worker = t.program("filtered")[0]
+    for way, start in ("prctl", "exec"), ("seccomp", "spawn"), ("thread", "exec"), ("prctl", "fork"):
+        name = f"harmless: {way}, {start}"
+        twice = t.program("filtered", "refuse", "prctl", "exec") if start == "exec" else []
+        argv = [*twice, *t.program("filtered", "refuse", way, start, worker)]
+        plain = t.run(argv)
+        result, path = t.record(argv)
+        result.check_like(name, plain)
+        found = [one for one in map(t.report, ledger.files(path)) if one]
+        t.check(any(one["totals"]["allocations"] >= 3000 for one in found), f"{name}: not recorded")
+        t.check(not any("processes" in one["trust"]["lost"] for one in found), f"{name}: {[one['trust'] for one in found]}")
+
+
+def surroundings():
+    """A filter that the tool lives under too is that of a container: what it starts is recorded."""
+    path = t.fresh_path("around") + ".cairn"
+    worker = t.program("filtered")[0]
+    result = t.run(t.program("filtered", "refuse", "prctl", "exec", t.CAIRN, "run", "-q", "-o", path, worker))
+    t.check_equal("around: end", (result.status, result.out), (5, b"done\n"))
+    found = t.report(path) if os.path.exists(path) else None
+    t.check(found and found["totals"]["allocations"] >= 3000, f"around: {found and found['totals']}")
+
+
+for way in ("prctl", "seccomp", "raw", "thread"):
+    inherited("kill", way, "exec")
+for start in ("spawn", "many", "fork"):
+    inherited("kill", "prctl", start)
+inherited("refuse", "raw", "exec", ("--sample",))
+inherited("kill", "raw", "exec", ("--events",))
+named()
+harmless()
+surroundings()
 if os.geteuid() != 0:
     t.skip_part("chroot and setuid, since this is not root")
 t.finish()

@@ -128,8 +128,8 @@ for mode, twin in FULL, TOTALS:
 check_small({"CAIRN_MIN_SIZE": "40"}, SEEDS[0])
 if t.shutil.which("valgrind"):
     most = STEPS * RARE // 100
-    check_fast({}, [("realloc_block", "resize_book")], most)
-    check_fast({"CAIRN_STACKS": "0"}, [(".*", "stack_intern"), ("realloc_block", "resize_book")], most)
+    check_fast({}, [("realloc_block", "realloc_unusual")], most)
+    check_fast({"CAIRN_STACKS": "0"}, [(".*", "stack_intern"), ("realloc_block", "realloc_unusual")], most)
 else:
     t.skip_part("whether events take the fast ways: valgrind is not here")
 t.finish()

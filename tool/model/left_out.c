@@ -23,6 +23,8 @@ static const struct {
     [CAIRN_UNRECORDED_LIBRARY] = {"it cannot open cairn's library: another root directory or user, "
                                   "or it was removed",
                                   "cannot open cairn's library", "library"},
+    [CAIRN_UNRECORDED_LIMIT] = {"a memory limit (ulimit -v, -d) left no room for cairn",
+                                "a memory limit left no room", "limit"},
     [CAIRN_UNRECORDED_ENVIRONMENT] = {"it was started without cairn in LD_PRELOAD, and so is what "
                                       "it starts",
                                       "without cairn in LD_PRELOAD", "environment"},

@@ -460,7 +460,7 @@ uint64_t recording_lost(const struct recording *recording, size_t kind) {
 // Without its stack, or a name, an event is still counted.
 static bool changes_numbers(size_t loss) {
     return loss != CAIRN_LOST_NO_MEMORY && loss != CAIRN_LOST_MODULES &&
-           loss != CAIRN_LOST_BUDGET && loss != CAIRN_LOST_EVENTS;
+           loss != CAIRN_LOST_BUDGET && loss != CAIRN_LOST_EVENTS && loss != CAIRN_LOST_PROCESSES;
 }
 
 bool recording_has_begun(const struct recording *recording) {

@@ -207,6 +207,8 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
         reason = "the part of the recording that counts them is damaged";
     else if (!recording_has_begun(summary->profile->recording))
         reason = "there was no room for the recording, in memory or on its disk";
+    else if (recording_lost(summary->profile->recording, CAIRN_LOST_REST))
+        reason = "the program limited its memory before it made one";
     else if (!reason && summary->profile->totals.failed)
         reason = "every allocation failed";
     else if (!reason)

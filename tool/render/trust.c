@@ -32,6 +32,11 @@ static const struct {
                              "libraries opened so that their calls bypass cairn"},
     [CAIRN_LOST_EVENTS] = {"events", "event missing in the event log, though counted",
                            "events missing in the event log, though counted"},
+    [CAIRN_LOST_PROCESSES] = {"processes",
+                              "process unrecorded: no room, a limit or a seccomp filter",
+                              "processes unrecorded: no room, a limit or a seccomp filter"},
+    [CAIRN_LOST_REST] = {"rest", "process unrecorded since it limited its memory",
+                         "processes unrecorded since they limited their memory"},
     [CAIRN_LOST_BUDGET] = {"budget", "event without its stack, for the limit on overhead",
                            "events without their stack, for the limit on overhead"},
 };

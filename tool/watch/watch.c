@@ -201,12 +201,17 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
 
 // A program is started that is not recorded.
 static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
-    char program[sizeof message->program];
-    snprintf(program, sizeof program, "%.*s", (int)sizeof program - 1, message->program);
+    char program[sizeof message->program], name[NAME_MAX];
+    struct cairn_hello named = *message;
+    named.program[sizeof named.program - 1] = 0;
+    if (!named.program[0])  // a forked child does not know its own
+        snprintf(named.program, sizeof named.program, "%.60s",
+                 process_name(pid, name) ? name : "a forked child");
+    memcpy(program, named.program, sizeof program);
     const struct unrecorded said = {.list = watch->list,
                                     .main_pid = watch->main_pid,
                                     .pid = pid,
-                                    .message = message,
+                                    .message = &named,
                                     .is_meant = !watch->children ||
                                                 fnmatch(watch->children, program, 0) == 0};
     unrecorded_note(&said, &watch->left_out);

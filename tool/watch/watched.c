@@ -301,9 +301,10 @@ bool watched_is_short_lived(const struct watched *process) {
     struct figures figures = figures_of(&recording);
     struct cairn_guard guard;
     bool has_damage = recording_guard(&recording, &guard) && guard.overrun_blocks;
+    bool has_unrecorded = recording.header.lost[CAIRN_LOST_PROCESSES] != 0;
     recording_close(&recording);
     return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES &&
-           !has_damage;
+           !has_damage && !has_unrecorded;
 }
 
 bool watched_is_worthless(const struct watched *process, bool is_replaced) {
