@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 
 const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { chromium } = createRequire(plan.modules + "/")("playwright-core");
-const PATIENCE_MS = 60000;
+const PATIENCE_MS = 200000;
 let failures = 0;
 
 function check(isRight, message) {
