@@ -53,7 +53,7 @@ PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
-FUZZ_SECONDS = 3
+FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 2
 SHOWN_LINES = 40
 SECONDS = "seconds"  # beside the logs: how long each test took the last time, and how long it computed
 MOSTLY_WAITS = 0.4  # of its time it computes less than this share
