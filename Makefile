@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds cairn with plain GNU make. Sources are found by room; a new file needs no line here.
 #   make                build/cairn and build/libcairn.so
+#   make quick          build/quick/cairn with its libcairn.so: for the next look at what was just edited
 #   make try            record an example with two faults and print the report (PROG='...' for another one)
-#   make check          everything: build, lint, unit tests, real programs; make check-quick: a selection
+#   make check          everything: build, lint, unit tests, real programs; make check-quick: a selection; make check-long: more
 #   make check-anywhere CONDITIONS=... TESTS=...: the tests under hostile circumstances
 #   make fuzz SECONDS=N, make fuzz-afl SECONDS=N, make soak EVENTS=N, make soak-events EVENTS=N, make attach-long: the long searches
 #   make bench ROUNDS=N ROWS='sqlite3|depth 20$', make bench-quick: what recording costs, beside the peers
@@ -158,7 +159,7 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
-.PHONY: all tools runtime deps-of-check check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
+.PHONY: all quick quick-tests tools runtime deps-of-check check-long check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -192,6 +193,42 @@ $(BUILD)/order.flags: runtime/order.txt dev/order.awk Makefile
 		if grep -q 'text\.exit\.malloc ' $(BUILD)/order.ld; then \
 			echo -Wl,-T,$(BUILD)/order.ld -Wl,-z,max-page-size=65536; \
 		else echo $(if $(IS_CROSS),$(LLD_ORDER)); fi >$@
+
+# ---- Between two edits ----
+# The library without LTO, and the tool without optimization: an edit costs one compilation and a link or two. musl's flavour
+# and what cairn torture loads are left to `make`.
+# The tests' programs are found beside them as beside the whole build.
+QUICK := $(BUILD)/quick
+QUICK_TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(QUICK)/%.o)
+QUICK_RUNTIME_OBJECTS := $(RUNTIME_OBJECTS:$(BUILD)/obj/%=$(QUICK)/%)
+# Unit tests that take longer than all others together, and rarely fail: left to `make check`.
+QUICK_UNIT_TESTS := $(filter-out $(patsubst !%,$(BUILD)/tests/%,$(filter !unit/%,$(file <tests/quick.txt))),$(UNIT_TESTS))
+quick: $(QUICK)/cairn $(QUICK)/libcairn.so $(QUICK)/libcairn-cxx.so $(BUILD)/cairn-replay
+	@ln -sfn ../tests $(QUICK)/tests
+	@ln -sf ../cairn-replay $(QUICK)/cairn-replay
+quick-tests: quick $(QUICK_UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
+$(QUICK)/tool/cmds/gdb_script.o: tool/cmds/gdb_script.py
+$(QUICK)/tool/%.o: tool/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) -O0 $(CFLAGS) -c -o $@ $<
+$(QUICK)/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(RUNTIME_BASE) -c -o $@ $<
+$(QUICK)/cairn: $(QUICK_TOOL_OBJECTS) | $(PLAIN_MICROHTTPD)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) -o $@.new $^ $(TOOL_LIBS)
+	$(Q)mv -f $@.new $@
+$(QUICK)/libcairn.so: $(QUICK_RUNTIME_OBJECTS) $(EXPORTS)
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK) $(RUNTIME_FIRST) $(VERSION_SCRIPT) -o $@.new $(QUICK_RUNTIME_OBJECTS)
+	$(Q)mv -f $@.new $@
+$(QUICK)/libcairn-cxx.so: $(QUICK_RUNTIME_OBJECTS) $(OPERATOR_OBJECTS:$(BUILD)/obj/%=$(QUICK)/%) $(BUILD)/exports-cxx.map
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_BASE) $(RUNTIME_LINK:libcairn.so=libcairn-cxx.so) $(RUNTIME_FIRST) \
+		-Wl,--version-script=$(BUILD)/exports-cxx.map -o $@.new $(filter %.o,$^)
+	$(Q)mv -f $@.new $@
 
 # Renamed into place, never written in place: programs that run have the old one mapped.
 $(BUILD)/libcairn.so: $(RUNTIME_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
@@ -450,15 +487,15 @@ fuzz-afl:
 	dev/fuzz-afl.sh $(BUILD) $(SECONDS)
 
 # The page of `cairn open` without its data is read by the assembler (web/src; CONTRIBUTING.md).
-$(foreach kind,obj san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
+$(foreach kind,obj quick san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
 
 # clang-tidy is slow: one stamp a file, renewed when the file's object was. Nearly all of its time is the
 # static analyzer's, which looks at no more than so many states of a function: 225000 is its own
 # limit (`make clean lint TIDY_STATES=225000`, before a release). It goes where it has not been first: of the blocks
 # of our functions, 10000 states reach 98.4 %, and 5000 reach 97.9 % in 70 % of the time; of 100 faults put in, these
-# find 35 and 33. One process for many files would save its start, but in all but the first its valist check is wrong; to
-# follow fewer calls (max-inlinable-size) saves more, and finds faults that are none.
-TIDY_STATES ?= 5000
+# find 35 and 33. 2500 take 70 % of the time of 5000. One process for many files would save its start, but in all but the
+# first its valist check is wrong; to follow fewer calls (max-inlinable-size) saves more, and finds faults that are none.
+TIDY_STATES ?= 2500
 TIDY_LIMIT := $(addprefix --extra-arg=,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES))
 TIDY_TOOL := $(TOOL_SOURCES:%.c=$(BUILD)/tidy/%.ok)
 TIDY_RUNTIME := $(RUNTIME_SOURCES:%.c=$(BUILD)/tidy/%.ok) $(BUILD)/tidy/runtime/torture/torture.ok
@@ -505,9 +542,13 @@ check: deps-of-check $(if $(TOOL),$(DIST)/bin/cairn)
 	$(call need,CC CXX CLANG PYTHON)
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(STRICT),--strict) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
 
-# For the time between two changes: no fuzzers, no clang-tidy, of the tests with programs a few.
-check-quick:
-	@dev/deps.sh check
+# With the whole of those tests of which `make check` has a part: some hours.
+check-long:
+	@CAIRN_LONG=1 $(MAKE) --no-print-directory check
+
+# For the time between two edits: no fuzzers, no clang-tidy, of the tests with programs a few, by what `make quick` builds.
+check-quick: deps-of-check
+	$(call need,CC CXX CLANG PYTHON)
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) --quick
 
 # The tests under hostile circumstances: CONDITIONS='one-processor turkish' TESTS='unit/ limits'
@@ -606,9 +647,9 @@ clean:
 	rm -rf $(BUILD)
 
 # BUILT=1: everything is up to date, as dev/run-tests.py knows after the build. To read of which headers objects are made
-# takes 0.6 s of a processor, thirty times as long as the rest.
+# takes 0.6 s of a processor, thirty times as long as the rest: `make quick` reads those of its own objects.
 ifndef BUILT
--include $(shell find $(BUILD) \( -name sysroot -o -name everywhere -o -name machine -o -name chroots \) -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(if $(filter-out quick,$(or $(MAKECMDGOALS),all)),$(BUILD),$(QUICK)) \( -name sysroot -o -name everywhere -o -name machine -o -name chroots \) -prune -o -type f -name '*.d' -print 2>/dev/null)
 endif
 
 # ---- Version and commit ----
@@ -618,7 +659,7 @@ VERSION_FLAGS = -DCAIRN_COMMIT="\"$$commit\"" -DCAIRN_DATE="\"$$day\""
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D)
 	@dev/commit.sh >$@.$$$$ && { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv -f $@.$$$$ $@; }
-$(BUILD)/obj/tool/base/version.o: tool/base/version.c $(BUILD)/commit Makefile
+$(BUILD)/obj/tool/base/version.o $(BUILD)/quick/tool/base/version.o: tool/base/version.c $(BUILD)/commit Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)read -r commit day <$(BUILD)/commit && $(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) $(VERSION_FLAGS) -c -o $@ $<

@@ -55,9 +55,9 @@ def instructions(row, pairs, variables, before=()):
     return number_of(said, COUNTED["instructions"])
 
 
-def a_pair(row, variables, before=()):
-    few, many = (instructions(row, pairs, variables, before) for pairs in PAIRS)
-    return (many - few) / (PAIRS[1] - PAIRS[0])
+def a_pair(row, variables, before=(), pairs=PAIRS):
+    few, many = (instructions(row, number, variables, before) for number in pairs)
+    return (many - few) / (pairs[1] - pairs[0])
 
 
 def a_start(command, variables):

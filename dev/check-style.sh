@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What of the code's style a machine can see: licence line first, length of files and functions,
-# nothing left to do, formatting. `--sources` lists the C files instead.
+# nothing left to do, formatting. `--sources` lists the C files instead. `--since STAMP`: of files no newer than STAMP the
+# formatting is known to be right; STAMP is renewed where all is.
 set -eu
 cd "$(dirname "$0")/.."
 FILE_LINES_MAX=800
@@ -23,6 +24,10 @@ if [ "${1:-}" = --sources ]; then
     exit 0
 fi
 
+stamp=
+if [ "${1:-}" = --since ]; then
+    stamp=$2
+fi
 problems=$(mktemp)
 trap 'rm -f "$problems"' EXIT
 
@@ -59,9 +64,15 @@ own_files \( -name '*.py' -o -name '*.sh' \) | while IFS= read -r file; do
     [ $is_program = $is_executable ] || echo "$file: a script is executable (git add --chmod=+x), and starts with #!"
 done >>"$problems"
 
-c_sources | tr '\n' '\0' | xargs -0 -n 40 -P "$(nproc)" clang-format --dry-run -Werror >>"$problems" 2>&1 || true
+started=$(date +@%s)
+if [ -f "$stamp" ] && [ "$stamp" -nt .clang-format ] && [ "$stamp" -nt "$(command -v clang-format)" ]; then
+    own_files \( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -newer "$stamp"
+else
+    c_sources
+fi | tr '\n' '\0' | xargs -r -0 -n 40 -P "$(nproc)" clang-format --dry-run -Werror >>"$problems" 2>&1 || true
 
 if [ -s "$problems" ]; then
     cat "$problems"
     exit 1
 fi
+[ -z "$stamp" ] || touch -d "$started" "$stamp"

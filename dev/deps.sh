@@ -55,12 +55,13 @@ fi
 # npm comes with Node.js where that is not Debian's, and cannot be installed beside it.
 command -v npm >/dev/null 2>&1 || case "${1:-}" in build | try | deb*) ;; *) wanted="$wanted npm" ;; esac
 
+# One question for all of them: a process for each would take seconds.
 # shellcheck disable=SC2086
-installed=$(dpkg-query -W -f '${Package} ${db:Status-Status} ' $wanted 2>/dev/null || true)
+installed=" $(dpkg-query -W -f '${Package}/${db:Status-Status} ' $wanted 2>/dev/null || true)"
 missing=
 for package in $wanted; do
-    case " $installed" in
-    *" $package installed "*) ;;
+    case "$installed" in
+    *" $package/installed "*) ;;
     *) missing="$missing $package" ;;
     esac
 done

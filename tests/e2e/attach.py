@@ -12,8 +12,8 @@ import signal
 import subprocess
 
 from attached import Attached, Target
-from cairn_test import (CAIRN, PYTHON, Process, check, check_equal, children_of, finish, fresh_path, is_called,
-                        is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
+from cairn_test import (CAIRN, PATIENCE_S, PYTHON, Process, check, check_equal, children_of, finish, fresh_path,
+                        is_called, is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
 from ports import free_port
 
 
@@ -88,7 +88,7 @@ def debuggers():
     attached = Attached(target.pid, "--exact", "--no-scan-heap")
     target.tell("keep 300 1000")
     made = subprocess.run(["gcore", "-o", "attached", str(target.pid)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE_S)
     check_equal(f"gcore: {made.stdout.decode()}", made.returncode, 0)
     lists = run_cairn("core", f"attached.{target.pid}", "count", "used")
     check("300 allocations use 0x493e0 (300,000) bytes." in lists.out.decode(), f"its core: {lists.out} {lists.err}")
@@ -102,7 +102,7 @@ def listed(pid):
     words = ["set print address off", "info sharedlibrary"]
     said = subprocess.run(["gdb", "-batch", "-nx", "-p", str(pid), *(word for line in words for word in ("-ex", line))],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
-                          timeout=60, text=True).stdout
+                          timeout=PATIENCE_S, text=True).stdout
     return [line.split()[-1] for line in said.splitlines() if "libcairn" in line or "/proc" in line]
 
 

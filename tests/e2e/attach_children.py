@@ -14,9 +14,9 @@ import subprocess
 import urllib.request
 
 from attached import Attached, Target, check_left, is_recorded, recordings_of, running_report
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, children_of, environment, finish,
-                        format_number, fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, skip_part,
-                        stacks_through, wait_until)
+from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, PYTHON, Process, check, check_equal, children_of, environment,
+                        finish, format_number, fresh_path, is_called, is_in_state, need_attach, report, run,
+                        run_cairn, skip_part, stacks_through, wait_until)
 from ports import free_port
 
 SOUND = "7"
@@ -273,7 +273,7 @@ server {{ listen 127.0.0.1:{port}; location / {{ return 200 'hello'; }} }} }}
 
 def fetch(port):
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S) as answer:
             return answer.read()
     except OSError:
         return b""

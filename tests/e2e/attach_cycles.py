@@ -12,10 +12,11 @@ import subprocess
 import time
 
 from attached import files_mapped, settled, state_of
-from cairn_test import (CAIRN, PROGRAMS, check, check_equal, environment, finish, fresh_path, need_attach)
+from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, check, check_equal, environment, finish, fresh_path,
+                        need_attach)
 
 TARGETS = int(os.environ.get("ATTACH_TARGETS", "6"))
-CYCLES = int(os.environ.get("ATTACH_CYCLES", "20"))
+CYCLES = int(os.environ.get("ATTACH_CYCLES", "10"))
 IS_LONG = "ATTACH_CYCLES" in os.environ
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000}
 
@@ -68,7 +69,7 @@ def tight_loops(threads, count):
             missed += pause is None
             pauses += [] if pause is None else [pause]
             process.send_signal(signal.SIGTERM)
-            rest, _ = process.communicate(timeout=60)
+            rest, _ = process.communicate(timeout=PATIENCE_S)
             check_equal(f"tight loop, {threads} threads, turn {turn}", (rest, process.returncode),
                         ("sound\n", 0))
     check(pauses, "some were attached to")
@@ -116,7 +117,7 @@ def cycles(count):
           f"address space: {size} bytes, then {mapped_bytes(process.pid)}")
     check(resident_bytes(process.pid) - resident < slack_bytes,
           f"resident memory: {resident} bytes, then {resident_bytes(process.pid)}")
-    rest, _ = process.communicate("end\n", timeout=60)
+    rest, _ = process.communicate("end\n", timeout=PATIENCE_S)
     check_equal("the program's own look at its blocks", rest, "sound\n")
     check_equal("its status", process.returncode, 0)
     say(f"{count} cycles with 16 threads: nothing changed; {sum_up(pauses)}")

@@ -13,8 +13,9 @@ import sys
 import time
 
 from attached import Attached, Target
-from cairn_test import (CAIRN, PROGRAMS, PYTHON, Process, check, check_equal, environment, finish, fresh_path,
-                        is_called, is_in_state, need_attach, report, run, run_cairn, stacks_through, wait_until)
+from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, PYTHON, Process, check, check_equal, environment, finish,
+                        fresh_path, is_called, is_in_state, need_attach, report, run, run_cairn, stacks_through,
+                        wait_until)
 
 PR_SET_DUMPABLE, PR_SET_SECCOMP, SECCOMP_STRICT = 4, 22, 1
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
@@ -142,7 +143,7 @@ def ends_meanwhile():
             time.sleep(0.02 * turn)
             process.kill()
             process.communicate()
-            _, err = attaching.communicate(timeout=60)
+            _, err = attaching.communicate(timeout=PATIENCE_S)
         check(attaching.returncode in (0, 1), f"turn {turn}: status {attaching.returncode}")
         if attaching.returncode == 1:
             check_equal(f"turn {turn}: one line in {err!r}", err.count("\n"), 1)

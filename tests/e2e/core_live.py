@@ -48,7 +48,7 @@ class Still:
 
     def __exit__(self, *unused):
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=t.PATIENCE_S)
 
 
 def ask(subject, *words):
@@ -115,7 +115,7 @@ def reach():
         t.check(len(way) == 4 and way[-1] == still.words["last"].encode(), f"plain: {way}")
     with Still(program, [t.CAIRN, "run", "-q", "-o", "run.cairn", "--"]) as still:
         check_reach("recorded", still)
-        check_same("recorded", still, is_thorough=True)
+        check_same("recorded", still, is_thorough=t.IS_LONG)
         t.check(b"lose " in ask(still.pid, "describe", "leaked").out, "recorded: no stacks")
     with Still(program, [t.CAIRN, "run", "-q", "--sample", "-o", "sample.cairn", "--"]) as still:
         check_same("sampled", still)
@@ -257,7 +257,7 @@ def busy():
         with t.Process([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as one:
             os.kill(child.pid, signal.SIGKILL)
-            out, err = one.communicate(timeout=60)
+            out, err = one.communicate(timeout=t.PATIENCE_S)
             t.check(one.returncode == 0 or (one.returncode == 1 and err.count(b"\n") == 1 and not out),
                     f"ends meanwhile: {one.returncode} {out} {err}")
 

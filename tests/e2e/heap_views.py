@@ -41,7 +41,7 @@ class Fragmented:
     def end(self, what):
         check_state(what, self.pid, "S")
         self.process.stdin.close()
-        t.check_equal(f"{what}: ends well", self.process.wait(timeout=60), 0)
+        t.check_equal(f"{what}: ends well", self.process.wait(timeout=t.PATIENCE_S), 0)
 
 
 def status_of(pid, name):
@@ -138,7 +138,7 @@ def types():
         subprocess.run(["gcore", "-o", "types", str(child.pid)], stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False)
         child.stdin.close()
-        child.wait(timeout=60)
+        child.wait(timeout=t.PATIENCE_S)
     blocks = {one["type"]: one["live_blocks"] for one in found["pages"]["owners"] if "type" in one}
     t.check(blocks.get("zoo::Dog", 0) >= 3, f"types: {blocks}")
     core = look(f"types.{child.pid}", "pages")
@@ -256,7 +256,7 @@ def busy():
                     subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=False)
                 else:
                     child.kill()
-                child.wait(timeout=60)
+                child.wait(timeout=t.PATIENCE_S)
 
 
 def check_refused(what, pid, word, **how):

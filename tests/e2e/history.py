@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn check --series and cairn history: made-up histories of git with planted steps, each found at its commit with
-its stack; a hundred equal runs without one; histories of other projects and rewritten ones; two writers; what is
-written for forges; bisection."""
+its stack; equal runs (a hundred in `make check-long`) without one; histories of other projects and rewritten ones; two
+writers; what is written for forges; bisection."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ import xml.etree.ElementTree as xml
 import cairn_test as t
 
 t.need("git")
-RUNS = 100
+RUNS = 100 if t.IS_LONG else 20
 SCRATCH = pathlib.Path.cwd()
 PROGRAM = str(t.PROGRAMS / "planned")
 PLAN = {"fill_map": (10, 1000), "load_table": (5, 300), "parse": (100, 64), "leak": (0, 16)}

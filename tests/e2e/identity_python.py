@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs stay themselves, part four: a part of Python's own test suite has the same number of
 tests and the same end. Chosen for what they do to a process: forks, threads, signals, descriptors,
-crashes; of the slow modules only the classes that do not mainly wait."""
+crashes; of the slow modules only the classes that do not mainly wait. What mostly computes is left to `make check-long`."""
 
 import re
 
 import identity
 import cairn_test as t
 
-SUITE = ["test_dict", "test_json", "test_list", "test_re", "test_struct", "test_zlib", "test_bytes",
-         "test_ctypes", "test_posix", "test_gc", "test_threading.ThreadTests",
-         "test_threading.ThreadJoinOnShutdown", "test_subprocess.POSIXProcessTestCase",
-         "test_signal.PosixTests", "test_signal.PendingSignalsTests", "test_fork1",
-         "test_concurrent_futures.ProcessPoolForkProcessPoolExecutorTest"]
+SUITE = ["test_json", "test_ctypes", "test_posix", "test_threading.ThreadTests", "test_subprocess.POSIXProcessTestCase",
+         "test_signal.PosixTests", "test_fork1"]
+FURTHER = ["test_dict", "test_list", "test_re", "test_struct", "test_zlib", "test_bytes", "test_gc",
+           "test_threading.ThreadJoinOnShutdown", "test_signal.PendingSignalsTests",
+           "test_concurrent_futures.ProcessPoolForkProcessPoolExecutorTest"]
 SUMMARY = re.compile(rb"^(?:Ran \d+ tests?|OK.*|FAILED.*|(?:ERROR|FAIL): .*)", re.M)
 
 
@@ -24,6 +24,6 @@ def summary(text):
 
 if t.run([t.PYTHON, "-c", "import test.test_json"]).status:
     t.cannot_run_here("no test suite of Python here (Debian: libpython3.11-testsuite)")
-for name in SUITE:
+for name in SUITE + (FURTHER if t.IS_LONG else []):
     identity.compare(f"python {name}", [t.PYTHON, "-m", "unittest", f"test.{name}"], see=summary)
 t.finish()

@@ -67,7 +67,7 @@ NGINX = """
     for i in $(seq 100); do curl -s -o /dev/null $at/ && break; sleep 0.1; done
     ab -q -n 4000 -c 20 -k $at/walk.txt | grep -E '^(Complete|Failed|Document|Non-2xx)'
     ab -q -n 1000 -c 10 -H 'Accept-Encoding: gzip' $at/back/walk.txt | grep -E '^(Complete|Failed|Document)'
-    wrk -t 2 -c 20 -d 2 $at/back/walk.txt | grep -cE 'Non-2xx|Socket errors' || true
+    wrk -t 2 -c 20 -d 1 $at/back/walk.txt | grep -cE 'Non-2xx|Socket errors' || true
     curl -s $at/walk.txt | sha256sum; curl -s --compressed $at/back/walk.txt | sha256sum
     curl -s -o /dev/null -w '%{{http_code}}\\n' $at/none
     kill -HUP $server; sleep 0.5; curl -s $at/walk.txt | wc -c

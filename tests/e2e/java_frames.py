@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java: the Java frames of native allocations are those that Throwable tells at the same time, at
-100,000 calls of every kind, and with CAIRN_LONG=1 as many in interpreted and C1 code; native code that calls Java back
-stands between. On virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts
+100,000 calls of every kind, with 10,000 in interpreted code, and in `make check-long` as many in that and in C1 code;
+native code that calls Java back stands between. On virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts
 as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
 that CAIRN_LONG=1 makes there (build/chroots). Sampled stacks have them, and those of a JVM that was attached to.
 Without the option a line of the report says so, other JDKs are refused by name,
@@ -21,11 +21,11 @@ import chroots
 from attached import Attached
 
 CALLS = 100000
-CALLS_BESIDE = CALLS if os.environ.get("CAIRN_LONG") else CALLS // 10  # in other modes than the usual one
+CALLS_BESIDE = CALLS if t.IS_LONG else CALLS // 10  # in other modes than the usual one
 READ = (17, 21, 25)
 OTHERS = {"trixie": ("21", "openjdk-21-jdk-headless"), "sid": ("25", "openjdk-25-jdk-headless")}
 FLAGS = {25: ["--enable-native-access=ALL-UNNAMED"]}  # or it warns of System.load
-MODES = ([], ["-XX:TieredStopAtLevel=1"], ["-Xint"])
+MODES = ([], ["-XX:TieredStopAtLevel=1"], ["-Xint"]) if t.IS_LONG else ([], ["-Xint"])
 # Throwable leaves these out, which the JDK has marked as hidden.
 HIDDEN = {"java.lang.Thread.runWith", "java.lang.VirtualThread.runWith", "jdk.internal.vm.Continuation.enter",
           "jdk.internal.vm.Continuation.enter0"}
@@ -100,7 +100,7 @@ def compare(what, told_path, recording, options=(), is_virtual=False, calls=CALL
 def ways(version):
     """Of each the mode of the JVM and the program's further words."""
     plain = [(mode + FLAGS.get(version, []), ()) for mode in MODES]
-    return plain + ([(mode, ("virtual",)) for mode, _ in plain[::2]] if version > 20 else [])
+    return plain + ([(mode, ("virtual",)) for mode, _ in (plain[0], plain[-1])] if version > 20 else [])
 
 
 def try_here(java):

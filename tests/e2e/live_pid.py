@@ -78,7 +78,7 @@ def check_begun():
         several = t.run_cairn("report", "several.cairn")
         if not os.listdir("several.cairn"):
             t.check(b"has just begun" in several.err and several.status == 1, f"several: {several}")
-        run.communicate(b"end\n", timeout=60)
+        run.communicate(b"end\n", timeout=t.PATIENCE_S)
 
 
 check_beside()

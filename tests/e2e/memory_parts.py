@@ -90,7 +90,7 @@ def watch(path, *options):
             process = int(children.read().split()[0])
         check_picture(*steady_picture(process), int(said[0]), int(said[2]), process)
         child.stdin.close()
-        child.wait(timeout=60)
+        child.wait(timeout=t.PATIENCE_S)
 
 
 watch("mapped.cairn", "--mmap")

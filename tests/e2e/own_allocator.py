@@ -358,7 +358,7 @@ class Attached:
 
     def leave(self):
         self.tool.send_signal(signal.SIGINT)
-        _, text = self.tool.communicate(timeout=120)
+        _, text = self.tool.communicate(timeout=t.PATIENCE_S)
         t.check_equal(f"attach ends well: {text}", self.tool.returncode, 0)
         return t.report(self.path)
 

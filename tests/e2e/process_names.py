@@ -38,7 +38,7 @@ class Titled:
 
     def end(self):
         t.check_equal("its blocks", self.tell("end"), "sound")
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=t.PATIENCE_S)
 
 
 def accepted(what, *words, says=()):
@@ -132,7 +132,7 @@ def recorded_by(become, theirs):
         t.check(by_name.status == 1 and b"recorded by another user: give its pid" in by_name.err,
                 f"another's by name: {by_name}")
         accepted("another's by pid", "ctl", pid, "mark", "x", says=[f"{theirs.name} {pid}: mark"])
-        tool.communicate("end\n", timeout=60)
+        tool.communicate("end\n", timeout=t.PATIENCE_S)
 
 
 by_name()

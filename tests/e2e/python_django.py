@@ -41,7 +41,7 @@ def check_endpoints(recording):
     t.check_equal("requests", {name: one["entered"] for name, one in contexts.items() if name}, REQUESTS)
     for key in ("allocations", "allocated_bytes"):
         t.check_equal(f"endpoints add up: {key}", sum(one[key] for one in contexts.values()), found["totals"][key])
-    for endpoint, view in VIEWS.items():
+    for endpoint, view in VIEWS.items() if t.IS_LONG else [("catalog", "catalog")]:
         stacks = folded(recording, "--context", f"endpoint={endpoint}")
         inside, whole = sum(calls for names, calls in stacks if view in names), sum(calls for _, calls in stacks)
         t.check_equal(f"{endpoint}: calls", whole, contexts[endpoint]["allocations"])

@@ -69,7 +69,7 @@ def serve(wrap, env):
             if wrap:
                 check_owners(port, pid)
             subprocess.run(["kill", f"-{int(signal.SIGTERM)}", str(pid)], check=True)
-            return server.wait(timeout=60), size
+            return server.wait(timeout=t.PATIENCE_S), size
 
 
 t.need("redis-server", "redis-benchmark", "redis-cli")

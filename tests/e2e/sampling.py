@@ -17,7 +17,7 @@ import subprocess
 import cairn_test as t
 
 RATE = "64KiB"
-SEEDS = range(1, 13)
+SEEDS = range(1, 13 if t.IS_LONG else 7)
 
 
 def record(argv, *options, env=None):
@@ -188,7 +188,7 @@ def bounded_samples():
         t.check(found["sampling"]["at_exit_estimate"]["samples"] <= 500, "more samples than allowed")
         interval = found["sampling"]["at_exit_estimate"]["interval_bytes"]
         inside += abs(found["at_exit"]["bytes"] - (140 << 20)) <= interval + (64 << 10)
-    t.check(inside >= 9, f"bounded: {inside} of {len(SEEDS)} intervals hold the truth")
+    t.check(inside >= 0.75 * len(SEEDS), f"bounded: {inside} of {len(SEEDS)} intervals hold the truth")
 
 
 def children():
@@ -461,7 +461,8 @@ estimates("sizes")
 estimates("threads")
 estimates("growth")
 same_bytes()
-coverage("several threads", 12, "--rate", "4KiB")
+coverage("several threads", len(SEEDS), "--rate", "4KiB")
+# no run of these is like another: fewer of them, and chance leaves the bounds
 t.check(coverage("thinned", 12, "--rate", "1KiB", "--max-samples", "2000") >= 12, "thinned: never")
 coverage("budget", 12, "--rate", "2KiB", "--cpu-budget", "20%")
 same_seed()

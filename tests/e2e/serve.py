@@ -206,7 +206,7 @@ def check_exec():
             run.stdout.readline()
             t.wait_until(lambda: f"commands {pid}" in server.get("/debug/pprof/").text)
             t.check("early" in pprof("-top", f"{server.url}/debug/pprof/heap"), "after the exec")
-        run.communicate(b"end\n", timeout=60)
+        run.communicate(b"end\n", timeout=t.PATIENCE_S)
 
 
 def check_name():
@@ -287,7 +287,7 @@ def check_untouched(program):
             server.get(path)
         for child in t.children_of(server.process.pid):  # strace does not end by it
             os.kill(child, signal.SIGINT)
-        server.process.wait(timeout=60)
+        server.process.wait(timeout=t.PATIENCE_S)
     with open("calls", encoding="utf-8", errors="replace") as file:
         seen = file.read().splitlines()
     touched = [line for line in seen if re.search(r"ptrace|kill|signal\(|sigqueue|process_vm", line) or

@@ -90,7 +90,7 @@ def check_container():
         with Server("--all") as server:
             t.check((row(server.metrics(), process.pid) or 0) >= 50000, "a recording in a container")
             t.check("early" in unpacked(server.get(f"/pid/{process.pid}/debug/pprof/heap").body), "its names")
-        process.communicate("end\n", timeout=60)
+        process.communicate("end\n", timeout=t.PATIENCE_S)
 
 
 def check_many():

@@ -76,9 +76,10 @@ menu = set(parsed[site / "index.html"].links)
 for source in sources:
     t.check(f"docs/{source.with_suffix('.html')}" in menu, f"docs/{source} is not in the menu")
 check_links(site, parsed)
-prettier = t.run([str(made / "node_modules/.bin/prettier"), "--config", str(WEB / ".prettierrc.json"), "--check",
-                  *map(str, sorted((t.SOURCE / "site").glob("*.*js"))), str(t.SOURCE / "site/style.css")])
-t.check_equal(f"prettier: {prettier.err.decode()}", prettier.status, 0)
+if t.IS_LONG:
+    prettier = t.run([str(made / "node_modules/.bin/prettier"), "--config", str(WEB / ".prettierrc.json"), "--check",
+                      *map(str, sorted((t.SOURCE / "site").glob("*.*js"))), str(t.SOURCE / "site/style.css")])
+    t.check_equal(f"prettier: {prettier.err.decode()}", prettier.status, 0)
 
 plan = {"modules": str(made), "chromium": shutil.which("chromium"), "site": str(site), "questions": QUESTIONS,
         "pages": sorted(str(path.relative_to(site)) for path in parsed)}

@@ -29,7 +29,7 @@ def make_tarball(place, *before):
 
 
 clone = pathlib.Path("clone").resolve()
-git("clone", "-q", f"file://{t.SOURCE}", str(clone))
+git("clone", "-q", "--depth", "1", f"file://{t.SOURCE}", str(clone))
 # The scripts as they are here, also where they are in no commit yet.
 for path in ["Makefile", ".gitattributes", *map(str, (t.SOURCE / "dev").glob("*.sh"))]:
     source = t.SOURCE / path

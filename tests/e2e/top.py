@@ -171,7 +171,7 @@ def check_end():
     t.check(re.search(rb"ending-\d+ \d+ recording, ", by_name.out), f"by name, printed: {by_name.out}")
     screen = Screen(f"{t.CAIRN} top --interval 100ms {name}")
     screen.wait_for(r"97\.7 KiB .*early", "before the end")
-    program.tool.communicate("end\n", timeout=60)
+    program.tool.communicate("end\n", timeout=t.PATIENCE_S)
     screen.wait_for(r"ending-\d+ \d+ ended, ", "it says so")
     t.check("97.7 KiB" in screen.text, f"the last look stays: {screen.text}")
     screen.press("m", r"it has ended", "nothing to be done to it")
@@ -198,7 +198,7 @@ def check_exec():
         screen.press("p", rf"{pid} .* commands at ", "the new one is listed")
         screen.press("q", r"(?m)^status 0", "leave")
         screen.close()
-        run.communicate("end\n", timeout=60)
+        run.communicate("end\n", timeout=t.PATIENCE_S)
 
 
 def check_forms():

@@ -117,6 +117,6 @@ with t.Process([t.CAIRN, "run", "-q", "--python", "-o", "load.cairn", "--", "sh"
         ask("shutdown", "nosave")
         for shell in t.children_of(run.pid):
             subprocess.run(["pkill", "-P", str(shell)], check=False)
-        run.wait(timeout=60)
+        run.wait(timeout=t.PATIENCE_S)
 t.check(os.path.exists("load.cairn"), "the recording is there")
 t.finish()

@@ -240,7 +240,7 @@ class Waiting:
         t.check_equal("it takes more", self.tool.stdout.readline(), b"taken\n")
 
     def __exit__(self, *_):
-        self.tool.communicate(timeout=60)
+        self.tool.communicate(timeout=t.PATIENCE_S)
         os.remove("waiting.cairn")
 
 

@@ -36,7 +36,7 @@ ENV = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
 
 
 def shell(command):
-    return subprocess.run([*AS_USER, "sh", "-c", command], capture_output=True, env=ENV, timeout=120, check=False)
+    return subprocess.run([*AS_USER, "sh", "-c", command], capture_output=True, env=ENV, timeout=t.PATIENCE_S, check=False)
 
 
 def start():
@@ -96,7 +96,7 @@ with subprocess.Popen([*AS_USER, f"{BIN}/psql", "-h", HERE, "-U", "walker", "-X"
     compare(backend, ask(session, CONTEXTS))
     session.stdin.close()
 t.check_equal("the server's end", shell(f"pg_ctl -D {HERE}/data stop -m fast").returncode, 0)
-t.check_equal(f"cairn's end: {pathlib.Path('server.log').read_text()[-300:]}", server.wait(timeout=60), 0)
+t.check_equal(f"cairn's end: {pathlib.Path('server.log').read_text()[-300:]}", server.wait(timeout=t.PATIENCE_S), 0)
 screen = t.run_cairn("report", "--view", "pools", "--top", "0", "--process", str(backend), f"{HERE}/rec")
 t.check(screen.status == 0 and b"PostgreSQL/Cache" in screen.out, f"pools of the backend: {screen.out[:300]} {screen.err}")
 t.finish()

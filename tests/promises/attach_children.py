@@ -9,8 +9,8 @@ import signal
 import subprocess
 
 from attached import Attached, Target, check_left, files_mapped, state_of
-from cairn_test import (CAIRN, PROGRAMS, Process, check, check_equal, environment, finish, fresh_path, need_attach,
-                        wait_until)
+from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, Process, check, check_equal, environment, finish, fresh_path,
+                        need_attach, wait_until)
 
 ROUNDS = 20 if os.environ.get("CAIRN_LONG") else 5
 SOUND = "7"
@@ -72,7 +72,7 @@ def leave_while_it_forks():
             server.process.stdin.write("crowd 1000\n")
             server.process.stdin.flush()
             process.send_signal(signal.SIGINT)
-            err = process.communicate(timeout=120)[1].decode()
+            err = process.communicate(timeout=PATIENCE_S)[1].decode()
         check_equal(f"turn {turn}: attach ends well: {err}", process.returncode, 0)
         check_equal(f"turn {turn}: no child was harmed", server.process.stdout.readline(), "done\n")
         check_left(f"turn {turn}: the server", server.pid)

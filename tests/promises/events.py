@@ -17,7 +17,7 @@ import cairn_test as t
 import ledger
 from event_rows import rows, summary
 
-LONG = bool(os.environ.get("CAIRN_LONG"))
+LONG = t.IS_LONG
 
 
 def log_of(path):
@@ -97,7 +97,7 @@ def steps(how, kind, stride):
 
 if platform.machine() == "x86_64":
     for how in "return", "jump":
-        for kind, stride in (("malloc", 7), ("free", 7), ("resize", 127)):
+        for kind, stride in (("malloc", 17), ("free", 17), ("resize", 251)):
             steps(how, kind, 1 if LONG and kind != "resize" else stride)
 else:
     t.skip_part("a handler at each instruction needs the trap flag of x86-64")

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Forks of a program whose other threads allocate all the time: no child and no parent hangs, and the
-parent's recording is exact about its own five threads. 1,000 forks, 10,000 with CAIRN_LONG=1."""
+parent's recording is exact about its own five threads. 500 forks, 10,000 in `make check-long`."""
 
-import os
 
 import cairn_test as t
 import ledger
 
-FORKS = 10000 if os.environ.get("CAIRN_LONG") else 1000
+FORKS = 10000 if t.IS_LONG else 500
 
 
 def check(name, how):

@@ -87,7 +87,7 @@ if t.run(["sh", "-c", "go version && gcc --version"]).status == 0:
     os.mkdir(place)
     with open(f"{place}/look.go", "w", encoding="utf-8") as source:
         source.write(LOOK)
-    environment = {**os.environ, "GOCACHE": f"{place}/cache", "GO111MODULE": "off", "GOFLAGS": "", "HOME": place}
+    environment = {**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "HOME": place}
     made = t.run(["go", "build", "-o", f"{place}/look", f"{place}/look.go"], env=environment)
     t.check_equal("the program is built", made.status, 0)
     plain = t.run([f"{place}/look"])

@@ -37,7 +37,7 @@ def with_limit(name, kind, value, how):
         command = [t.CAIRN, "run", "-q", "-o", path, "--", "sh", "-c", shell]
         lower = None
     done = subprocess.run(command, env=t.environment(env), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, preexec_fn=lower, timeout=60, check=False)
+                          stderr=subprocess.PIPE, preexec_fn=lower, timeout=t.PATIENCE_S, check=False)
     t.check_equal(f"{name} ({how})", (done.returncode, done.stdout), (3, b""))
 
 

@@ -4,7 +4,6 @@
 down, and of a thread's first: the program goes on, no call is counted twice, and none is missing that is not
 counted as lost. A process that is killed has counted all it did."""
 
-import os
 import platform
 import signal
 import subprocess
@@ -15,8 +14,8 @@ import cairn_test as t
 INTERRUPTIBLE = {"LD_PRELOAD": str(t.BUILD / "tests/interruptible_preload.so")}
 # Rates at which every block is a sample, about every second one, and none.
 RATES = ("1", "150", "1G")
-STRIDES = {"malloc": 7, "free": 7, "resize": 127, "thread": 601}
-if os.environ.get("CAIRN_LONG"):
+STRIDES = {"malloc": 17, "free": 17, "resize": 251, "thread": 1201}
+if t.IS_LONG:
     STRIDES = {"malloc": 1, "free": 1, "resize": 3, "thread": 29}
 LONG_TIMEOUT_S = 1800
 # What libc allocates besides, for streams and threads.
@@ -28,7 +27,7 @@ def steps(how, kind, stack, rate):
     path = t.fresh_path("steps") + ".cairn"
     result = t.run([t.CAIRN, "run", "-q", "--sample", "--rate", rate, "--seed", "1", "-o", path, "--",
                     *t.program("steps", how, kind, stack, STRIDES[kind])], env=INTERRUPTIBLE,
-                   timeout=LONG_TIMEOUT_S if os.environ.get("CAIRN_LONG") else t.TIMEOUT_S)
+                   timeout=LONG_TIMEOUT_S if t.IS_LONG else t.TIMEOUT_S)
     if not t.check_equal(f"{name}: status", (result.status, result.err), (0, b"")):
         return
     jumped, made = (int(result.out.split()[i]) for i in (1, 3))

@@ -5,13 +5,12 @@ whether it returns or jumps out, nothing is entered twice, nothing is lost witho
 first call after a jump on the thread records as before. With CAIRN_LONG=1 no instruction of malloc and
 free is left out."""
 
-import os
 import platform
 
 import cairn_test as t
 
-LONG = bool(os.environ.get("CAIRN_LONG"))
-STRIDES = {"malloc": 7, "free": 7, "resize": 127, "new": 499, "thread": 601}
+LONG = t.IS_LONG
+STRIDES = {"malloc": 17, "free": 17, "resize": 251, "new": 997, "thread": 1201}
 LONG_STRIDES = {"malloc": 1, "free": 1, "resize": 3, "new": 5, "thread": 29}
 LONG_TIMEOUT_S = 1800
 # cairn runs with this allocator too, whose memory is too small to read names with.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A storm of signals over a loop of malloc and free, with handlers that allocate, free and jump out:
 the program goes on, what was recorded and what was counted as lost add up to what it did, and
-afterwards the thread records as before. 2 seconds each, 20 with CAIRN_LONG=1."""
+afterwards the thread records as before. 2 seconds each, 20 in `make check-long`."""
 
 import os
 import re

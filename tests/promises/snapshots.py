@@ -28,7 +28,7 @@ def check_killed():
     program = Ordered("killed.cairn", "--snapshot-every", "16K")
     fill(program)
     os.kill(int(program.pid), signal.SIGKILL)
-    program.tool.communicate(timeout=60)
+    program.tool.communicate(timeout=t.PATIENCE_S)
     for label, held in program.at.items():
         t.check_equal(f"killed: at {label}", held_in(t.report("killed.cairn", "--at", label)), held)
     t.check_equal("killed: since", held_in(t.report("killed.cairn", "--since", "middle")), program.held(1))

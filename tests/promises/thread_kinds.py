@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of every kind are counted exactly: many short ones (20,000; 100,000 with CAIRN_LONG=1) in
+"""Threads of every kind are counted exactly: many short ones (10,000; 100,000 in `make check-long`) in
 bounded memory with their names kept, cancelled ones, those on small or foreign stacks, those whose
 first event comes in a handler on a small alternate stack, destructors of thread data. Hundreds at once take little
 each, and what is said of cairn's own memory is what the kernel says of it."""
@@ -12,7 +12,7 @@ import subprocess
 import cairn_test as t
 import ledger
 
-THREADS = 100000 if os.environ.get("CAIRN_LONG") else 20000
+THREADS = 100000 if t.IS_LONG else 10000
 MIB = 1 << 20
 # What 100 threads at once need; it must not grow with the number of threads that ever ran.
 OWN_MOST_BYTES = 64 * MIB

@@ -8,7 +8,7 @@ import pathlib
 import signal
 import subprocess
 
-from cairn_test import CAIRN, PROGRAMS, check, check_equal, environment, fresh_path, report, run_cairn
+from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, check, check_equal, environment, fresh_path, report, run_cairn)
 
 
 class Target:
@@ -47,7 +47,7 @@ class Attached:
             ask()
         else:
             self.process.send_signal(signal.SIGINT)
-        self.err = self.process.communicate(timeout=120)[1].decode()
+        self.err = self.process.communicate(timeout=PATIENCE_S)[1].decode()
         check(self.process.returncode == 0, f"attach ends well: {self.process.returncode}: {self.err}")
         return report(self.path)
 

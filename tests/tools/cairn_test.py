@@ -16,7 +16,7 @@ import time
 
 import counts
 import dhat_totals
-from patience import Patience
+from patience import Patience, load_factor
 
 SOURCE = pathlib.Path(os.environ.get("SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", SOURCE / "build"))
@@ -31,8 +31,21 @@ PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else "python3"
 NOT_HERE = 77
 GRAVE = 70  # the runner (dev/run-tests.py) gives no second try: a figure is wrong, or the program was harmed
 DEATHS = {int(one) for one in (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS)}
+
+
+def load():
+    """By how much what runs beside this test makes it slower."""
+    return load_factor()
+
+
+# Limits of a quiet machine, which only a hang reaches; they grow with the load. The runner has one for a whole test.
 TIMEOUT_S = 240
-PATIENCE_S = 120  # for what takes no time on a quiet machine
+PATIENCE_S = 120 * load()  # for what takes no time on a quiet machine
+# `make check-long`: the whole of a test of which `make check` has a representative part.
+IS_LONG = bool(os.environ.get("CAIRN_LONG"))
+
+# Go's own packages, compiled once for all tests.
+GO_CACHE = str(BUILD / "go-cache" if os.access(BUILD, os.W_OK) else pathlib.Path.cwd() / "go-cache")
 
 _failures = []
 _grave = []
@@ -73,13 +86,14 @@ def is_death(status):
     return isinstance(status, int) and (-status in DEATHS or status - 128 in DEATHS)
 
 
-def wait_until(is_true, seconds=PATIENCE_S, pause=0.01):
+def wait_until(is_true, seconds=120, pause=0.01):
     """Asks again and again; the last answer. Tests wait for what they need, never for a time; what does not come fails."""
-    patience = Patience(seconds)
+    start, patience = time.monotonic(), Patience(seconds)
     while not (answer := is_true()) and patience.lasts():
         time.sleep(pause)
     caller = sys._getframe(1)
-    check(answer, f"{caller.f_code.co_filename}:{caller.f_lineno}: waited {seconds} s for what did not come")
+    waited = f"waited {time.monotonic() - start:.0f} s for what did not come"
+    check(answer, f"{caller.f_code.co_filename}:{caller.f_lineno}: {waited}")
     return answer
 
 

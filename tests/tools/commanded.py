@@ -32,7 +32,7 @@ class Commanded:
         return result.out.decode()
 
     def __exit__(self, *_):
-        _, self.err = self.tool.communicate("end\n", timeout=60)
+        _, self.err = self.tool.communicate("end\n", timeout=t.PATIENCE_S)
         t.check_equal("status", self.tool.returncode, 0)
 
 

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import time
 
-PATIENCE_S = 90
+from cairn_test import PATIENCE_S
+
 PREFERENCES = {"marionette.port": 0, "browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
                "app.update.disabledForTesting": True, "network.captive-portal-service.enabled": False}
 

@@ -26,6 +26,11 @@ os.environ["LOST_LIBRARY"] = LOST_LIBRARY  # that lost_kinds loads
 _built = {}
 
 
+def cases(count, of_living):
+    """The numbers of the cases to try: each of them by one of the two tests, and by both in `make check-long`."""
+    return [number for number in range(count) if t.IS_LONG or (number % 3 == 0) == of_living]
+
+
 def usable(size):
     """What malloc_usable_size says of glibc's block of so many bytes."""
     return max(24, (size + 8 + 15) // 16 * 16 - 8)

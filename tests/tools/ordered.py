@@ -51,7 +51,7 @@ class Ordered:
                        sum(born >= since for born, _ in blocks)) for name, blocks in self.blocks.items()}
 
     def end(self):
-        self.tool.communicate(timeout=60)
+        self.tool.communicate(timeout=t.PATIENCE_S)
         t.check_equal("status", self.tool.returncode, 0)
 
 

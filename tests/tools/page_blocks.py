@@ -27,11 +27,12 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 
 import cairn_test as t
 
 SETUPS = t.SOURCE / "tests/pages"
-LIMIT_S = 240  # what only a hang reaches
+LIMIT_S = 240  # what only a hang reaches on a quiet machine
 COMMAND = re.compile(r"(cairn|make|sudo|docker|kubectl|g\+\+|cc|gcc|valgrind|git|python3?|curl|apt|npm|go|duckdb|"
                      r"pytest|heaptrack|perf|bpftrace|clang\+\+|c\+\+|cp|head|sha256sum|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|"
                      r"mkdir|export) ")
@@ -129,7 +130,7 @@ class Shell:
                              "PATH": f"{directory}/.bin:{pathlib.Path(t.CAIRN).parent}:{os.environ['PATH']}",
                              "SOURCE_DIR": str(t.SOURCE), "BUILD_DIR": str(t.BUILD), "TERM": "dumb", "PAGER": "cat",
                              "CCACHE_DISABLE": "1",  # a compiler's processes are counted
-                             "SHARED": os.getcwd()})
+                             "SHARED": os.getcwd(), "GO_CACHE": t.GO_CACHE})
         command = [*(ALONE if is_alone else ()), "bash", "--norc", "--noprofile"]
         self.process = subprocess.Popen(command, cwd=directory, env=env, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, start_new_session=True)
@@ -138,22 +139,25 @@ class Shell:
         """Status and all that was printed."""
         place, out = self.directory / ".command", self.directory / ".out"
         place.write_text(command + "\n")
-        alarm = subprocess.Popen(["sh", "-c", f"sleep {LIMIT_S}; kill -9 -{self.process.pid}"], start_new_session=True)
+        alarm = threading.Timer(LIMIT_S * t.load(), self.kill)
+        alarm.start()
         self.process.stdin.write(f". '{place}' </dev/null >'{out}' 2>&1; echo $?\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
             self.process.wait()
-        os.killpg(alarm.pid, signal.SIGKILL)
-        alarm.wait()
+        alarm.cancel()
         text = out.read_text("utf-8", errors="replace")
         return (int(answer) if answer else None), text
 
-    def close(self):
+    def kill(self):
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+    def close(self):
+        self.kill()
         self.process.wait()
 
 

@@ -75,7 +75,7 @@ class Server:
 
     def __exit__(self, kind, *_):
         self.process.send_signal(signal.SIGKILL if kind else signal.SIGINT)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=t.PATIENCE_S)
         if not kind:
             t.check_equal(f"serve ends: {out}{err}", (self.process.returncode, out), (0, ""))
 

@@ -9,7 +9,7 @@ import time
 import cairn_test as t
 
 t.need("tmux")
-PATIENCE_S = 120
+PATIENCE_S = t.PATIENCE_S
 
 
 class Screen:

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 
 const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { chromium } = createRequire(plan.modules + "/")("playwright-core");
-const PATIENCE_MS = 30000,
+const PATIENCE_MS = 200000,
   STATES = 30,
   GROWTH_KB = 3000; // of the tab, over so many states; each has some hundred
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();

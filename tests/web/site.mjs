@@ -21,7 +21,7 @@ const browser = await chromium.launch({ executablePath: plan.chromium, args: ["-
 async function open(name, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, offline: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(200000);
   page.on("console", (message) => check(false, `${name}: console: ${message.text()}`));
   page.on("pageerror", (error) => check(false, `${name}: ${error.stack}`));
   page.on("request", (request) => check(request.url().startsWith("file:"), `${name}: asks for ${request.url()}`));

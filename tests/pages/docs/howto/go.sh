@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-needs go gcc && export GO111MODULE=off GOCACHE=$SHARED/go && cat >main.go <<'END' && cat >waits.go <<'END2' || return
+needs go gcc && export GO111MODULE=off GOCACHE=$GO_CACHE && cat >main.go <<'END' && cat >waits.go <<'END2' || return
 package main
 
 // #include <stdlib.h>

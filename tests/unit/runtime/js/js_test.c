@@ -24,7 +24,7 @@
 #include "tests/unit/runtime/codes_place.h"
 #include "tests/unit/runtime/random.h"
 
-enum { LIMIT = 64, ROUNDS = 60, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, VERSION = 11 << 8 | 3 };
+enum { LIMIT = 64, ROUNDS = 20, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, VERSION = 11 << 8 | 3 };
 enum { TRUSTED_VERSION = 13 << 8 | 6 };
 static uint64_t seed = 1;
 static uint64_t *arena;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings cut off at every byte and with bytes changed at random: never a crash (the tests run
-// under sanitizers), never a number without end, and what is whole stays readable.
+// Recordings cut off at every fifth byte (at every one in `make check-long`) and with bytes changed
+// at random: never a crash (the tests run under sanitizers), never a number without end, and what
+// is whole stays readable.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +24,14 @@
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
 
+enum { SHORT_STEP = 5, SHORT_ROUNDS = 250, LONG_ROUNDS = 1000 };
+
 static struct making making;
 static FILE *nowhere;
+
+static bool is_long(void) {
+    return getenv("CAIRN_LONG") != NULL;
+}
 
 static const struct frame *nameless(void *context, uint32_t place, size_t *count) {
     enum { FRAMES = 256 };
@@ -92,7 +99,7 @@ static void test_every_length(void **state) {
     making_sample(&making);
     size_t size;
     uint8_t *bytes = making_finish(&making, true, &size);
-    for (size_t length = 0; length <= size; length++) {
+    for (size_t length = 0; length <= size; length += is_long() ? 1 : SHORT_STEP) {
         // a copy of that size, so that reading beyond it is seen
         uint8_t *cut = malloc(length + 1);
         memcpy(cut, bytes, length);
@@ -116,13 +123,13 @@ static void flip_bytes(const uint8_t *bytes, size_t size, unsigned *seed, size_t
 
 static void test_random_bytes(void **state) {
     (void)state;
-    enum { ROUNDS = 1000, FLIPS_MAX = 40 };
+    enum { FLIPS_MAX = 40 };
     making_sample(&making);
     size_t size;
     uint8_t *bytes = making_finish(&making, true, &size);
     unsigned seed = 4242;
     size_t table = offsetof(struct cairn_header, windows);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < (is_long() ? LONG_ROUNDS : SHORT_ROUNDS); round++) {
         unsigned flips = (unsigned)rand_r(&seed) % FLIPS_MAX + 1;
         // in the facts and the section table, in the totals, behind the header, anywhere
         flip_bytes(bytes, size, &seed, 16, table, 2);

@@ -5,8 +5,9 @@
 
 #include "tool/symbol/symbol.h"
 
-#define CHANGED_COPIES 150
-#define CUT_COPIES 60
+#define CHANGED_COPIES 60
+#define CUT_COPIES 24
+#define LONG_FACTOR 10  // `make check-long`
 #define CHANGES_PER_COPY 12
 #define QUERY_COUNT 200
 
@@ -65,12 +66,16 @@ static size_t debug_offset(void) {
     return content_bytes / 5;
 }
 
+static int times(int count) {
+    return getenv("CAIRN_LONG") ? LONG_FACTOR * count : count;
+}
+
 static void check_changed(const char *options) {
     assert_true(run("g++ %s -o program '%s/program.cc'", options, scratch));
     read_file("program");
     uint64_t first = address_of("program", "main") & ~0xfffull;
     uint8_t *copy = malloc(content_bytes);
-    for (int i = 0; i < CHANGED_COPIES; i++) {
+    for (int i = 0; i < times(CHANGED_COPIES); i++) {
         memcpy(copy, content, content_bytes);
         for (int change = 0; change < CHANGES_PER_COPY; change++) {
             size_t from = draw(4) ? debug_offset() : 0;
@@ -78,7 +83,7 @@ static void check_changed(const char *options) {
         }
         resolve_copy(copy, content_bytes, first);
     }
-    for (int i = 0; i < CUT_COPIES; i++)
+    for (int i = 0; i < times(CUT_COPIES); i++)
         resolve_copy(content, draw((uint32_t)content_bytes), first);
     free(copy);
     free(content);
@@ -109,7 +114,7 @@ static void check_package(const char *compiler, int version, const char *packer)
     read_file("whole.dwp");
     uint64_t first = address_of("whole", "main") & ~0xfffull;
     uint8_t *copy = malloc(content_bytes);
-    for (int i = 0; i < CUT_COPIES; i++) {
+    for (int i = 0; i < times(CUT_COPIES); i++) {
         memcpy(copy, content, content_bytes);
         for (int change = 0; change < CHANGES_PER_COPY; change++) {
             size_t most = draw(2) ? 4096 : content_bytes;

@@ -3,17 +3,21 @@
 #include "tool/watch/run_directory.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/tools/make_recording.h"
+
+#define SMALL_BYTES (512ull << 20)
 
 static char place[] = "/tmp/cairn-store-test.XXXXXX";
 static struct run_directory store;
@@ -174,13 +178,25 @@ static void test_directory_is_removed(void **state) {
     assert_false(run_directory_finish(&store, false, &error));
 }
 
+// Memory of a process that is not as large as usual, since all of it is looked at here.
+static void make_small_memory(struct memory *memory) {
+    struct rlimit usual, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    small = (struct rlimit){SMALL_BYTES, usual.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    check_error(memory_make(memory, &error));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    assert_in_range(memory->bytes, 1, SMALL_BYTES);
+}
+
 // Sections that overlap or lead outside are not written.
 static void test_hostile_sections(void **state) {
     (void)state;
     struct memory memory;
     const struct memory_end end = {.is_over = true};
     begin("x.cairn");
-    check_error(memory_make(&memory, &error));
+    make_small_memory(&memory);
     struct cairn_header *header = memory.header;
     struct cairn_section *section = header->sections;
     header->section_count = 2;
