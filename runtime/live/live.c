@@ -421,7 +421,7 @@ static uint64_t untouched_of_leaves(uint32_t top, uint32_t from, uint32_t count)
     return untouched;
 }
 
-// Of each mid one page is counted. Pages that were never touched are left alone: looking into one
+// One page of each mid is counted. Pages that were never touched are left alone: looking into one
 // would make it one of the process.
 int64_t live_untouched_bytes(void) {
     enum { PAGES_MOST = LIVE_MID_COUNT * sizeof(uintptr_t) / SYS_PAGE_LEAST };

@@ -196,7 +196,7 @@ static const char *own_entry(const struct start *start, size_t *length) {
     return variable && *variable ? cairn_own_entry(*variable + PRELOAD_IS_BYTES, length) : NULL;
 }
 
-// Why the program will not be recorded. Where a tool listens it is told of every such program; a
+// Why the program will not be recorded. A tool that listens is told of every such program; a
 // process that it attached to has no library that a child could inherit.
 static enum cairn_unrecorded obstacle_of(const struct start *start) {
     size_t length;

@@ -71,8 +71,8 @@ static bool may_give_back(void) {
            is_alone();
 }
 
-// Of a process that is not recorded. What is left are tables of what the program itself makes
-// through the interface, and buffers of few KiB.
+// Gives back memory in a process that is not recorded. There remain tables of what the program
+// itself makes through the interface, and buffers of few KiB.
 static void give_back(void) {
     is_given_back = true;
     slots_release();

@@ -10,7 +10,7 @@
 // Bytes taken so far, by what was touched.
 int64_t own_taken_bytes(void);
 
-// When the recording is there. What a forked child found taken, before it had one, is not its own:
+// Begins when the recording is there. Memory that a forked child found taken is not its own:
 // it shares those pages with its parent.
 void own_begin(int64_t found_bytes);
 

@@ -56,7 +56,7 @@ static uint64_t ahead_of(const struct region *region, uint64_t claimed_bytes) {
     return claimed_bytes - next_chunk_bytes(region, claimed_bytes) / 2;
 }
 
-// What nobody needs yet may fail: it is tried again once it is needed.
+// A claim that nobody needs yet may fail: it is tried again once it is needed.
 static bool claim_chunk(struct region *region, uint64_t end_bytes) {
     uint64_t from = __atomic_load_n(&region->claimed_bytes, __ATOMIC_ACQUIRE), known = from;
     if (end_bytes <= __atomic_load_n(&region->ahead_bytes, __ATOMIC_RELAXED)) return true;

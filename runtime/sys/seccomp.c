@@ -15,7 +15,7 @@
 #include "runtime/sys/environment.h"
 #include "runtime/sys/sys.h"
 
-// What /proc/PID/status says. Filters are counted from Linux 5.9 on.
+// The lines of /proc/PID/status. Filters are counted from Linux 5.9 on.
 struct seccomp {
     long mode;          // 0: none; UNKNOWN
     long filter_count;  // UNKNOWN
@@ -77,7 +77,8 @@ static struct seccomp own_state(void) {
     return (struct seccomp){sys_is_error(mode) ? 0 : mode, UNKNOWN};
 }
 
-// How many filters the surroundings have: the tool's, which says so; without a tool process 1's.
+// Number of filters that the surroundings have: the tool's, which says so; without a tool process
+// 1's.
 static long count_around(void) {
     const char *digits = environment_get(CAIRN_VARIABLE(FILTERS));
     const char *socket = environment_get(CAIRN_VARIABLE(SOCKET));

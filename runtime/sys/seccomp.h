@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp filters that were set before this image began, by whoever executed it. What a filter does
-// is not to be known from inside, and a system call that it forbids may be the end: even asking for
-// it may be. So it is read from /proc, by the calls that the dynamic linker has just made for each
-// library: openat, read and close.
+// Seccomp filters that were set before this image began, by whoever executed it. The work of a
+// filter is not to be known from inside, and a system call that it forbids may be the end: even
+// asking for it may be. So it is read from /proc, by the calls that the dynamic linker has just
+// made for each library: openat, read and close.
 //
 // A filter that the program sets through libc can be read before: one that only lets calls fail, as
 // launchers of sandboxes have it, changes nothing for us (tests/promises/faults.py), and is handed

@@ -113,7 +113,7 @@ void sys_release(void *memory, size_t bytes);
 // Makes pages of a shared mapping exist now, so that a full disk or tmpfs is an error here and not
 // a SIGBUS later, and lets core dumps show them. True when they may be used.
 bool sys_claim(void *memory, size_t bytes);
-// The same of a few pages that cannot wait, without a word about core dumps. Where they are safe,
+// The same of a few pages that cannot wait, without a word about core dumps. If they are safe,
 // they come when they are touched, and nothing is asked: a call would wait for every thread that
 // maps memory.
 bool sys_claim_some(void *memory, size_t bytes);

@@ -125,7 +125,7 @@ ALWAYS_INLINE void gate_leave(struct thread *thread) {
     gate_open(thread);
 }
 
-// Where the allocator with operators of its own lies: what they call elsewhere is the program's.
+// The place of the allocator with operators of its own: what they call elsewhere is the program's.
 void gate_note_allocator(uintptr_t start, uintptr_t end);
 
 // Around a real function that may itself call a hooked one: those calls are not events. `marks`:

@@ -443,7 +443,7 @@ static void thread_release(struct thread *thread) {
     stack_cache_release(&thread->recall);
 }
 
-// What slots_shrink has given back is not touched: it may be the program's.
+// Memory that slots_shrink has given back is not touched: it may be the program's.
 void slots_release(void) {
     const uint32_t limit = slot_limit;
     struct thread *all = threads;

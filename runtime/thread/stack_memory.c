@@ -32,7 +32,7 @@ static void memory_exchange(struct thread *thread, struct stack_hash *parts, uin
     walk_trace_place(&thread->trace, memory, limit);
 }
 
-// What a thread with more room than `limit` frames has touched, as far as it was not counted
+// Bytes that a thread with more room than `limit` frames has touched, as far as it was not counted
 // before: as much of the new memory, and the rest of the old one.
 static uint64_t touched_bytes(uint32_t limit) {
     const uint64_t begun_pages = 4;
@@ -40,7 +40,7 @@ static uint64_t touched_bytes(uint32_t limit) {
     return walk_trace_bytes(limit) + begun_pages * sys_page_bytes();
 }
 
-// What it had before stays mapped: it is an eighth of the new one at most.
+// Its memory of before stays mapped: it is an eighth of the new one at most.
 static COLD bool memory_deepen(struct walk_trace *trace) {
     struct thread *thread = (struct thread *)((uint8_t *)trace - offsetof(struct thread, trace));
     uint32_t limit = trace->limit < DEPTH_FEW      ? DEPTH_FEW

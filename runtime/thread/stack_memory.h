@@ -28,8 +28,8 @@ uint32_t stack_memory_limit(void);
 // what it has beyond, if its present stack fits; others' memory is in use.
 void stack_memory_narrow(struct thread *thread);
 
-// Gives back what a thread has beyond its first memory, which lies among that of others, in a process
-// that walks no stacks any more.
+// Gives back what a thread has beyond its first memory, which lies among that of others, in a
+// process that walks no stacks any more.
 void stack_memory_release(struct thread *thread);
 
 // Takes room for deeper stacks than the thread, whose gate is BUSY, has room for now. False: there

@@ -18,7 +18,7 @@ struct walk_check walk_check_end(void) {
     return (struct walk_check){(const uintptr_t *)((const char *)end_words + 1), 1};
 }
 
-// Where the lists of a trace lie in its memory: the words from their colour on, then the frames,
+// Offsets of the lists of a trace in its memory: the words from their colour on, then the frames,
 // then those of a walk in progress. Before the first word and the first frame lies one more.
 struct places {
     size_t frames, fresh, end;

@@ -561,9 +561,9 @@ static COLD struct walk_result walk_again(struct walk_trace *trace,
     return walk_fresh(trace, start, true);
 }
 
-// Of a walk that leaves no room for another frame, with `count` of them: it is done again if there
-// is more room, or if it is the old trace and the fresh frames together that are too many: a full
-// walk cuts them.
+// Handles a walk that leaves no room for another frame, with `count` of them: it is done again if
+// there is more room, or if it is the old trace and the fresh frames together that are too many: a
+// full walk cuts them.
 static COLD bool is_walk_again(struct walk_trace *trace, int64_t count) {
     return (trace->deepen && trace->deepen(trace)) || count >= trace->limit;
 }

@@ -100,7 +100,8 @@ bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
 // Interrupted for good at any place, it leaves a trace that holds stacks of the lower limit.
 size_t walk_trace_bytes(uint32_t limit);
 void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit);
-// Gives back all memory of a trace, which is of no use from then on. Nothing else lies in its pages.
+// Gives back all memory of a trace, which is of no use from then on. Nothing else lies in its
+// pages.
 void walk_trace_release(struct walk_trace *trace);
 // The same of a list: the pages that have any of it.
 void walk_list_release(void *start, size_t bytes);

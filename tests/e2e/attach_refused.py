@@ -132,6 +132,20 @@ def under_seccomp():
         process.kill()
 
 
+def locks_its_memory():
+    """All that is mapped in such a process is filled and locked: gigabytes, of cairn's address space."""
+    process = child("import resource\nresource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
+                    "print('ready' if libc.mlockall(2) == 0 else 'no right to lock', flush=True)\ntime.sleep(1000)")
+    with process:
+        if process.stdout.readline() == b"ready\n":
+            check_line("locked memory", run([CAIRN, "attach", str(process.pid), "--record-for", "10ms"]), "mlockall")
+            check(is_in_state(process.pid, "S"), "locked memory: the program goes on")
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+                locked = int(status.read().split("VmLck:")[1].split()[0])
+            check(locked < 64 << 10, f"locked memory: {locked} KiB are locked")
+        process.kill()
+
+
 def ends_meanwhile():
     """Killed at some time of the attach: the status is 1 with one line, or what there was is kept."""
     for turn in range(12):
@@ -235,6 +249,7 @@ traced()
 own_pid()
 another_user()
 under_seccomp()
+locks_its_memory()
 ends_meanwhile()
 ignores_faults()
 another_namespace()

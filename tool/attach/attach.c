@@ -24,7 +24,7 @@
 #define SAFE_PATIENCE_NS UINT64_C(10000000000)
 // How long the last call of the library may take to return: it may wait for the allocator.
 #define LEAVE_PATIENCE_NS UINT64_C(10000000000)
-// How long threads are waited for that make another one as the library is loaded.
+// Time to wait for threads that make another one as the library is loaded.
 #define BIRTH_PATIENCE_NS UINT64_C(30000000000)
 enum { LOOK_PAUSE_US = 1000, LOOK_PAUSE_SPREAD_US = 4000 };
 
@@ -288,7 +288,7 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     } else {
         load_rename(attach, session_library(attach)->link_map);  // whoever loaded it was killed
     }
-    if (!session_read_attachment(attach, error)) return false;
+    if (!session_read_attachment(attach, error) || !load_check_locked(attach, error)) return false;
     locals_reset(attach);
     if (!wrapped_choose_ways(attach, error)) return false;
     if (attach->entries.items.count &&

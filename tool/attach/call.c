@@ -129,7 +129,7 @@ static bool is_at_signal(struct caller *caller) {
            stub_is_returned(&caller->stub, &caller->now, true);
 }
 
-// How a thread goes on: to the next stop at a system call's begin or end, or to a signal.
+// Ways for a thread to go on: to the next stop at a system call's begin or end, or to a signal.
 enum { STEP_SYSTEM_CALL = PTRACE_SYSCALL, STEP_SIGNAL = PTRACE_CONT };
 
 // Without patience it only checks whether the thread has stopped.
@@ -231,7 +231,7 @@ static uint64_t return_to(const struct caller *caller) {
     return caller->has_faults ? caller->stack : caller->system_call_at;
 }
 
-// Whether it stands where calls return to, with the stack as a return leaves it.
+// Tells if it stands where calls return to, with the stack as a return leaves it.
 static bool has_returned(const struct caller *caller, uint64_t stack) {
     if (caller->stub.place)
         return stub_is_returned(&caller->stub, &caller->now, caller->signal != 0) &&

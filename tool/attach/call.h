@@ -11,7 +11,7 @@
 // a filter of system calls, all system calls of the function are stops, each of which takes some
 // microseconds.
 //
-// Where there is no room for a stub, a call returns to a page that cannot be executed. The fault
+// If there is no room for a stub, a call returns to a page that cannot be executed. The fault
 // stops the thread before it becomes a signal of the process, except if it ignores that: then a
 // call returns to an instruction of libc that makes system calls, and these are stops. If the tool
 // is killed meanwhile, so is the process.
@@ -45,7 +45,7 @@ struct caller {
     void *context;
 };
 
-// Where calls are made: what a process has for them.
+// The place where calls are made: what a process has for them.
 struct call_site {
     uint64_t system_call_at;  // address of an instruction that makes system calls
     uint64_t stub_at;         // a place for a stub (stub_find); 0: none

@@ -18,6 +18,10 @@ bool load_read_library(struct attach *attach, struct error *error);
 bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
                   struct error *error);
 
+// Refuses a process that locks all memory which is mapped in it: the kernel would fill and lock the
+// address space that the library maps as it starts. The library is loaded, and was not called.
+bool load_check_locked(const struct attach *attach, struct error *error);
+
 // Renames it in the dynamic linker's list, by its struct link_map: debuggers and the program's own
 // crash handlers open the files that are named there, and the descriptor by which it was opened is
 // somebody else's by then, perhaps a pipe that never answers. The new name is no longer than the

@@ -11,7 +11,7 @@ static bool is_thread(const struct attach *attach, uint64_t pointer) {
             (remote_read(&attach->remote, pointer, &word, sizeof word) && word == pointer));
 }
 
-// Where a thread has them; 0: nowhere. With musl, in the block of a table
+// The address at which a thread has them; 0: nowhere. With musl, in the block of a table
 // (cairn_attachment.tls_module).
 static uint64_t locals_of(const struct attach *attach, const struct registers *registers) {
     uint64_t pointer = registers_thread_pointer(registers), table, count, block;

@@ -23,7 +23,7 @@ enum {
     RESET_ON_FORK = 1,
 };
 
-// What the code reads, in words.
+// The words that the code reads.
 struct stub_values {
     uint64_t magic;
     uint64_t signal;

@@ -22,7 +22,7 @@
 // A place for a stub in the process, by the start of a module's ELF header. False: it has none.
 bool stub_find(uint64_t *place, const struct remote *remote, uint64_t module_start);
 
-// Whether a thread is still in a call that a tool began which is gone: its stub is needed. All
+// Tells if a thread is still in a call that a tool began which is gone: its stub is needed. All
 // threads are stopped.
 bool stub_is_busy(uint64_t place, const struct remote *remote, const struct threads *threads);
 
@@ -42,12 +42,12 @@ void stub_erase(struct stub *stub);
 uint64_t stub_system_call(const struct stub *stub);
 uint64_t stub_return(const struct stub *stub);
 
-// Whether a thread that has returned stands where it stops: by the signal that it sends itself, or
+// Tells if a thread that has returned stands where it stops: by the signal that it sends itself, or
 // without one at a system call. The function's result.
 bool stub_is_returned(const struct stub *stub, const struct registers *now, bool by_signal);
 uint64_t stub_result(const struct registers *now);
 
-// What the thread does on its way back, as far as that is known now; 0 or -1: nothing.
+// Things that the thread does on its way back, as far as that is known now; 0 or -1: nothing.
 void stub_set_signal(const struct stub *stub, int signal);
 void stub_set_stack(const struct stub *stub, uint64_t start, uint64_t bytes);
 void stub_set_vectors(const struct stub *stub, uint64_t at, int kind);

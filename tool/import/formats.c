@@ -280,7 +280,7 @@ bool import_begins_json(const char *head, size_t size, const char *start) {
     return true;
 }
 
-// What was read of a file that ends too early is not all that happened.
+// Marks a file that ends too early: more had happened than it says.
 static void say_cut(struct imported *imported) {
     static const char words[] = "the end (the file is cut off)";
     size_t used = strlen(imported->lacks);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks whose live bytes rise over time: what leaks, and what caches.
 //
-// What a stack held is known at moments: snapshots, the peak and the end. Between two of them its
-// value is carried, but never above what the timeline says that the whole heap held. Of this curve,
-// from the first moment to the end, a straight line is fitted over time (least squares). A program
-// that gives back at least half of its heap in the last tenth of its time, when nine tenths of all
-// bytes were allocated, shuts down there: the curve ends before that.
+// The bytes of a stack are known at moments: snapshots, the peak and the end. Between two of them
+// its value is carried, but never above what the timeline says that the whole heap held. Of this
+// curve, from the first moment to the end, a straight line is fitted over time (least squares). A
+// program that gives back at least half of its heap in the last tenth of its time, when nine tenths
+// of all bytes were allocated, shuts down there: the curve ends before that.
 //
 // A stack grows if its line rises and the curve rises in its last third too, by GROWTH_RISE_BYTES
 // or a hundredth of the peak. A stack that rose before and stayed there has stalled: it is in the

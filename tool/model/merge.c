@@ -193,7 +193,7 @@ static void add_totals(struct profile *sum, const struct profile *profile, bool 
     add_reachability(&sum->reachability, &profile->reachability);
 }
 
-// What cairn took in processes that have its library in common.
+// Bytes that cairn took in processes that have its library in common.
 static void add_own_bytes(struct cairn_header *sum, uint64_t own_bytes, uint64_t shared_kib,
                           const struct cairn_header *added) {
     const uint64_t kib = 1024;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/reached.h"
 
-// What threads hold back before they note it, as the runtime does it: together a share of the peak,
-// each at least the smallest batch. How many of all threads lived together is not known.
+// Bytes that threads hold back before they note them, as in the runtime: together a share of the
+// peak, each at least the smallest batch. The number of threads that lived together is not known.
 enum { ALONE_MIN_BYTES = 4096, PEAK_SHARE = 256, BATCH_MIN_BYTES = 256, THREADS_MOST = 1024 };
 
 int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the heap first reached its peak, by the timeline. The runtime knows when a peak was left,
-// since it notes it only then; a heap that rose early and stayed would else have its peak at the
-// end.
+// The time at which the heap first reached its peak, by the timeline. The runtime knows when a peak
+// was left, since it notes it only then; a heap that rose early and stayed would else have its peak
+// at the end.
 #ifndef TOOL_MODEL_REACHED_H
 #define TOOL_MODEL_REACHED_H
 

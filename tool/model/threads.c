@@ -88,7 +88,7 @@ static void give_share(struct slot_bytes *left, struct profile_thread *thread, b
     }
 }
 
-// What happened while a checkpoint was written counts for the slot's last thread.
+// Adds what happened while a checkpoint was written; it counts for the slot's last thread.
 static void catch_up(struct slot_bytes *slot, struct profile_thread *thread) {
     if (slot->cell_calls > slot->thread_calls) {
         thread->allocations += slot->cell_calls - slot->thread_calls;

@@ -34,8 +34,8 @@ struct slot_bytes {
 bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count);
 
-// What may be shown of threads: a row for each whose bytes are known, one for those that share an
-// account, in the order of their first.
+// The rows that may be shown of threads: a row for each whose bytes are known, one for those that
+// share an account, in the order of their first.
 struct thread_row {
     struct profile_thread sums;  // the first thread's name and number; its bytes are known
     char last_name[sizeof((struct profile_thread *)NULL)->name];  // of those that share, if others

@@ -30,6 +30,7 @@ void maps_open_file(struct maps *maps, FILE *file) {
     maps->file = file;
     maps->has_ahead = maps->is_odd = false;
     maps->name = 0;
+    maps->seen_until = 0;
 }
 
 void maps_close(struct maps *maps) {
@@ -65,6 +66,7 @@ static void read_value(struct mapping *mapping, const char *line) {
     if (!starts(line, "VmFlags:")) return;
     mapping->is_unreserved = strstr(line, " nr") != NULL;
     mapping->is_undumped = strstr(line, " dd") != NULL;
+    mapping->is_locked = strstr(line, " lo") != NULL;
 }
 
 // Reads up to the next heading; values until there are those of `mapping`, unless it is NULL.
@@ -80,12 +82,20 @@ static void read_on(struct maps *maps, struct mapping *mapping) {
     }
 }
 
-bool maps_next(struct maps *maps, struct mapping *mapping) {
+static bool read_next(struct maps *maps, struct mapping *mapping) {
     if (!maps->has_ahead) read_on(maps, NULL);
     if (!maps->has_ahead) return false;
     *mapping = maps->ahead;
     maps->name = !maps->name;
     read_on(maps, mapping);
+    return true;
+}
+
+bool maps_next(struct maps *maps, struct mapping *mapping) {
+    do {
+        if (!read_next(maps, mapping)) return false;
+    } while (mapping->start < maps->seen_until);
+    maps->seen_until = mapping->end;
     return true;
 }
 

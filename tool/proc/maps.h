@@ -24,6 +24,7 @@ struct mapping {
     uint64_t rss_bytes, pss_bytes, swap_bytes, huge_bytes;
     bool is_unreserved;  // MAP_NORESERVE
     bool is_undumped;    // MADV_DONTDUMP: core dumps leave it out
+    bool is_locked;      // mlock, or mlockall for mappings to come
 };
 
 struct maps {
@@ -31,7 +32,8 @@ struct maps {
     bool has_ahead, is_odd;  // is_odd: a line was skipped that is none of such a file
     struct mapping ahead;    // the next one: smaps says more about a mapping behind its line
     char names[2][PATH_MAX];
-    unsigned name;  // of `ahead`
+    unsigned name;        // of `ahead`
+    uint64_t seen_until;  // the end of the last mapping
 };
 
 // `which`: "maps" or "smaps". False, with an error, if the process is gone or may not be read.
@@ -41,7 +43,8 @@ bool maps_open(struct maps *maps, pid_t pid, const char *which, struct error *er
 void maps_open_file(struct maps *maps, FILE *file);
 void maps_close(struct maps *maps);
 
-// False: there is no further mapping.
+// Reads the next mapping. False: there is none. The kernel writes such a file in pieces, and a
+// mapping that grew in between begins the next piece again: that is left out.
 bool maps_next(struct maps *maps, struct mapping *mapping);
 
 // Whether any mapping has `part` in its name. False too if they cannot be read.

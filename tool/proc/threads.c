@@ -19,7 +19,7 @@
 // How long a thread is waited for before it is checked whether it started a program (vfork,
 // posix_spawn): then it stops when that has begun. So long, the process goes on.
 #define SOON_NS UINT64_C(5000000)
-// How long a stop is tried in all.
+// Time for which a stop is tried in all.
 #define LATE_PATIENCE_NS UINT64_C(10000000000)
 
 // Looks in quick succession first: a stop takes some microseconds.

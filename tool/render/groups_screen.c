@@ -157,7 +157,7 @@ static void print_columns(const struct table *table) {
     fputc('\n', terminal->out);
 }
 
-// Of `all` things, in `count` rows.
+// Prints the heading of `all` things in `count` rows.
 static void print_heading(const struct table *table, const char *what, size_t all, size_t shown,
                           size_t count) {
     terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)all).text,
@@ -207,7 +207,7 @@ static struct measured thread_estimate(const struct profile_thread *thread, bool
     return measured_bytes(is_peak ? thread->peak_bytes : thread->exit_bytes, estimate);
 }
 
-// How sure the estimates of a row are, on a line of its own.
+// Prints how sure the estimates of a row are, on a line of its own.
 static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
     bool is_plain = table->view->is_plain_number;
     struct parts parts = {.terminal = table->terminal};

@@ -303,7 +303,7 @@ static void put_account(struct json *json, const struct profile *profile,
     json_close(json);
 }
 
-// Of threads that share an account; left out where none do.
+// Puts the threads that share an account; left out where none do.
 static void put_accounts(struct json *json, const struct profile *profile) {
     size_t count = 0, shared = 0;
     struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);

@@ -19,7 +19,7 @@ enum {
 };
 static const char letters[] = "abcdefghij";
 
-// What each of the chosen stacks held in a column, and all others together.
+// Bytes that each of the chosen stacks held in a column, and all others together.
 struct area {
     const struct area_frame *frame;
     uint32_t stacks[STACKS_MAX];  // indexes into the profile's stacks
@@ -147,8 +147,8 @@ static void print_area(const struct terminal *terminal, const struct area *area,
     }
 }
 
-// Of samples how sure a stack's highest value is, is known at the peak of all: of its own it is
-// that by the root, as of what is live in all (docs/explain/sampling.md).
+// Says of samples how sure a stack's highest value is, is known at the peak of all: of its own it
+// is that by the root, as of what is live in all (docs/explain/sampling.md).
 static struct unit_text sureness_of(const struct profile *profile, const struct stack *stack,
                                     int64_t bytes, const struct view_options *view) {
     struct measured peak = measure_stack(MEASURE_PEAK, stack);

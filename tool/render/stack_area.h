@@ -11,7 +11,7 @@
 
 enum { AREA_COLUMNS_MAX = 160 };
 
-// Where the area lies, and what the whole heap held at most in each column; 0: unknown.
+// The frame of the area, and what the whole heap held at most in each column; 0: unknown.
 struct area_frame {
     size_t columns;
     int axis_columns;

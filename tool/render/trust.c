@@ -286,7 +286,8 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
     if (sums->lost_files)
         parts_add(&line, STYLE_WARNING, "lost: %s",
                   units_counted((int64_t)sums->lost_files, "recording", "recordings").text);
-    add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums), &sums->left_out);
+    add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums),
+               &sums->left_out);
     add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",

@@ -14,8 +14,8 @@
 
 #define BODY_MAX_BYTES (256u << 10)
 #define CONNECTIONS_MAX 128
-// Of these, such as have not shown yet that they are allowed anything. Beyond that the oldest goes
-// of the peer that has most of them: whoever sends a request at once is heard.
+// Those among them that have not shown yet that they are allowed anything. Beyond that the oldest
+// goes of the peer that has most of them: whoever sends a request at once is heard.
 #define CONNECTIONS_UNPROVEN_MAX 64
 
 enum connection_state {
@@ -25,7 +25,7 @@ enum connection_state {
     CONNECTION_STREAMS,
 };
 
-// Who is at the other end: an address without its port. All of a local socket are one.
+// The peer at the other end: an address without its port. All of a local socket are one.
 struct peer {
     uint8_t address[16];
 };

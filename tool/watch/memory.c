@@ -207,7 +207,7 @@ static struct cairn_header *header_room(void) {
     return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
 }
 
-// Of a process that has ended meanwhile the file is whole.
+// The file of a process that has ended meanwhile is whole.
 static void note_checkpoint(struct cairn_header *copy, const struct memory_end *end) {
     const uint64_t now_ns = clock_now_ns();
     if (end->is_over || copy->state != CAIRN_STATE_RUNNING) return;

@@ -94,7 +94,7 @@ bool run_directory_choose(struct run_directory *directory, const char *output, c
            number_until_free(directory->path, error);
 }
 
-// Some fifty lines of the index. Where the file system has no unnamed files, or no room for it,
+// Some fifty lines of the index. If the file system has no unnamed files, or no room for it,
 // there is no reserve.
 static int take_reserve(const char *path) {
     const off_t reserve_bytes = 16 << 10;

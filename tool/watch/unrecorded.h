@@ -7,7 +7,8 @@
 #include "format/hello.h"
 #include "tool/watch/watched.h"
 
-// What one of the recorded processes, `pid`, said of a program that it starts, or becomes.
+// A message that one of the recorded processes, `pid`, said of a program that it starts, or
+// becomes.
 struct unrecorded {
     struct watched *list;  // all recorded processes
     pid_t main_pid, pid;

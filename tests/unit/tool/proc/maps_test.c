@@ -67,6 +67,28 @@ static void test_kinds(void **state) {
     array_free(&extents.items);
 }
 
+// A heap that grew between two reads of the file stands there twice; a flag of smaps says what is
+// locked.
+static void test_grown_between_pieces(void **state) {
+    (void)state;
+    struct maps maps;
+    struct mapping mapping;
+    open_text(&maps, "55d0c0a00000-55d0c0a21000 rw-p 00000000 00:00 0   [heap]\n"
+                     "Rss:                 132 kB\nVmFlags: rd wr mr mw me lo ac \n"
+                     "55d0c0a00000-55d0c0b00000 rw-p 00000000 00:00 0   [heap]\n"
+                     "Rss:                1024 kB\nVmFlags: rd wr mr mw me ac \n"
+                     "7f4490000000-7f4490021000 rw-p 00000000 00:00 0 \n"
+                     "Rss:                   4 kB\nVmFlags: rd wr mr mw me ac \n");
+    assert_true(maps_next(&maps, &mapping));
+    assert_int_equal(mapping.rss_bytes, 132 * 1024);
+    assert_true(mapping.is_locked);
+    assert_true(maps_next(&maps, &mapping));
+    assert_int_equal(mapping.start, 0x7f4490000000);
+    assert_false(mapping.is_locked);
+    assert_false(maps_next(&maps, &mapping));
+    maps_close(&maps);
+}
+
 static void test_hidden(void **state) {
     (void)state;
     static const char text[] = "7f4490000000-7f4490021000 rw-p 00000000 00:00 0 \n"
@@ -122,7 +144,8 @@ static void test_odd_lines(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_hidden),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grown_between_pieces),
+                                       cmocka_unit_test(test_kinds), cmocka_unit_test(test_hidden),
                                        cmocka_unit_test(test_files),
                                        cmocka_unit_test(test_odd_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
