@@ -54,7 +54,7 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
         groups_print(terminal, profile, grouping, &list, view);
         group_list_free(&list);
     }
-    assert_true(threads_print(terminal, profile, view, error));
+    assert_true(threads_print(terminal, profile, view, false, error));
     assert_true(freed_by_print(terminal, profile, view, error));
     assert_true(chart_print(terminal, profile, names, view, error));
     assert_true(shapes_print(terminal, profile, names, view, SHAPES_SIZES, 1, error));
