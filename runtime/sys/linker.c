@@ -169,6 +169,9 @@ void *linker_search(const char *name) {
 // there, in the program's heap, and dlerror would tell it to the program; one that it has not read
 // yet, any call of dlsym removes.
 static COLD void *find_first(const char *name, bool is_after_us) {
+#ifdef dlsym  // the static library's table of real functions (bindings/static/symbols.h)
+    return dlsym(is_after_us ? RTLD_NEXT : RTLD_DEFAULT, name);
+#endif
     struct search search = {.name = name, .is_after_us = is_after_us, .is_for_chosen = true};
     dl_iterate_phdr(look_at_module, &search);
     if (!search.has_chosen) return (void *)search.found;

@@ -17,7 +17,8 @@ EVERY_UP_TO = 60
 SAMPLES = 12
 RETRY_EVENTS = 4096
 RETRY_FAULTS = 140  # calls until all threads of that program are there
-THREADS_REFUSED = 2  # besides the main one
+THREADS_REFUSED = 1  # besides the main one: one call brings memory for thirty
+NOTHING = b"cairn: nothing was recorded\n"  # the tool's one line, behind the program's own
 PROGRAMS = {"one thread": t.program("leak"), "threads": t.program("short_threads", "many", 300),
             "fork": t.program("births", "fork"), "modules": t.program("dlopen_loop")}
 
@@ -38,7 +39,8 @@ def try_one(name, argv, plain, fault, how):
     os.mkdir(directory)
     result = run(argv, fault, directory, how)
     shutil.rmtree(directory)
-    got, wanted = (result.status, result.out, result.err), (plain.status, plain.out, plain.err)
+    err = result.err.removesuffix(NOTHING) if how == "run" else result.err
+    got, wanted = (result.status, result.out, err), (plain.status, plain.out, plain.err)
     return None if got == wanted else f"{name} ({how}), fault {fault}: {got}, should be {wanted}"
 
 

@@ -91,6 +91,7 @@ static void execute_as_script(const char *path, char **words) {
     shell[1] = (char *)(uintptr_t)path;
     memcpy(shell + 2, words + 1, count * sizeof *words);
     execv("/bin/sh", shell);
+    free(shell);
 }
 
 // In the child: waits for the output's name, becomes the program.
