@@ -300,7 +300,7 @@ void process_leave_unrecorded(void) {
     leave_to_parent(sink.header);
 }
 
-bool process_start_forked(void) {
+COLD bool process_start_forked(void) {
     if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
     struct cairn_header *parent = sink.header;
     if (is_left_to_parent()) return leave_to_parent(parent);
