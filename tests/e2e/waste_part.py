@@ -114,7 +114,7 @@ def look(what, command, is_recorded, is_changing):
             for seed in range(4):
                 found = waste(pid, "--seed", str(seed))
                 # it holds 200 MiB at first, and less the longer it replaces blocks by those of 1.5 KiB on average
-                is_within = found["bytes_high"] > 128 << 20 and found["bytes_low"] < 350 << 20
+                is_within = found["bytes_high"] > 64 << 20 and found["bytes_low"] < 350 << 20
                 t.check(0 < found["share"] < 1 and is_within, f"{what}: {found['bytes']} bytes of {found['share']}")
                 t.check(found["sample"]["windows_left_out"] <= found["sample"]["windows"] / 4, f"{what}: {found['sample']}")
         else:
