@@ -181,7 +181,7 @@ static bool find_candidates(const struct growth *growth, struct fitting *fitting
         is_ok = held && first;
         for (size_t j = 0; is_ok && j < profile->built_stack_count; j++) {
             if (!i) first[j] = held[j].bytes;
-            is_rising[j] |= held[j].bytes - first[j] >= least;
+            is_rising[j] |= growth_rise(first[j], held[j].bytes) >= least;
         }
         free(held);
     }
@@ -316,24 +316,25 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     const double cell_s = (double)(growth->end_ns - growth->start_ns) / 1e9 / CELLS;
     struct growth_stack stack = {
         .stack = fitting->candidates.items[index], .first_bytes = first, .last_bytes = last};
-    bool is_freed =
-        profile_has_ended(profile) && (double)(last - at_end) >= given_back_share * (double)last;
+    bool is_freed = profile_has_ended(profile) &&
+                    (double)growth_rise(at_end, last) >= given_back_share * (double)last;
     if (!is_freed) last = at_end;
     stack.last_bytes = last;
-    stack.freed_bytes = is_freed ? last - at_end : 0;
+    stack.freed_bytes = is_freed ? growth_rise(at_end, last) : 0;
     stack.interval_bytes = interval_of(fitting, &profile->stacks[stack.stack], is_freed);
     double slope = fit_line(curve, cells, &stack.fit);
     // chance alone makes every second stack of samples rise
-    if (last - first < least || last - first <= stack.interval_bytes) return;
+    const int64_t rise = growth_rise(first, last);
+    if (rise < least || rise <= stack.interval_bytes) return;
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
-    stack.has_stalled = last - curve[third] < least || slope <= 0;
+    stack.has_stalled = growth_rise(curve[third], last) < least || slope <= 0;
     if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;
 }
 
 static double suspicion(const struct growth_stack *stack) {
-    return stack->has_stalled ? (double)(stack->last_bytes - stack->first_bytes)
+    return stack->has_stalled ? (double)growth_rise(stack->first_bytes, stack->last_bytes)
                               : stack->bytes_per_s * stack->fit;
 }
 

@@ -25,6 +25,13 @@
 #define GROWTH_RISE_BYTES (1 << 20)
 #define GROWTH_CELLS 96u  // equal parts of the time in which a curve is drawn
 
+// The difference of two numbers of bytes; those of a damaged recording may be any, and it stays at
+// the limit.
+static inline int64_t growth_rise(int64_t from, int64_t to) {
+    int64_t rise;
+    return __builtin_sub_overflow(to, from, &rise) ? (to > from ? INT64_MAX : INT64_MIN) : rise;
+}
+
 struct growth_stack {
     uint32_t stack;      // index into the profile's stacks
     double bytes_per_s;  // of the line

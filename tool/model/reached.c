@@ -5,9 +5,14 @@
 // peak, each at least the smallest batch. The number of threads that lived together is not known.
 enum { ALONE_MIN_BYTES = 4096, PEAK_SHARE = 256, BATCH_MIN_BYTES = 256, THREADS_MOST = 1024 };
 
-int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {
+// No process has more than the address space: larger numbers are damage.
+static int64_t clamp(uint64_t bytes) {
     const uint64_t bytes_max = (uint64_t)1 << 47;
-    int64_t share = (int64_t)((peak_bytes < bytes_max ? peak_bytes : bytes_max) / PEAK_SHARE);
+    return (int64_t)(bytes < bytes_max ? bytes : bytes_max);
+}
+
+int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {
+    int64_t share = clamp(peak_bytes) / PEAK_SHARE;
     if (share < ALONE_MIN_BYTES) share = ALONE_MIN_BYTES;
     if (!recording->header.totals.is_threaded) return share;
     size_t threads = recording_count(recording, CAIRN_SECTION_THREADS);
@@ -25,7 +30,7 @@ static bool point_before(const struct recording *recording, uint64_t *index,
 
 uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes) {
     const uint64_t point_ns = recording->header.totals.point_ns;
-    const int64_t least = (int64_t)bytes - recording_margin_bytes(recording, bytes);
+    const int64_t least = clamp(bytes) - recording_margin_bytes(recording, bytes);
     struct cairn_point point;
     uint64_t count = recording_count(recording, CAIRN_SECTION_POINTS), reached_ns = left_ns;
     uint64_t index = point_ns ? left_ns / point_ns : 0;

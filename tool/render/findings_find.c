@@ -74,7 +74,7 @@ bool finding_find_growth(struct findings *findings, const struct profile *profil
     bool is_ok = growth_build(&growth, &snapshots, first, GROWTH_SNAPSHOTS, error);
     for (size_t i = 0; is_ok && i < growth.count - growth.stalled_count; i++) {
         const struct growth_stack *stack = &growth.list[i];
-        int64_t rise = stack->last_bytes - stack->first_bytes;
+        int64_t rise = growth_rise(stack->first_bytes, stack->last_bytes);
         // a few large blocks are steps, whatever line goes through them
         bool is_steady = stack->fit >= growth_fit &&
                          profile->stacks[stack->stack].allocations >= GROWTH_MIN_CALLS;

@@ -359,7 +359,7 @@ static void drop_small(struct growth *growth, int64_t least) {
     size_t kept = 0, stalled = 0;
     for (size_t i = 0; i < growth->count; i++) {
         const struct growth_stack *stack = &growth->list[i];
-        if (stack->last_bytes - stack->first_bytes < least) continue;
+        if (growth_rise(stack->first_bytes, stack->last_bytes) < least) continue;
         stalled += stack->has_stalled;
         growth->list[kept++] = *stack;
     }
