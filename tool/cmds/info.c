@@ -308,7 +308,7 @@ static void print_modules(const struct profile *profile, const struct names *nam
     }
 }
 
-// What is left of its blocks, or of those of all that share its account.
+// Prints what is left of its blocks, or of those of all that share its account.
 static void print_left(const struct profile_thread *thread, bool is_plain) {
     int64_t bytes = thread->is_shared ? thread->account_exit_bytes : thread->exit_bytes;
     const struct measured left = measured_bytes(bytes, &thread->exit_estimate);

@@ -62,7 +62,8 @@ static int64_t take_share(int64_t *left, uint64_t allocated_bytes, bool is_last)
     return share;
 }
 
-// What one of several threads has of a sum: none has less than nothing, nor more than it allocated.
+// Returns what one of several threads has of a sum: none has less than nothing, nor more than it
+// allocated.
 static bool is_share_known(int64_t sum, uint64_t allocated_bytes, uint64_t all_bytes) {
     bool is_all = sum >= 0 && (uint64_t)sum == all_bytes;
     return sum == 0 || is_all || allocated_bytes == 0 || allocated_bytes == all_bytes;

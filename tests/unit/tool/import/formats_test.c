@@ -110,7 +110,7 @@ static void test_massif_without_trees(void **state) {
     assert_non_null(strstr(imported.lacks, "who holds what at the peak"));
 }
 
-// What the Rust crate writes: lines of its own, another mode, columns behind lines.
+// The form that the Rust crate writes: lines of its own, another mode, columns behind lines.
 static void test_dhat_of_rust(void **state) {
     (void)state;
     check_read(

@@ -75,7 +75,7 @@ static void test_flat_since(void **state) {
     }
 }
 
-// What was freed long before the end neither grows nor is there, though no snapshot tells.
+// A block that was freed long before the end neither grows nor is there, though no snapshot tells.
 static void test_fall(void **state) {
     (void)state;
     const int64_t held[] = {1000, 4000, 6000, 8000, 10, 10, 10, 10, 10, 10, 10, 10};
