@@ -18,7 +18,8 @@ static bool set_scheduling(pid_t tid, const struct scheduling *scheduling) {
     return syscall(SYS_sched_setattr, tid, scheduling, 0) == 0;
 }
 
-// A process that may take a priority without CAP_SYS_NICE (RLIMIT_RTPRIO) may not take the flag away.
+// A process that may take a priority without CAP_SYS_NICE (RLIMIT_RTPRIO) may not take the flag
+// away.
 static void put_back(pid_t tid, const struct scheduling *usual) {
     struct scheduling flagged = *usual;
     flagged.flags |= RESET_ON_FORK;
