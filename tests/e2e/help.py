@@ -16,18 +16,38 @@ def said(*arguments):
     return result.out.decode()
 
 
-overview = said()
-commands = re.findall(r"^  ([a-z]+) ", overview[:overview.index("Start with")], re.MULTILINE)
+def options_of(*arguments):
+    result = t.run_cairn(*arguments)
+    t.check_equal(f"{arguments}", (result.status, result.err), (0, b""))
+    return set(re.findall(r"^ +(?:-., )?--([a-z-]+)", result.out.decode(), re.MULTILINE))
+
+
+overview = said("all")
+commands = re.findall(r"^  ([a-z-]+) ", overview[:overview.index("Topics")], re.MULTILINE)
+first = re.findall(r"^  ([a-z-]+) ", said(), re.MULTILINE)
+t.check(len(first) == 11 and set(first) < set(commands), f"the first help has {first}")
 topics = re.findall(r"^  ([a-z]+) ", overview[overview.index("Topics"):], re.MULTILINE)
 t.check("run" in commands and "peak" in topics, f"overview: {commands} {topics}")
-options = {name: set(re.findall(r"^ +(?:-., )?--([a-z-]+)", said(name), re.MULTILINE))
-           for name in commands}
+options = {name: options_of(name, "--help=all") for name in commands}
+for name, wanted in options.items():
+    short = options_of(name, "--help")
+    t.check(short <= wanted and len(short) <= 12 or short == wanted, f"{name} --help: {sorted(short)}")
+t.check(len(options["report"]) > 40 > 12 >= len(options_of("help", "report")), "report --help has what matters")
 for topic in topics:
     for command, option in re.findall(r"cairn ([a-z]+)[^\n]*? --([a-z-]+)", said(topic)):
         t.check(command not in options or option in options[command],
                 f"topic {topic}: cairn {command} has no --{option}")
     for command in re.findall(r"^  cairn ([a-z]+)", said(topic), re.MULTILINE):
         t.check(command in commands, f"topic {topic}: there is no cairn {command}")
+pathlib.Path("app").write_text("#!/bin/sh\n")
+pathlib.Path("app").chmod(0o755)
+for words, meant in ((["./app", "a b"], "did you mean: cairn run ./app 'a b'"), (["4711"], "did you mean: cairn report 4711"),
+                     (["runn", "./app"], '(did you mean "run"?)'), (["cairn.bash"], "cairn help lists them"),
+                     (["help", "topcs"], '(did you mean "topics"?)'),
+                     (["report", "--view", "fuctions"], '(did you mean "functions"?)')):
+    result = t.run_cairn(*words)
+    t.check_equal(f"{words}: status, output", (result.status, result.out), (2, b""))
+    t.check(meant in result.err.decode(), f"{words}: {result.err}")
 t.check_equal("no such topic", t.run_cairn("help", "nothing").status, 2)
 t.check_equal("no such shell", t.run_cairn("help", "--completion", "csh").status, 2)
 

@@ -41,12 +41,14 @@ def check_text(what, text):
 
 
 def check_help():
-    overview = t.run_cairn("help").out.decode()
-    check_text("cairn help", overview)
-    commands = re.findall(r"^  ([a-z][a-z-]+) ", overview, re.M)
+    overview = t.run_cairn("help", "all").out.decode()
+    check_text("cairn help all", overview)
+    for page in ((), ("views",)):
+        check_text(f"cairn help {page}", t.run_cairn("help", *page).out.decode())
+    commands = re.findall(r"^  ([a-z][a-z-]+) ", overview[:overview.index("Topics")], re.M)
     t.check(len(commands) > 15, f"commands: {commands}")
     for command in commands:
-        check_text(f"cairn help {command}", t.run_cairn("help", command).out.decode())
+        check_text(f"cairn {command} --help=all", t.run_cairn(command, "--help=all").out.decode())
     for page in ("commands", "views"):
         check_text(f"cairn help --reference {page}", t.run_cairn("help", "--reference", page).out.decode())
 

@@ -306,7 +306,7 @@ class Page:
     def check_synopsis(self, where, command):
         self.counts["synopsis"] += 1
         words = command.split()
-        status, printed = self.shell.run(f"cairn help {words[1]}")
+        status, printed = self.shell.run(f"cairn {words[1]} --help=all")
         if words[0] != "cairn" or status != 0:
             self.failures.append(f"{where}: there is no command {words[1]}")
         for option in re.findall(r"--[a-z][a-z-]+", command):

@@ -14,6 +14,13 @@
 
 extern const struct command *const commands[];  // ends with NULL
 
+// The commands that the first help shows, in its order; it has the others behind `cairn help all`.
+struct command_group {
+    const char *title;
+    const struct command *list[8];  // ends with NULL
+};
+extern const struct command_group command_groups[];  // ends with title NULL
+
 // Runs a command line, the word "cairn" or so in front; the status to end with.
 int commands_run(int argc, char **argv);
 
@@ -24,8 +31,14 @@ const struct command *command_find(const char *name);
 bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
                    int *status);
 
-// Lines of help, made of the table.
-void command_print_help(FILE *out, const struct command *command);
+// Says what is wrong with words whose first is not a command, and which line may be meant. Returns
+// the status to end with. `words` ends with NULL.
+int command_unknown(char **words);
+
+// Lines of help, made of the table: cmds/help.c.
+void command_print_usage(FILE *out, const struct command *command);  // without an end of line
+// All of its options, or those that it names first.
+void command_print_help(FILE *out, const struct command *command, bool is_all);
 // A line of a description in whose place the formats of cairn export stand, a line each.
 #define COMMAND_FORMATS "@formats\n"
 // The description as it is shown, for free(); NULL if there is none, or no memory.

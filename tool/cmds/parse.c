@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing and help, made from the table of commands.
+// Parsing, made from the table of commands.
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
+#include "tool/base/near.h"
 #include "tool/base/units.h"
 #include "tool/base/version.h"
 #include "tool/cmds/commands.h"
-#include "tool/export/export.h"
 #include "tool/query/arguments.h"
 #include "tool/query/name_options.h"
-#include "tool/query/views.h"
 #include "tool/render/terminal.h"
 
-enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION, MESSAGE_BYTES = 1024 };
-
-static void print_usage(FILE *out, const struct command *command) {
-    fprintf(out, "usage: cairn %s%s%s%s", command->name,
-            command->options[0].name ? " [OPTIONS]" : "", *command->arguments ? " " : "",
-            command->arguments);
-}
+enum { VALUE_HELP = 0x100, VALUE_FIRST_OPTION };
 
 static bool usage_error(const struct command *command, const struct error *error, int *status) {
     *status = command_fail(STATUS_USAGE, error);
-    print_usage(stderr, command);
+    command_print_usage(stderr, command);
     fprintf(stderr, "   (cairn help %s)\n", command->name);
     return false;
 }
@@ -53,7 +44,7 @@ static void fill_table(const struct command *command, struct getopt_table *table
         if (row->letter && row->argument) *letter++ = ':';
     }
     *letter = 0;
-    table->longs[count++] = (struct option){"help", no_argument, NULL, VALUE_HELP};
+    table->longs[count++] = (struct option){"help", optional_argument, NULL, VALUE_HELP};
     table->longs[count] = (struct option){0};
 }
 
@@ -84,7 +75,7 @@ static const struct {
     {"sort", "by"},
 };
 
-// Whether the word is some of the name's parts, as "for" is of "record-for".
+// Returns true if the word is one of the name's parts, as "for" is of "record-for".
 static bool is_part_of(const char *word, size_t length, const char *name) {
     for (const char *part = name; part; part = strchr(part, '-')) {
         part += *part == '-';
@@ -94,7 +85,7 @@ static bool is_part_of(const char *word, size_t length, const char *name) {
     return false;
 }
 
-// The option of the same command that a word that is none of its options stands for; NULL: none.
+// Returns the option of the same command that an unknown one is meant to be; NULL if none is near.
 static const char *near_option(const struct command *command, const char *word) {
     size_t length = strcspn(word, "=");
     for (size_t i = 0; i < sizeof usual_words / sizeof *usual_words; i++)
@@ -106,20 +97,31 @@ static const char *near_option(const struct command *command, const char *word) 
     return NULL;
 }
 
+// Returns the option that is mistyped; NULL if none is near.
+static const char *mistyped_option(const struct command *command, const char *word) {
+    struct near near;
+    near_start(&near, word, strcspn(word, "="));
+    for (const struct option_row *row = command->options; row->name; row++)
+        near_try(&near, row->name);
+    return near.best;
+}
+
 static bool refuse(const struct command *command, int value, const char *word, int *status) {
     struct error error;
     bool is_long = !strncmp(word, "--", 2);
     char letter[] = {'-', (char)optopt, 0};
     const char *option = is_long || !isgraph(optopt) ? word : letter;
-    const char *near = is_long ? near_option(command, word + 2) : NULL;
     const char *other = is_long ? whose_option(word) : NULL;
+    const char *near = is_long ? near_option(command, word + 2) : NULL;
+    if (is_long && !near && !other) near = mistyped_option(command, word + 2);
     const struct option_row *row = optopt ? row_of(command, optopt) : NULL;
     if (row && is_long && value != ':')
         error_set(&error, "%s: --%s takes no value: %s", command->name, row->name, word);
     else if (value == ':')
         error_set(&error, "%s: option %s needs an argument", command->name, option);
     else if (near)
-        error_set(&error, "%s: unknown option %s (--%s is meant?)", command->name, option, near);
+        error_set(&error, "%s: unknown option %s (did you mean --%s?)", command->name, option,
+                  near);
     else
         error_set(&error, "%s: unknown option %s%s%s%s", command->name, option,
                   other ? " (cairn " : "", other ? other : "", other ? " has it)" : "");
@@ -148,6 +150,29 @@ static bool keep_option(struct command_args *args, const struct option_row *row,
     return usage_error(args->command, &error, status);
 }
 
+// Prints what --help or --help=all asks for; false: nothing else is to be done.
+static bool print_help(const struct command *command, int *status) {
+    struct error error;
+    bool is_all = optarg && !strcmp(optarg, "all");
+    if (optarg && !is_all) {
+        error_set(&error, "%s: --help takes nothing or =all, not \"%s\"", command->name, optarg);
+        return usage_error(command, &error, status);
+    }
+    command_print_help(stdout, command, is_all);
+    *status = STATUS_OK;
+    return false;
+}
+
+// Puts the value of -p PID in front of the words, where a process stands: in the place of the last
+// word that was read.
+static void take_pid(struct command_args *args) {
+    const char *pid = args_text(args, OPTION_PID, NULL);
+    if (!pid) return;
+    args->words--;
+    args->words[0] = (char *)(uintptr_t)pid;
+    args->word_count++;
+}
+
 bool command_parse(const struct command *command, int argc, char **argv, struct command_args *args,
                    int *status) {
     struct getopt_table table;
@@ -156,11 +181,7 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
     opterr = 0;
     optind = 0;  // glibc: start over
     for (int value; (value = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
-        if (value == 'h' || value == VALUE_HELP) {
-            command_print_help(stdout, command);
-            *status = STATUS_OK;
-            return false;
-        }
+        if (value == 'h' || value == VALUE_HELP) return print_help(command, status);
         const struct option_row *row = row_of(command, value);
         if (!row) return refuse(command, value, argv[optind > 1 ? optind - 1 : 1], status);
         if (is_argument_missing(command, argv)) {
@@ -172,6 +193,7 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
     args->words = argv + optind;
     args->word_count = argc - optind;
     args->has_separator = optind > 1 && !strcmp(argv[optind - 1], "--");
+    take_pid(args);
     struct error error;
     if ((size_t)args->word_count > command->words_max) {
         error_set(&error, "%s: unexpected argument \"%s\"", command->name,
@@ -185,62 +207,6 @@ bool command_parse(const struct command *command, int argc, char **argv, struct 
     if (options_check(args, &error)) return true;
     *status = command_fail(STATUS_USAGE, &error);
     return false;
-}
-
-static void print_option(FILE *out, char letter, const char *name, const char *argument,
-                         const char *help) {
-    enum { NAME_COLUMNS = 24 };
-    char text[MESSAGE_BYTES];
-    const char *gap = argument && *argument != '[' ? " " : "";
-    snprintf(text, sizeof text, "--%s%s%s", name, gap, argument ? argument : "");
-    if (letter)
-        fprintf(out, "  -%c, %-*s %s\n", letter, NAME_COLUMNS - 4, text, help);
-    else
-        fprintf(out, "      %-*s %s\n", NAME_COLUMNS - 4, text, help);
-}
-
-char *command_description(const struct command *command) {
-    const char *text = command->description, *formats = text ? strstr(text, COMMAND_FORMATS) : NULL;
-    char *whole = NULL;
-    size_t size;
-    FILE *out = text ? open_memstream(&whole, &size) : NULL;
-    if (!out) return NULL;
-    if (formats) {
-        fwrite(text, 1, (size_t)(formats - text), out);
-        for (const struct export_format *format = export_formats; format->name; format++)
-            fprintf(out, "  %-12s %s\n", format->name, format->help);
-        text = formats + strlen(COMMAND_FORMATS);
-    }
-    fputs(text, out);
-    fclose(out);
-    return whole;
-}
-
-void command_print_help(FILE *out, const struct command *command) {
-    print_usage(out, command);
-    fprintf(out, "\n\n%c%s.\n", toupper((unsigned char)command->help[0]), command->help + 1);
-    char *description = command_description(command);
-    if (description) fprintf(out, "\n%s", description);
-    free(description);
-    fputs("\noptions:\n", out);
-    for (const struct option_row *row = command->options; row->name; row++)
-        print_option(out, row->letter, row->name, row->argument, row->help);
-    print_option(out, 'h', "help", NULL, "this text");
-    if (!command->has_views) return;
-    fputs("\nviews:\n", out);
-    for (const struct view *view = views; view->name; view++)
-        fprintf(out, "  %-10s %s\n", view->name, view->help);
-}
-
-void commands_print_overview(FILE *out) {
-    fputs("cairn " CAIRN_TOOL_VERSION " - where a program's memory goes\n\n"
-          "usage: cairn COMMAND [OPTIONS] [ARGUMENTS]\n\n",
-          out);
-    for (const struct command *const *each = commands; *each; each++)
-        fprintf(out, "  %-10s %s\n", (*each)->name, (*each)->help);
-    fputs("\nStart with:  cairn run PROGRAM [ARGUMENT...]\n"
-          "Options of a command:  cairn help COMMAND\n",
-          out);
 }
 
 static int print_and_end(void (*print)(FILE *out), FILE *out, int status) {
@@ -266,11 +232,7 @@ int commands_run(int argc, char **argv) {
         return print_and_end(commands_print_overview, stdout, STATUS_OK);
     if (is_one_of(word, "--version", "-V")) return print_and_end(version_print, stdout, STATUS_OK);
     const struct command *command = command_find(word);
-    if (!command) {
-        struct error error;
-        error_set(&error, "there is no command \"%s\"; cairn help lists them", word);
-        return command_fail(STATUS_USAGE, &error);
-    }
+    if (!command) return command_unknown(argv + 1);
     struct command_args args;
     int status;
     if (!command_parse(command, argc - 1, argv + 1, &args, &status)) return status;

@@ -46,6 +46,7 @@ extern const struct command command_history;
 #define OPTION_ROW_COLOR {OPTION_COLOR, "color", 0, "WHEN", "auto (default): on a terminal; always, never"}
 #define OPTION_ROW_TOP {OPTION_TOP, "top", 'n', "N", "length of the list, 0 for all of it"}
 #define OPTION_ROW_OUTPUT {OPTION_OUTPUT, "output", 'o', "PATH", "name of the recording, or a directory for it"}
+#define OPTION_ROW_PID {OPTION_PID, "pid", 'p', "PID", "the process: the same as the word PID"}
 #define OPTION_ROW_PROCESS {OPTION_PROCESS, "process", 'p', "PID|NAME", "of a run of several processes: this one"}
 #define OPTION_ROWS_SYMBOL_FILES                                                                   \
     {OPTION_DEBUG_DIR, "debug-dir", 0, "DIR", "more debug files (may be given several times)"},    \

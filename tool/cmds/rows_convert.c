@@ -92,6 +92,7 @@ const struct command command_export = {
         "recordings, or @FILE: a list of subjects, one a line. Filters are those of report.\n",
     .run = cmd_export,
     .words_max = SIZE_MAX,
+    .first = "format output force by focus thread process",
     .has_no_usual_limits = true,
     .options = {
         {OPTION_FORMAT, "format", 'f', "FORMAT", "which format"},

@@ -50,6 +50,7 @@ const struct command command_run = {
     .run = cmd_run,
     .has_program = true,
     .words_max = SIZE_MAX,
+    .first = "output children sample preset events free-stacks python frames quiet open",
     .options = {
         OPTION_ROW_OUTPUT,
         {OPTION_CHILDREN, "children", 0, "WHICH",
@@ -97,7 +98,9 @@ const struct command command_attach = {
         "types of its largest processes before the kernel kills one (docs/howto/oom.md).\n",
     .run = cmd_attach,
     .words_max = 1,
+    .first = "output exact record-for children preset python frames quiet top cgroup keep",
     .options = {
+        OPTION_ROW_PID,
         OPTION_ROW_OUTPUT,
         {OPTION_EXACT, "exact", 0, NULL, "record every block instead of a sample"},
         {OPTION_RECORD_FOR, "record-for", 0, "TIME", "leave after that time, as 60s"},
@@ -140,6 +143,7 @@ const struct command command_ctl = {
     .run = cmd_ctl,
     .words_max = 3,
     .options = {
+        OPTION_ROW_PID,
         {OPTION_ALL, "all", 'a', NULL, "all programs that you record"},
         {OPTION_EVENTS_FOR, "events-for", 0, "TIME", "events on: only so long, as 10s"},
     },
@@ -158,6 +162,7 @@ const struct command command_top = {
     .run = cmd_top,
     .words_max = 1,
     .options = {
+        OPTION_ROW_PID,
         {OPTION_ONCE, "once", 0, NULL, "print it once: two samples, an interval apart"},
         {OPTION_JSON, "json", 'j', NULL, "the same as one JSON object (docs/reference/json.md)"},
         {OPTION_BY, "by", 'b', "MEASURE", "sort by live (default), growth, rate or temporary"},
@@ -188,6 +193,7 @@ const struct command command_push = {
     .run = cmd_push,
     .words_max = 1,
     .options = {
+        OPTION_ROW_PID,
         {OPTION_TO, "to", 0, "URL", "of the engine, as http://localhost:4040"},
         {OPTION_FORMAT, "format", 'f', "ENGINE", "which engine it is, if the URL does not say"},
         {OPTION_EVERY, "every", 0, "TIME", "how often (15s)"},

@@ -23,6 +23,7 @@ const struct command command_check = {
         "Status: 0 if all budgets hold, 1 if one does not, 2 for wrong use.\n",
     .run = cmd_check,
     .words_max = SIZE_MAX,
+    .first = "max-peak max-exit max-calls max-leaked baseline tolerance budgets junit sarif series adapter",
     .options = {
         {OPTION_MAX_PEAK, "max-peak", 0, "SIZE", "the most that may be live at one time"},
         {OPTION_MAX_EXIT, "max-exit", 0, "SIZE", "the most that may be left at the end"},

@@ -124,6 +124,7 @@ enum option_id {
     OPTION_OWNERS,
     OPTION_INTERNAL_FRAMES,
     OPTION_SYMBOLS,
+    OPTION_PID,
     OPTION_PRESET,
     OPTION_PRINT,
     OPTION_PROCESS,
@@ -202,6 +203,7 @@ struct command {
     bool has_views;            // help lists the views (tool/query/views.h)
     bool has_no_usual_limits;  // everything is written unless --top or another limit is given
     const char *view;          // what an alias stands for: OPTION_VIEW unless it is given
+    const char *first;         // names of options that --help shows; NULL: all, as --help=all does
     struct option_row options[COMMAND_OPTIONS_MAX];  // ends with name NULL
 };
 

@@ -3,6 +3,7 @@
 // profile, and finding names for what is left.
 #include <string.h>
 
+#include "tool/base/near.h"
 #include "tool/base/units.h"
 #include "tool/model/all_heaps.h"
 #include "tool/model/heaps.h"
@@ -13,7 +14,7 @@
 #include "tool/query/log_views.h"
 #include "tool/query/views.h"
 
-enum { NAMES_BYTES = 512 };
+enum { QUESTION_BYTES = 96 };
 
 static bool read_view(const struct command_args *args, struct request *request,
                       struct error *error) {
@@ -21,15 +22,15 @@ static bool read_view(const struct command_args *args, struct request *request,
     const char *name = args_text(args, OPTION_VIEW, args->command->view);
     if (!name) name = args_has(args, OPTION_SOURCE) ? "annotate" : usual;
     if (!name) return true;
-    char names[NAMES_BYTES] = "";
-    for (const struct view *view = views; view->name; view++) {
-        size_t used = strlen(names);
-        const char *separator = !used ? "" : view[1].name ? ", " : " and ";
-        snprintf(names + used, sizeof names - used, "%s%s", separator, view->name);
-        if (!strcmp(view->name, name)) request->view = view;
-    }
-    return request->view || error_set(error, "%s: there is no view \"%s\", but %s",
-                                      args->command->name, name, names);
+    request->view = view_find(name);
+    if (request->view) return true;
+    struct near near;
+    near_start(&near, name, strlen(name));
+    for (const struct view *view = views; view->name; view++) near_try(&near, view->name);
+    char question[QUESTION_BYTES];
+    near_ask(&near, question, sizeof question);
+    return error_set(error, "%s: unknown view \"%s\"%s; cairn help views lists them",
+                     args->command->name, name, question);
 }
 
 static bool check_options(const struct command_args *args, const struct request *request,

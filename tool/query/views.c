@@ -334,6 +334,17 @@ const struct view views[] = {
       LIST_OPTIONS " --suppressions --no-suppressions --baseline --error-exitcode", NULL, NULL}},
     {0},
 };
+
+const struct view_group view_groups[] = {
+    {"What holds the memory?", "stacks tree functions lines files directories modules types annotate"},
+    {"Whose is it?", "threads regions contexts pools processes"},
+    {"What leaks, what grows?", "leaks growth snapshots timeline"},
+    {"What costs time?", "temporary ages frees sizes pool-candidates"},
+    {"What would help?", "findings"},
+    {"Why is RSS larger?", "memory mappings heap pages"},
+    {"What is in the blocks?", "owners containers waste overruns"},
+    {0},
+};
 // clang-format on
 
 const struct view *view_find(const char *name) {

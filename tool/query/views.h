@@ -43,6 +43,13 @@ struct view {
 
 extern const struct view views[];  // ends with name NULL; the first one has no name of its own
 
+// Views by the question that leads to them, as help lists them; each view is in one of the groups.
+struct view_group {
+    const char *title;
+    const char *names;  // with spaces between them
+};
+extern const struct view_group view_groups[];  // ends with title NULL
+
 // NULL: there is none of that name, or the name is NULL.
 const struct view *view_find(const char *name);
 // It shows what the program mapped, in the heap's place. `view` may be NULL.

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/query/views.h"
 
 static struct command_args args;
 static int status;
@@ -97,10 +98,14 @@ static void test_messages(void **state) {
         {"run --sample=1 x", "run: --sample takes no value: --sample=1"},
         {"run --foo x", "run: unknown option --foo"},
         {"run --view x", "run: unknown option --view (cairn report has it)"},
-        {"report --format json x", "report: unknown option --format (--json is meant?)"},
-        {"attach --for 5s 1", "attach: unknown option --for (--record-for is meant?)"},
-        {"attach --for=5s 1", "attach: unknown option --for=5s (--record-for is meant?)"},
-        {"attach --duration 5s 1", "unknown option --duration (--record-for is meant?)"},
+        {"report --format json x", "report: unknown option --format (did you mean --json?)"},
+        {"attach --for 5s 1", "attach: unknown option --for (did you mean --record-for?)"},
+        {"attach --for=5s 1", "attach: unknown option --for=5s (did you mean --record-for?)"},
+        {"attach --duration 5s 1", "unknown option --duration (did you mean --record-for?)"},
+        {"report --vew tree", "report: unknown option --vew (did you mean --view?)"},
+        {"run --ouput=x y", "run: unknown option --ouput=x (did you mean --output?)"},
+        {"report --help=some", "report: --help takes nothing or =all, not \"some\""},
+        {"attach -p 1 2", "attach: unexpected argument \"2\""},
         {"report --top", "report: option --top needs an argument"},
         {"history --markdown --series x", "history: option --markdown needs an argument"},
         {"run -o -- true", "run: option -o needs an argument"},
@@ -124,6 +129,55 @@ static void test_help_ends_well(void **state) {
     assert_int_equal(status, STATUS_OK);
     assert_false(parse("report x -h"));
     assert_int_equal(status, STATUS_OK);
+}
+
+// -p PID stands for the word PID where a process is meant, and keeps its meaning elsewhere.
+static void test_pid(void **state) {
+    (void)state;
+    assert_true(parse("attach --exact -p 12 -q"));
+    assert_int_equal(args.word_count, 1);
+    assert_string_equal(args.words[0], "12");
+    assert_true(parse("ctl -p 12 mark warm"));
+    assert_int_equal(args.word_count, 3);
+    assert_string_equal(args.words[0], "12");
+    assert_string_equal(args.words[1], "mark");
+    assert_string_equal(args.words[2], "warm");
+    assert_true(parse("report -p 12 run"));
+    assert_int_equal(args.word_count, 1);
+    assert_string_equal(args_text(&args, OPTION_PROCESS, ""), "12");
+}
+
+// Each view stands below one question, and each name there is a view's.
+static void test_view_groups(void **state) {
+    (void)state;
+    size_t named = 0, count = 0;
+    for (const struct view *view = views; view->name; view++) count++;
+    for (const struct view_group *group = view_groups; group->title; group++) {
+        char names[256];
+        assert_true(strlen(group->names) < sizeof names);
+        strcpy(names, group->names);
+        for (char *name = strtok(names, " "); name; name = strtok(NULL, " ")) {
+            assert_non_null(view_find(name));
+            for (const struct view_group *other = view_groups; other < group; other++)
+                assert_null(strstr(other->names, name));
+            named++;
+        }
+    }
+    assert_int_equal(named, count);
+}
+
+// Options that a command names first are its own.
+static void test_first_options(void **state) {
+    (void)state;
+    for (const struct command *const *each = commands; *each; each++) {
+        char names[256];
+        snprintf(names, sizeof names, "%s", (*each)->first ? (*each)->first : "");
+        for (char *name = strtok(names, " "); name; name = strtok(NULL, " ")) {
+            const struct option_row *row = (*each)->options;
+            while (row->name && strcmp(row->name, name) != 0) row++;
+            if (!row->name) fail_msg("cairn %s has no --%s", (*each)->name, name);
+        }
+    }
 }
 
 static void test_numbers(void **state) {
@@ -176,6 +230,9 @@ int main(void) {
         cmocka_unit_test(test_wrong_use),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_help_ends_well),
+        cmocka_unit_test(test_pid),
+        cmocka_unit_test(test_view_groups),
+        cmocka_unit_test(test_first_options),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_table),
     };
