@@ -50,31 +50,26 @@ static size_t shown_of(const struct about *about, size_t count) {
 
 // --- types
 
-struct type_row {
-    const char *name;  // NULL: not known
-    uint64_t count, bytes;
-};
-
 struct type_sums {
-    ARRAY(struct type_row) rows;
+    ARRAY(struct core_type_sum) rows;
     struct index_table index;  // of rows, by name
     uint64_t count, bytes;
 };
 
-static struct type_row *row_of(struct type_sums *sums, const char *name) {
+static struct core_type_sum *row_of(struct type_sums *sums, const char *name) {
     uint64_t hash = hash_mix((uintptr_t)name, index_table_seed());
     struct index_probe probe = index_probe_start(&sums->index, hash);
     for (uint32_t i; index_probe_next(&sums->index, &probe, &i);)
         if (sums->rows.items[i].name == name) return &sums->rows.items[i];
-    struct type_row *row = array_push(&sums->rows);
+    struct core_type_sum *row = array_push(&sums->rows);
     if (!row || !index_table_insert(&sums->index, hash, (uint32_t)(sums->rows.count - 1)))
         return NULL;
-    *row = (struct type_row){.name = name};
+    *row = (struct core_type_sum){.name = name};
     return row;
 }
 
 static int by_bytes(const void *a, const void *b) {
-    const struct type_row *left = a, *right = b;
+    const struct core_type_sum *left = a, *right = b;
     if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
     if (!left->name || !right->name) return left->name ? -1 : 1;
     return strcmp(left->name, right->name);
@@ -88,7 +83,7 @@ struct adding {
 
 static bool add_member(void *context, const struct core_member *member) {
     struct adding *adding = context;
-    struct type_row *row =
+    struct core_type_sum *row =
         row_of(adding->sums, core_type_name(adding->subject, member->address, member->size));
     adding->is_failed = !row;
     if (!row) return false;
@@ -125,7 +120,7 @@ static void print_type_rows(const struct about *about, const struct type_sums *s
     columns_print_heads(&terminal, &columns);
     puts("  TYPE");
     for (size_t i = 0; i < shown; i++) {
-        const struct type_row *row = &sums->rows.items[i];
+        const struct core_type_sum *row = &sums->rows.items[i];
         const struct unit_text texts[] = {units_size((int64_t)row->bytes),
                                           units_percent((int64_t)row->bytes, (int64_t)sums->bytes),
                                           units_count((int64_t)row->count)};
@@ -170,6 +165,19 @@ bool core_types_print(struct core_subject *subject, const struct view_options *o
     const struct request request = {.options = *options};
     const struct about about = {subject, &request};
     return core_need_typed(subject, error) && print_types(&about, error);
+}
+
+bool core_types_largest(struct core_subject *subject, struct core_type_sum *rows, size_t *count,
+                        struct core_type_sum *all, struct error *error) {
+    const struct about about = {subject, NULL};
+    struct type_sums sums = {0};
+    bool is_ok = core_need_typed(subject, error) && sum_types(&about, &sums, error);
+    if (*count > sums.rows.count) *count = sums.rows.count;
+    if (*count) memcpy(rows, sums.rows.items, *count * sizeof *rows);
+    *all = (struct core_type_sum){.count = sums.count, .bytes = sums.bytes};
+    array_free(&sums.rows);
+    index_table_free(&sums.index);
+    return is_ok;
 }
 
 bool core_types_report(const char *word, const struct request *request, bool has_limit,

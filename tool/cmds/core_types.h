@@ -14,6 +14,17 @@ bool core_types_report(const char *word, const struct request *request, bool has
 // The screen alone, of what is open: with references (HEAP_REFERENCES).
 bool core_types_print(struct core_subject *subject, const struct view_options *options,
                       struct error *error);
+
+// Blocks of one type.
+struct core_type_sum {
+    const char *name;  // safe to print, as long as the subject is open; NULL: not known
+    uint64_t count, bytes;
+};
+// Finds the types with the most bytes: `*count` at most, and then as many as there are. `all` is
+// the sum of all types.
+bool core_types_largest(struct core_subject *subject, struct core_type_sum *rows, size_t *count,
+                        struct core_type_sum *all, struct error *error);
+
 bool core_containers_report(const char *word, const struct request *request, bool has_limit,
                             struct error *error);
 

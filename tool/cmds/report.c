@@ -6,6 +6,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
+#include "tool/cmds/core_overview.h"
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_unreachable.h"
@@ -305,6 +306,20 @@ static int report_waste(const struct command_args *args, const struct report *re
                : command_fail(STATUS_FAILURE, &error);
 }
 
+// `cairn report PID` of a process that is not recorded; `*status` is what to end with.
+static bool report_overview(const struct command_args *args, const struct report *report,
+                            const char *word, int *status) {
+    const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
+                                       .may_stop = !args_has(args, OPTION_NO_STOP)};
+    struct error error;
+    bool is_plain = !report->request.view && !report->request.snapshot.kind &&
+                    !report->request.is_json && !report->is_all;
+    if (!is_plain || !core_overview_is_possible(word)) return false;
+    *status = core_overview_report(word, &wish, &error) ? STATUS_OK
+                                                        : command_fail(STATUS_FAILURE, &error);
+    return true;
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -325,6 +340,8 @@ int cmd_report(const struct command_args *args) {
                          &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
+    int overview_status;
+    if (report_overview(args, &report, args->words[0], &overview_status)) return overview_status;
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);

@@ -38,8 +38,9 @@ const struct command command_report = {
         "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
         "name of a program that is being recorded; without it, the newest recording in the current\n"
         "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
-        "--process goes into one. Views heap, pages, owners, types, containers and waste are of any process,\n"
-        "by its pid, or a core dump: the process is stopped for some milliseconds.\n"
+        "--process goes into one. The PID or NAME of a process that is not recorded gives what its\n"
+        "resident memory is, its largest types, owners and waste; it is stopped for some\n"
+        "milliseconds, as for the views heap, pages, owners, types, containers and waste.\n"
         "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
     .run = cmd_report,
     .words_max = 1,
@@ -48,6 +49,7 @@ const struct command command_report = {
     .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                 {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                  "owners and the like: copy more than 128 MiB of a process"},
+                {OPTION_NO_STOP, "no-stop", 0, NULL, "of a PID: only what /proc says of it"},
                 {OPTION_WASTE_SEED, "seed", 0, "N", "waste of a larger one: draw the same part again"}},
 };
 

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn report PID` of a process that nobody recorded: one sentence that is true of each of five twins and false of
+the others, parts that add up to resident memory and agree with mallinfo2, within 40 lines of 80 columns; what cannot
+be looked at is refused with the reason; the process goes on."""
+
+import os
+import re
+import subprocess
+
+import cairn_test as t
+
+MIB = 1 << 20
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
+# Each twin, its sentence, and the view that is named next.
+TWINS = {
+    "used": (r"nothing stands out: .* are in use in glibc's malloc, and touched", "owners"),
+    "freed": (r".* of it \(.*\) are free in glibc's malloc, but still resident", "heap"),
+    "mapped": (r"most of it, .*, is mapped by the program or another allocator", None),
+    "untouched": (r"most of it, .*, is code, data and files", None),
+    "equal": (r".* are in use in glibc's malloc, and .* there are of no use", "waste"),
+}
+
+
+def bytes_of(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def parts_of(screen):
+    """Bytes by the beginning of what a part is called."""
+    section = screen.split("resident memory\n")[1].split("types of blocks")[0]
+    rows = re.findall(r"^ +([\d.]+) % +([\d.]+ [KMG]?i?B)  (.*)$", section, re.M)
+    return {name.split(",")[0]: bytes_of(size) for _, size, name in rows}
+
+
+def report(pid, *options):
+    return t.run_cairn("report", *options, str(pid), env={**os.environ, "COLUMNS": "80"})
+
+
+def check_twin(way):
+    wanted, view = TWINS[way]
+    program = subprocess.Popen(t.program("why_big", way), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    used, free = map(int, program.stdout.readline().split())
+    result = report(program.pid)
+    screen = result.out.decode()
+    t.check_equal(f"{way}: status", result.status, 0)
+    lines = screen.splitlines()
+    t.check(len(lines) <= 40 and max(map(len, lines)) <= 80, f"{way}: too large:\n{screen}")
+    t.check("paused for" in result.err.decode(), f"{way}: {result.err}")
+    t.check(re.fullmatch(rf"  {wanted}", lines[1]), f"{way}: {lines[1]}", is_grave=True)
+    for other, (sentence, _) in TWINS.items():
+        t.check(other == way or not re.fullmatch(rf"  {sentence}", lines[1]), f"{way}: said of {other}: {lines[1]}",
+                is_grave=True)
+    t.check_equal(f"{way}: next", lines[-1], f"next: cairn {f'report --view {view}' if view else 'attach'} {program.pid}")
+    parts = parts_of(screen)
+    resident = bytes_of(re.search(r" · ([\d.]+ \w+) resident", lines[0]).group(1))
+    t.check(abs(sum(parts.values()) - resident) <= 0.02 * resident + 2 * 0.05 * MIB, f"{way}: {parts} are not {resident}", is_grave=True)
+    for name, truth in (("in use in glibc's malloc", used), ("free in glibc's malloc", free)):
+        if way in ("used", "freed", "equal"):
+            t.check(abs(parts.get(name, 0) - truth) <= 0.02 * (used + free) + 2 * 64 * 1024,
+                    f"{way}: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
+    glance = report(program.pid, "--no-stop")
+    t.check(b"paused" not in glance.err and b"not known: only /proc was read" in glance.out, f"{way}: {glance}")
+    program.communicate(b"", timeout=t.PATIENCE_S)
+    t.check_equal(f"{way}: the program goes on", program.returncode, 0, is_grave=True)
+
+
+def check_refused():
+    ended = subprocess.Popen(["true"])
+    t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
+    result = report(ended.pid)
+    t.check(result.status == 1 and b"it has ended" in result.err, f"zombie: {result}")
+    ended.wait()
+    result = report(4194305)
+    t.check(result.status == 1 and b"no process 4194305" in result.err, f"nobody: {result}")
+    if os.geteuid() == 0:
+        result = t.run(["setpriv", "--reuid=65534", "--clear-groups", str(t.CAIRN), "report", "1"])
+        t.check(result.status == 1 and b"belongs to another user" in result.err, f"another's: {result}")
+
+
+for twin in TWINS:
+    check_twin(twin)
+check_refused()
+t.finish()

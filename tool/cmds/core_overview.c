@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_overview.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+#include "tool/cmds/core_owner_rows.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/cmds/core_types.h"
+#include "tool/cmds/core_waste_rows.h"
+#include "tool/proc/process.h"
+#include "tool/query/live.h"
+#include "tool/watch/rss_parts.h"
+
+enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
+
+// A part of resident memory is told first from these shares of it on, in percent.
+enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
+
+// Kinds of memory, in the order in which they are looked for.
+enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
+
+struct part {
+    enum part_kind kind;
+    uint64_t bytes;
+    const char *text;
+};
+
+struct overview {
+    struct core_subject subject;
+    bool is_open;  // the subject
+    pid_t pid;     // 0: of a core dump
+    char name[NAME_BYTES];
+    struct rss_parts resident;
+    bool has_resident;
+    struct heap_state heap;
+    bool has_heap;
+    char why_no_heap[sizeof((struct error *)0)->text];
+    struct part parts[PARTS_MAX];
+    size_t part_count;
+    uint64_t all_bytes;  // of the parts
+    struct waste_sums waste;
+    bool has_waste;
+};
+
+bool core_overview_is_possible(const char *word) {
+    struct live_process process;
+    struct process_stat stat;
+    struct error error;
+    pid_t pid;
+    if (!word || !running_may_be(word) || live_choose(word, &process, &error)) return false;
+    return running_find(word, &pid, &error) && process_stat(pid, &stat);
+}
+
+// --- parts of resident memory
+
+static void add_part(struct overview *overview, enum part_kind kind, uint64_t bytes,
+                     const char *text) {
+    if (!bytes) return;
+    overview->parts[overview->part_count++] = (struct part){kind, bytes, text};
+    overview->all_bytes += bytes;
+}
+
+// Takes the heap's part of anonymous memory, as far as the heap could be read.
+static void find_parts(struct overview *overview) {
+    const struct cairn_picture *picture = &overview->resident.picture;
+    const struct heap_state *heap = &overview->heap;
+    uint64_t in_heap = overview->has_heap ? heap->residency.resident_bytes : 0;
+    uint64_t free = overview->has_heap ? heap->free_resident_bytes : 0;
+    uint64_t other = picture->heap_bytes > in_heap ? picture->heap_bytes - in_heap : 0;
+    if (free > in_heap) free = in_heap;
+    add_part(overview, PART_USED, in_heap - free, "in use in glibc's malloc");
+    add_part(overview, PART_FREE, free, "free in glibc's malloc, still resident");
+    add_part(overview, PART_OTHER, other,
+             overview->has_heap ? "mapped by the program or another allocator"
+                                : "heap and other anonymous memory");
+    add_part(overview, PART_REST, picture->files_bytes, "code, data and files");
+    add_part(overview, PART_REST, picture->shared_bytes, "shared memory without a file");
+    add_part(overview, PART_REST, picture->stacks_bytes, "stacks of threads");
+    add_part(overview, PART_REST, picture->other_bytes, "of the kernel and devices");
+}
+
+static uint64_t bytes_of(const struct overview *overview, enum part_kind kind) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < overview->part_count; i++)
+        if (overview->parts[i].kind == kind) bytes += overview->parts[i].bytes;
+    return bytes;
+}
+
+// --- what is looked at
+
+static void find_name(struct overview *overview, const char *word) {
+    char name[NAME_BYTES] = "";
+    if (overview->pid) process_read(overview->pid, "comm", name, sizeof name);
+    name[strcspn(name, "\n")] = 0;
+    text_escape(overview->name, sizeof overview->name, *name ? name : word);
+}
+
+// Looks at the heap of what is open; keeps the reason if there is none.
+static void look_at_heap(struct overview *overview) {
+    struct error error = {""};
+    struct core_subject *subject = &overview->subject;
+    bool is_ok = core_need_heap(subject, &error) &&
+                 heap_look_survey(&subject->look, NULL, &overview->heap, &error);
+    overview->has_heap = is_ok;
+    if (!is_ok) text_escape(overview->why_no_heap, sizeof overview->why_no_heap, error.text);
+}
+
+// Says why there is nothing to look at.
+static bool tell_absence(const struct overview *overview, struct error *error) {
+    struct process_stat stat;
+    int pid = (int)overview->pid;
+    char pages[NAME_BYTES];
+    if (!process_stat(overview->pid, &stat) || stat.state == 'Z')
+        return error_set(error, "process %d: it has ended: nothing of its memory is left", pid);
+    if (process_read(overview->pid, "statm", pages, sizeof pages) && !strncmp(pages, "0 ", 2))
+        return error_set(error, "process %d: it has no memory of its own: it is the kernel's", pid);
+    return error_set(error,
+                     "process %d: its memory may not be read: it belongs to another user, or has "
+                     "forbidden it; ask as root (sudo)",
+                     pid);
+}
+
+static bool open_overview(struct overview *overview, const char *word,
+                          const struct overview_wish *wish, struct error *error) {
+    const struct heap_wish look = {.depth = HEAP_REFERENCES,
+                                   .bytes_max =
+                                       wish->has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
+                                   .way_around = "--no-copy-limit"};
+    memset(overview, 0, sizeof *overview);
+    if (!running_find(word, &overview->pid, error)) return false;
+    find_name(overview, word);
+    overview->has_resident = rss_parts_of_process(overview->pid, &overview->resident);
+    if (!overview->has_resident || !overview->resident.picture.rss_bytes)
+        return tell_absence(overview, error);
+    if (wish->may_stop) {
+        overview->is_open = core_subject_open(word, &look, NULL, &overview->subject, error);
+        if (overview->is_open) look_at_heap(overview);
+        if (!overview->is_open)
+            text_escape(overview->why_no_heap, sizeof overview->why_no_heap, error->text);
+    } else {
+        snprintf(overview->why_no_heap, sizeof overview->why_no_heap,
+                 "only /proc was read (--no-stop)");
+    }
+    find_parts(overview);
+    return true;
+}
+
+static void close_overview(struct overview *overview) {
+    if (overview->has_waste) waste_sums_free(&overview->waste);
+    if (overview->has_heap) heap_state_free(&overview->heap);
+    if (overview->is_open) core_subject_close(&overview->subject);
+    if (overview->has_resident) rss_parts_free(&overview->resident);
+}
+
+// Returns the bytes of no use that are resident: of what was never touched nothing is.
+static uint64_t wasted_bytes(const struct overview *overview) {
+    const struct waste_row *all = &overview->waste.all;
+    if (!overview->has_waste) return 0;
+    return (uint64_t)(waste_value(all, FIGURE_WASTED) - waste_value(all, WASTE_UNTOUCHED));
+}
+
+// --- the sentence
+
+static const struct part *largest_part(const struct overview *overview) {
+    const struct part *largest = overview->parts;
+    for (size_t i = 1; i < overview->part_count; i++)
+        if (overview->parts[i].bytes > largest->bytes) largest = &overview->parts[i];
+    return largest;
+}
+
+static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
+    return all && bytes >= all / 100 * percent;
+}
+
+// Says why the process is so big. Each sentence is of figures that were read; of none of them
+// more is said than the figure.
+static void write_sentence(const struct overview *overview, char *text, size_t size) {
+    uint64_t all = overview->all_bytes, free = bytes_of(overview, PART_FREE);
+    uint64_t used = bytes_of(overview, PART_USED), wasted = wasted_bytes(overview);
+    const struct part *largest = largest_part(overview);
+    if (!overview->part_count)
+        snprintf(text, size, "it has no resident memory");
+    else if (is_share(free, all, FREE_SHARE))
+        snprintf(text, size, "%s of it (%s) are free in glibc's malloc, but still resident",
+                 units_size((int64_t)free).text, units_percent((int64_t)free, (int64_t)all).text);
+    else if (largest->kind != PART_USED && is_share(largest->bytes, all, LARGEST_SHARE))
+        snprintf(text, size, "most of it, %s (%s), is %s", units_size((int64_t)largest->bytes).text,
+                 units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
+    else if (is_share(wasted, all, WASTE_SHARE))
+        snprintf(text, size, "%s (%s) are in use in glibc's malloc, and %s there are of no use",
+                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text,
+                 units_size((int64_t)wasted).text);
+    else if (overview->has_waste && is_share(used, all, LARGEST_SHARE))
+        snprintf(text, size,
+                 "nothing stands out: %s (%s) are in use in glibc's malloc, and touched",
+                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text);
+    else
+        snprintf(text, size, "the largest part is %s (%s) %s",
+                 units_size((int64_t)largest->bytes).text,
+                 units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
+}
+
+// --- the screen
+
+static void print_head(const struct overview *overview, const struct terminal *terminal) {
+    char sentence[SENTENCE_BYTES];
+    const struct cairn_picture *picture = &overview->resident.picture;
+    write_sentence(overview, sentence, sizeof sentence);
+    terminal_print(terminal, STYLE_STRONG, "%s (%d)", overview->name, (int)overview->pid);
+    printf(" · %s resident, not recorded:\n", units_size((int64_t)picture->rss_bytes).text);
+    terminal_print(terminal, STYLE_STRONG, "  %s\n", sentence);
+}
+
+static void print_figures(uint64_t bytes, uint64_t all) {
+    printf("  %6s %10s  ", units_percent((int64_t)bytes, (int64_t)all).text,
+           units_size((int64_t)bytes).text);
+}
+
+static void print_parts(const struct overview *overview, const struct terminal *terminal) {
+    const struct heap_state *heap = &overview->heap;
+    uint64_t blocks = heap->kinds[HEAP_USED].count + heap->kinds[HEAP_MAPPED].count;
+    terminal_print(terminal, STYLE_DIM, "resident memory\n");
+    for (size_t i = 0; i < overview->part_count; i++) {
+        const struct part *part = &overview->parts[i];
+        print_figures(part->bytes, overview->all_bytes);
+        fputs(part->text, stdout);
+        if (part->kind == PART_USED)
+            printf(", %s", units_counted((int64_t)blocks, "block", "blocks").text);
+        putchar('\n');
+    }
+    if (overview->resident.picture.swap_bytes)
+        printf("  %17s  swapped out beside it\n",
+               units_size((int64_t)overview->resident.picture.swap_bytes).text);
+    if (!overview->has_heap)
+        terminal_print(terminal, STYLE_DIM, "what is free in it is not known: %s\n",
+                       overview->why_no_heap);
+}
+
+static void print_label(const struct terminal *terminal, const char *label) {
+    enum { FIGURES_COLUMNS = 21 };
+    char text[KIN_LABEL_BYTES];
+    snprintf(text, sizeof text, "%s", label);
+    text_cut(text, terminal->columns > 2 * FIGURES_COLUMNS ? terminal->columns - FIGURES_COLUMNS
+                                                           : FIGURES_COLUMNS);
+    terminal_print(terminal, STYLE_NAME, "%s", text);
+    putchar('\n');
+}
+
+static bool print_types(struct overview *overview, const struct terminal *terminal,
+                        struct error *error) {
+    struct core_type_sum rows[TOP], all;
+    size_t count = TOP;
+    if (!core_types_largest(&overview->subject, rows, &count, &all, error)) return false;
+    terminal_print(terminal, STYLE_DIM, "types of blocks in use, %s in all\n",
+                   units_size((int64_t)all.bytes).text);
+    for (size_t i = 0; i < count; i++) {
+        print_figures(rows[i].bytes, all.bytes);
+        print_label(terminal, rows[i].name ? rows[i].name : "not known");
+    }
+    return true;
+}
+
+static bool print_waste(struct overview *overview, const struct terminal *terminal,
+                        struct error *error) {
+    char label[KIN_LABEL_BYTES];
+    const struct waste_sums *sums = &overview->waste;
+    uint64_t held = (uint64_t)waste_value(&sums->all, FIGURE_HELD);
+    uint64_t wasted = (uint64_t)waste_value(&sums->all, FIGURE_WASTED);
+    terminal_print(terminal, STYLE_DIM, "of no use: never touched, zero, equal or unused\n");
+    if (!wasted) printf("  %17s\n", "nothing");
+    for (size_t i = 0; i < sums->rows.count && i < TOP; i++) {
+        uint64_t bytes = (uint64_t)waste_value(&sums->rows.items[i], FIGURE_WASTED);
+        if (!bytes) break;
+        if (!core_kin_label(sums->subject, &sums->rows.items[i].kin, label))
+            return error_set(error, "out of memory");
+        print_figures(bytes, held);
+        print_label(terminal, label);
+    }
+    return true;
+}
+
+static bool print_owners(struct overview *overview, const struct terminal *terminal,
+                         struct error *error) {
+    const struct view_options options = {.by = MEASURE_EXIT, .top = TOP, .depth = 1};
+    struct owner_listing listing;
+    char label[KIN_LABEL_BYTES];
+    bool is_ok = true;
+    if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
+        return false;
+    terminal_print(terminal, STYLE_DIM, "who keeps them\n");
+    for (size_t i = 0; i < listing.rows.count && is_ok; i++) {
+        const struct owner_row *row = &listing.rows.items[i];
+        if (row->left_out || row->depth) continue;
+        is_ok = owner_listing_label(&listing, &row->kin, label);
+        print_figures(row->retained, listing.owners.retained[0]);
+        if (is_ok) print_label(terminal, label);
+    }
+    owner_listing_free(&listing);
+    return is_ok || error_set(error, "out of memory");
+}
+
+// Prints why a section is missing in its place.
+static void print_absence(const struct terminal *terminal, bool is_ok, const struct error *error) {
+    char text[2 * sizeof error->text];
+    if (is_ok) return;
+    text_escape(text, sizeof text, error->text);
+    terminal_print(terminal, STYLE_DIM, "not known: %s\n", text);
+}
+
+// Returns true if blocks in use are enough of the process to be told by type, waste and owner.
+static bool is_heap_shown(const struct overview *overview) {
+    return overview->has_heap &&
+           is_share(bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
+}
+
+static const char *next_view(const struct overview *overview) {
+    uint64_t all = overview->all_bytes;
+    if (!overview->is_open) return NULL;
+    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "heap";
+    if (!is_heap_shown(overview)) return NULL;
+    return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
+}
+
+static void print_next(const struct overview *overview, const struct terminal *terminal) {
+    const char *view = next_view(overview);
+    if (view)
+        terminal_print(terminal, STYLE_STRONG, "next: cairn report --view %s %d\n", view,
+                       (int)overview->pid);
+    else
+        terminal_print(terminal, STYLE_STRONG, "next: cairn attach %d\n", (int)overview->pid);
+}
+
+bool core_overview_report(const char *word, const struct overview_wish *wish, struct error *error) {
+    struct overview overview;
+    struct error reason = {""};
+    const struct terminal terminal = terminal_of(stdout);
+    bool is_ok = open_overview(&overview, word, wish, error);
+    if (is_ok && overview.has_heap) {
+        overview.has_waste = waste_sums_make(&overview.subject, &overview.waste, &reason);
+        if (!overview.has_waste) waste_sums_free(&overview.waste);
+    }
+    if (is_ok) {
+        print_head(&overview, &terminal);
+        print_parts(&overview, &terminal);
+    }
+    if (is_ok && is_heap_shown(&overview)) {
+        print_absence(&terminal, print_types(&overview, &terminal, &reason), &reason);
+        if (overview.has_waste)
+            print_absence(&terminal, print_waste(&overview, &terminal, &reason), &reason);
+        print_absence(&terminal, print_owners(&overview, &terminal, &reason), &reason);
+    }
+    if (is_ok) print_next(&overview, &terminal);
+    close_overview(&overview);
+    return is_ok;
+}

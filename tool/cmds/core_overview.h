@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cairn report PID`, `report NAME` and `report CORE` where nothing was recorded: why the process
+// is so big, in one sentence, and what leads to it: resident memory by kind, types, owners and
+// waste, the largest of each.
+#ifndef TOOL_CMDS_CORE_OVERVIEW_H
+#define TOOL_CMDS_CORE_OVERVIEW_H
+
+#include "tool/query/views.h"
+
+// Returns true if the word means a process that is not being recorded, or a core dump without a
+// recording, and no file.
+bool core_overview_is_possible(const char *word);
+
+struct overview_wish {
+    bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
+    bool may_stop;   // false: what /proc says is all
+};
+
+// False with an error if the process cannot be looked at.
+bool core_overview_report(const char *word, const struct overview_wish *wish, struct error *error);
+
+#endif
