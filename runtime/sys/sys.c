@@ -137,7 +137,6 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f) {
 static struct {
     uintptr_t start, end;
     uintptr_t used;  // (atomic) may pass the end
-    bool is_closed;  // pages cannot be touched before they are asked for
 } space;
 
 static bool are_maps_locked;  // (atomic)
@@ -195,8 +194,10 @@ static COLD void *space_take(size_t bytes) {
     size_t whole = sys_page_up(bytes);
     uintptr_t at = __atomic_fetch_add(&space.used, whole, __ATOMIC_RELAXED);
     if (at > space.end || space.end - at < whole) return NULL;
-    if (!space.is_closed) return (void *)at;
     long result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
+    if (result == -EPERM)  // under a filter it may only be mapped anew
+        result = sys_call(SYS_mmap, (long)at, (long)whole, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return sys_is_error(result) ? NULL : (void *)at;
 }
 
@@ -205,12 +206,10 @@ static void *map_anonymous(size_t bytes) {
     return map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
 }
 
-// Where the kernel counts every reserved page (overcommit_memory 2) they are made accessible one by
-// one.
+// Pages are made accessible as they are asked for: others would be filled where the program locks
+// all its memory, and counted where the kernel counts every page (overcommit_memory 2).
 bool sys_space_open(size_t bytes) {
-    void *start = map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
-    space.is_closed = !start;
-    if (!start) start = map_at_kernels_choice(bytes, PROT_NONE);
+    void *start = map_at_kernels_choice(bytes, PROT_NONE);
     if (!start) return false;
     sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     space.start = space.used = (uintptr_t)start;

@@ -4,9 +4,12 @@
 RLIMIT_MEMLOCK too; as much is locked, before and afterwards; and no more memory comes to be than what cairn uses. In
 a control group of memory, so that it takes no more from the machine if it fails."""
 
+import os
 import re
+import subprocess
 
 import cairn_test as t
+from attached import Attached
 from memory_cgroup import Cgroup
 
 CURRENT, FUTURE, ONFAULT, NO_SUCH, NONE = 1, 2, 4, 8, 0
@@ -56,6 +59,21 @@ def limited(cgroup, flags, kib, answer):
     t.check(plain.status == CANNOT_LIMIT or answer in plain.out, f"{flags}, {kib} KiB: {plain.out}")
 
 
+def attached(cgroup, flags):
+    """A program that locks its memory once cairn records it, and goes on after cairn has left."""
+    plain, got = None, None
+    for is_attached in (False, True):
+        program = cgroup.start(*t.program("locked", "libc-told", ",".join(map(str, flags)), "0"), stderr=subprocess.PIPE)
+        t.check_equal("ready", program.stdout.readline(), "ready\n")
+        recording = Attached(program.pid, "--exact") if is_attached else None
+        out, err = program.communicate("\n", timeout=t.PATIENCE_S)
+        plain, got = got, t.Result(program.returncode, out.encode(), err.encode())
+        if recording:
+            found = recording.leave(lambda: None)
+            t.check(found and found["trust"]["exact"], f"attached {flags}: {found and found['trust']}")
+    check(f"attached {flags}", got, plain)
+
+
 with Cgroup("locked", CGROUP_MIB) as group:
     if not group.path:
         t.cannot_run_here(group.reason)
@@ -65,4 +83,6 @@ with Cgroup("locked", CGROUP_MIB) as group:
     try_all(group, "number-child", [CURRENT | FUTURE])
     limited(group, [CURRENT | FUTURE], size_kib + NEAR_KIB, b": 0, ")
     limited(group, [CURRENT], size_kib - NEAR_KIB, b": -1, Cannot allocate")
+    if os.uname().machine == "x86_64":  # where cairn attach is tried
+        attached(group, [CURRENT | FUTURE])
 t.finish()
