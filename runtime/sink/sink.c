@@ -339,10 +339,9 @@ void sink_give_up(void) {
     sys_call(SYS_truncate, (long)header->destination, CAIRN_HEADER_BYTES, 0, 0, 0, 0);
 }
 
-void sink_say_unrecorded(enum cairn_unrecorded reason) {
+void sink_say_unrecorded(const struct tool_link_unrecorded *said) {
     const char *name = sink_tool_name();
-    const struct tool_link_unrecorded said = {.reason = reason, .program = ""};
-    if (name && name[0] && !environment_is_given()) tool_link_say_unrecorded(name, &said);
+    if (name && name[0] && !environment_is_given()) tool_link_say_unrecorded(name, said);
 }
 
 void sink_stop(void) {
