@@ -38,7 +38,7 @@ static bool exchange(uintptr_t *word, uintptr_t from, uintptr_t to) {
     return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void fill(struct holding *holding, uintptr_t start, uintptr_t end) {
+static void holding_fill(struct holding *holding, uintptr_t start, uintptr_t end) {
     __atomic_store_n(&holding->start, start, __ATOMIC_RELAXED);
     __atomic_store_n(&holding->end, end, __ATOMIC_RELEASE);
 }
@@ -53,7 +53,7 @@ static bool is_used_again(struct holding *holding, uintptr_t start, uintptr_t en
     uintptr_t unused = load(&holding->start);
     if (!unused || unused != load(&holding->end) || !exchange(&holding->end, unused, 0))
         return false;
-    fill(holding, start, end);
+    holding_fill(holding, start, end);
     return true;
 }
 
@@ -66,18 +66,18 @@ static bool is_added_beside(uintptr_t start, uintptr_t end) {
     return false;
 }
 
-static bool append(uintptr_t start, uintptr_t end) {
+static bool holding_append(uintptr_t start, uintptr_t end) {
     uint32_t number = __atomic_load_n(&used_count, __ATOMIC_RELAXED);
     do {
         if (number >= limit_now()) return false;
     } while (!__atomic_compare_exchange_n(&used_count, &number, number + 1, false, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    fill(holding_at(number), start, end);
+    holding_fill(holding_at(number), start, end);
     return true;
 }
 
 bool holdings_add(uintptr_t start, size_t bytes) {
-    return is_added_beside(start, start + bytes) || append(start, start + bytes);
+    return is_added_beside(start, start + bytes) || holding_append(start, start + bytes);
 }
 
 bool holdings_extend(void *memory) {
@@ -92,10 +92,10 @@ bool holdings_extend(void *memory) {
 }
 
 // A piece that is cut out of the middle leaves two.
-static void cut(struct holding *holding, uintptr_t from, uintptr_t to) {
+static void holding_cut(struct holding *holding, uintptr_t from, uintptr_t to) {
     uintptr_t start = load(&holding->start), end = load(&holding->end);
     if (start >= end || to <= start || from >= end) return;
-    if (from > start && to < end) append(to, end);
+    if (from > start && to < end) holding_append(to, end);
     if (from > start)
         exchange(&holding->end, end, from);
     else
@@ -103,7 +103,7 @@ static void cut(struct holding *holding, uintptr_t from, uintptr_t to) {
 }
 
 void holdings_remove(uintptr_t start, size_t bytes) {
-    for (uint32_t i = count_now(); i > 0; i--) cut(holding_at(i - 1), start, start + bytes);
+    for (uint32_t i = count_now(); i > 0; i--) holding_cut(holding_at(i - 1), start, start + bytes);
 }
 
 uint64_t holdings_bytes(void) {
