@@ -89,7 +89,7 @@ static bool take_character(struct maps_line *line, char character) {
 }
 
 // The kernel goes on behind the last mapping that it told, also if what is locked is divided
-// meanwhile. What other threads map meanwhile is locked or not, as it would be.
+// meanwhile. A mapping that other threads make meanwhile is locked or not, as it would be.
 static void lock_each(long maps, int flags) {
     char text[2048];
     struct maps_line line = {0};

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// False if the list is full: then holdings_extend, and once more. What is never added passes for
-// the program's.
+// False if the list is full: then holdings_extend, and once more. Memory that is never added passes
+// for the program's.
 bool holdings_add(uintptr_t start, size_t bytes);
 void holdings_remove(uintptr_t start, size_t bytes);
 
