@@ -17,7 +17,7 @@ enum cairn_unrecorded {
     CAIRN_UNRECORDED_LSAN = 5,
     CAIRN_UNRECORDED_VALGRIND = 6,
     CAIRN_UNRECORDED_LIBRARY = 7,      // it could not open the library
-    CAIRN_UNRECORDED_LIMIT = 8,        // a forked child without room for a recording
+    CAIRN_UNRECORDED_LIMIT = 8,        // without room for a recording
     CAIRN_UNRECORDED_ENVIRONMENT = 9,  // its LD_PRELOAD does not have the library
     CAIRN_UNRECORDED_STATIC = 10,      // statically linked
     CAIRN_UNRECORDED_PRIVILEGES = 11,  // more than its starter has: LD_PRELOAD is ignored

@@ -41,6 +41,11 @@ bool limits_are_set(void) {
     return known.space_bytes != UINT64_MAX || known.data_bytes != UINT64_MAX;
 }
 
+bool limits_are_small(void) {
+    const uint64_t enough = 512u << 20;
+    return known.space_bytes < enough || known.data_bytes < enough;
+}
+
 static uint64_t log_bytes(void) {
     return settings.has_events ? sink_region(CAIRN_SECTION_EVENTS).capacity_bytes : 0;
 }

@@ -20,6 +20,9 @@ void limits_begin(void);
 // True if it has either of the limits, or is about to have it.
 bool limits_are_set(void);
 
+// True if they may be too small for a recording to begin.
+bool limits_are_small(void);
+
 // The program is about to limit `resource` to so many bytes, from the hook with the frame `here`.
 void limits_note(int resource, uint64_t bytes, uintptr_t here);
 

@@ -136,6 +136,30 @@ static int late__Fork(void) {
     if (!real._Fork) real._Fork = real.fork;
     return real._Fork();
 }
+// The result of a system call as libc has it.
+static int as_libc(long result) {
+    if (!sys_is_error(result)) return (int)result;
+    errno = (int)-result;
+    return -1;
+}
+static int plain_mlockall(int flags) {
+    return as_libc(sys_call(SYS_mlockall, flags, 0, 0, 0, 0, 0));
+}
+static int plain_munlockall(void) {
+    return as_libc(sys_call(SYS_munlockall, 0, 0, 0, 0, 0, 0));
+}
+static int late_mlockall(int flags) {
+    real_resolve();
+    *(void **)&real.mlockall = real_find("mlockall");
+    if (!real.mlockall) real.mlockall = plain_mlockall;
+    return real.mlockall(flags);
+}
+static int late_munlockall(void) {
+    real_resolve();
+    *(void **)&real.munlockall = real_find("munlockall");
+    if (!real.munlockall) real.munlockall = plain_munlockall;
+    return real.munlockall();
+}
 static size_t absent_malloc_usable_size(void *block) {
     (void)block;
     return 0;
@@ -198,16 +222,10 @@ static void *absent_mremap(void *old, size_t old_length, size_t length, int flag
     return (void *)-1;
 }
 static int absent_munmap(void *address, size_t length) {
-    long result = sys_call(SYS_munmap, (long)address, (long)length, 0, 0, 0, 0);
-    if (!result) return 0;
-    errno = (int)-result;
-    return -1;
+    return as_libc(sys_call(SYS_munmap, (long)address, (long)length, 0, 0, 0, 0));
 }
 static int absent_mprotect(void *address, size_t length, int protection) {
-    long result = sys_call(SYS_mprotect, (long)address, (long)length, protection, 0, 0, 0);
-    if (!result) return 0;
-    errno = (int)-result;
-    return -1;
+    return as_libc(sys_call(SYS_mprotect, (long)address, (long)length, protection, 0, 0, 0));
 }
 
 static void *boot_mmap(void *address, size_t length, int protection, int flags, int file,

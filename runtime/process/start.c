@@ -35,6 +35,7 @@
 #include "runtime/record/timeline.h"
 #include "runtime/record/totals.h"
 #include "runtime/sink/sink.h"
+#include "runtime/sink/tool_link.h"
 #include "runtime/stack/block_stats.h"
 #include "runtime/stack/cells.h"
 #include "runtime/stack/module.h"
@@ -261,6 +262,18 @@ static bool process_open(void) {
     return true;
 }
 
+// A program without room for a recording is named where the tool is: what this process was before
+// has a recording perhaps, which is no word about this program.
+static COLD void say_left_out(void) {
+    char path[CAIRN_TEXT_PATH];
+    bool is_asked = is_wanted() && !attach_is_by_tool() && !sys_is_confined() && !sink.is_refused;
+    if (!is_asked || !limits_are_small()) return;
+    environment_executable(path, sizeof path);
+    const struct tool_link_unrecorded said = {
+        .reason = CAIRN_UNRECORDED_LIMIT, .is_in_place = true, .program = path};
+    sink_say_unrecorded(&said);
+}
+
 COLD bool process_start(void) {
     if (!environment_is_ready() || !real_is_resolved()) return false;
     if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
@@ -269,6 +282,7 @@ COLD bool process_start(void) {
     process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
     if (is_open) wrap_open();
     limits_begin();
+    if (!is_open) say_left_out();
     return is_open;
 }
 
@@ -290,7 +304,8 @@ static bool leave_to_parent(struct cairn_header *parent) {
 static void count_unrecorded(struct cairn_header *parent) {
     if (sink.is_refused) return;
     __atomic_fetch_add(&parent->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
-    if (limits_are_set()) sink_say_unrecorded(CAIRN_UNRECORDED_LIMIT);
+    const struct tool_link_unrecorded said = {.reason = CAIRN_UNRECORDED_LIMIT, .program = ""};
+    if (limits_are_set()) sink_say_unrecorded(&said);
 }
 
 void process_leave_unrecorded(void) {

@@ -37,6 +37,10 @@ static bool is_locked(void) {
     return unlikely(owner) && owner != (uint32_t)sys_tid();
 }
 
+static uint64_t interval_now(void) {
+    return __atomic_load_n(&totals->point_ns, __ATOMIC_RELAXED);
+}
+
 // Makes the points up to `index` exist.
 static bool timeline_extend(uint64_t index) {
     uint64_t end = (index + 1) * sizeof(struct cairn_point);
@@ -53,20 +57,26 @@ static uint64_t point_count(void) {
     return __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED) / sizeof(struct cairn_point);
 }
 
-// Doubles the interval. One thread does it, others drop their notes meanwhile. Of points that do
-// not exist so far there is nothing to do; a last one without a neighbour gets an empty one.
-static COLD void timeline_thin(void) {
-    uint32_t owner = 0, tid = (uint32_t)sys_tid();
-    if (!__atomic_compare_exchange_n(&totals->point_lock, &owner, tid, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED) &&
-        owner != tid)
-        return;
+// Of points that do not exist so far there is nothing to do; a last one without a neighbour gets an
+// empty one.
+static void double_interval(void) {
     if (point_count() % 2) timeline_extend(point_count());
     uint64_t count = point_count();
     for (uint64_t i = 0; i < count / 2; i++)
         point_merge(point_at(i), point_at(2 * i), point_at(2 * i + 1));
     for (uint64_t i = count / 2; i < count; i++) *point_at(i) = (struct cairn_point){0};
-    totals->point_ns *= 2;
+    __atomic_store_n(&totals->point_ns, totals->point_ns * 2, __ATOMIC_RELAXED);
+}
+
+// One thread does it, others drop their notes meanwhile; those that found the same interval too
+// short, and come later, find another one.
+static COLD void timeline_thin(uint64_t interval_ns) {
+    uint32_t owner = 0, tid = (uint32_t)sys_tid();
+    if (!__atomic_compare_exchange_n(&totals->point_lock, &owner, tid, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED) &&
+        owner != tid)
+        return;
+    if (interval_now() == interval_ns) double_interval();
     __atomic_store_n(&totals->point_lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -97,7 +107,7 @@ static uint64_t point_limit(int64_t bytes) {
 enum { NOTES_LEFT_OUT = 7 };
 
 bool timeline_has(struct point_seen *seen, int64_t bytes, uint64_t now_ns) {
-    uint64_t interval_ns = totals->point_ns;
+    uint64_t interval_ns = interval_now();
     if (bytes < seen->min_bytes || bytes > seen->max_bytes || interval_ns != seen->interval_ns ||
         now_ns / interval_ns != seen->number || seen->left_out == NOTES_LEFT_OUT)
         return false;
@@ -112,11 +122,12 @@ bool timeline_is_due(const struct point_seen *seen, uint64_t now_ns) {
 
 void timeline_note(struct point_seen *seen, int64_t bytes, int64_t blocks, uint64_t now_ns) {
     if (!region.base || is_locked()) return;
-    while (now_ns / totals->point_ns >= point_limit(bytes)) {
-        timeline_thin();
+    uint64_t interval_ns = interval_now();
+    for (; now_ns / interval_ns >= point_limit(bytes); interval_ns = interval_now()) {
+        timeline_thin(interval_ns);
         if (is_locked()) return;
     }
-    uint64_t interval_ns = totals->point_ns, index = now_ns / interval_ns;
+    uint64_t index = now_ns / interval_ns;
     if (!timeline_extend(index)) return;
     struct cairn_point *point = point_at(index);
     if (!__atomic_exchange_n(&point->is_used, 1, __ATOMIC_RELAXED))

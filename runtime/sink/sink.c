@@ -17,6 +17,7 @@
 #include "runtime/sink/place.h"
 #include "runtime/sink/tool_link.h"
 #include "runtime/sys/environment.h"
+#include "runtime/sys/holdings.h"
 #include "runtime/sys/sys.h"
 
 struct sink sink;
@@ -46,8 +47,9 @@ static struct cairn_header *sink_map(long file, uint64_t bytes) {
     sys_call(SYS_madvise, at, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     // Without this, file systems with large folios read ahead in the hole: milliseconds a section.
     sys_call(SYS_madvise, at, (long)bytes, MADV_RANDOM, 0, 0, 0);
+    sys_note_mapped((const void *)at, bytes);
     if (sys_claim((void *)at, CAIRN_HEADER_BYTES)) return (struct cairn_header *)at;
-    sys_call(SYS_munmap, at, (long)bytes, 0, 0, 0, 0);
+    sys_release((void *)at, bytes);
     return NULL;
 }
 
@@ -311,6 +313,7 @@ static void detach_part(void *part, uint64_t used, uint64_t bytes) {
     void *copy = sys_reserve(bytes);
     if (!copy) return;
     memcpy(copy, part, used < bytes ? used : bytes);
+    holdings_remove((uintptr_t)copy, bytes);
     sys_call(SYS_mremap, (long)copy, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
              (long)part, 0);
 }
@@ -336,10 +339,9 @@ void sink_give_up(void) {
     sys_call(SYS_truncate, (long)header->destination, CAIRN_HEADER_BYTES, 0, 0, 0, 0);
 }
 
-void sink_say_unrecorded(enum cairn_unrecorded reason) {
+void sink_say_unrecorded(const struct tool_link_unrecorded *said) {
     const char *name = sink_tool_name();
-    const struct tool_link_unrecorded said = {.reason = reason, .program = ""};
-    if (name && name[0] && !environment_is_given()) tool_link_say_unrecorded(name, &said);
+    if (name && name[0] && !environment_is_given()) tool_link_say_unrecorded(name, said);
 }
 
 void sink_stop(void) {

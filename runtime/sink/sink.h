@@ -67,7 +67,8 @@ void sink_detach(void);
 void sink_give_up(void);
 
 // Tells the tool, if there is one, that this process is not recorded.
-void sink_say_unrecorded(enum cairn_unrecorded reason);
+struct tool_link_unrecorded;
+void sink_say_unrecorded(const struct tool_link_unrecorded *said);
 
 // Nothing is recorded from now on although the process goes on: the recording is complete.
 void sink_stop(void);

@@ -17,6 +17,7 @@
 
 #include "format/settings.h"
 #include "runtime/sys/environment.h"
+#include "runtime/sys/holdings.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -136,21 +137,67 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f) {
 static struct {
     uintptr_t start, end;
     uintptr_t used;  // (atomic) may pass the end
-    bool is_closed;  // pages cannot be touched before they are asked for
 } space;
 
+static bool are_maps_locked;  // (atomic)
+
+void sys_set_maps_locked(bool are_locked) {
+    __atomic_store_n(&are_maps_locked, are_locked, __ATOMIC_RELAXED);
+}
+
+bool sys_are_maps_locked(void) {
+    return __atomic_load_n(&are_maps_locked, __ATOMIC_RELAXED);
+}
+
+static long map_whole(size_t bytes, int protection) {
+    return sys_call(SYS_mmap, 0, (long)bytes, protection,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// What the kernel maps now is locked, filled at once and counted in the program's RLIMIT_MEMLOCK:
+// so only a page without access is mapped, taken out of that, and grown. That locks nothing more.
+static COLD long map_unlocked(size_t bytes, int protection) {
+    const long page_bytes = sys_page_bytes();
+    long page = map_whole((size_t)page_bytes, PROT_NONE);
+    if (sys_is_error(page)) return page;
+    sys_call(SYS_munlock, page, page_bytes, 0, 0, 0, 0);
+    sys_call(SYS_mprotect, page, page_bytes, protection, 0, 0, 0);
+    long grown =
+        sys_call(SYS_mremap, page, page_bytes, (long)sys_page_up(bytes), MREMAP_MAYMOVE, 0, 0);
+    if (sys_is_error(grown)) sys_call(SYS_munmap, page, page_bytes, 0, 0, 0, 0);
+    return grown;
+}
+
+// The list's own memory is the program's as far as it knows.
+static COLD void extend_holdings(void) {
+    long piece = map_whole(HOLDINGS_PIECE_BYTES, PROT_READ | PROT_WRITE);
+    if (!sys_is_error(piece) && !holdings_extend((void *)piece))
+        sys_call(SYS_munmap, piece, HOLDINGS_PIECE_BYTES, 0, 0, 0, 0);
+}
+
+void sys_note_mapped(const void *memory, size_t bytes) {
+    bool is_noted = holdings_add((uintptr_t)memory, sys_page_up(bytes));
+    if (likely(is_noted)) return;
+    extend_holdings();
+    holdings_add((uintptr_t)memory, sys_page_up(bytes));
+}
+
 static void *map_at_kernels_choice(size_t bytes, int protection) {
-    long result = sys_call(SYS_mmap, 0, (long)bytes, protection,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return sys_is_error(result) ? NULL : (void *)result;
+    bool is_locked = unlikely(sys_are_maps_locked()) && !confinement;
+    long result = is_locked ? map_unlocked(bytes, protection) : map_whole(bytes, protection);
+    if (sys_is_error(result)) return NULL;
+    sys_note_mapped((const void *)result, bytes);
+    return (void *)result;
 }
 
 static COLD void *space_take(size_t bytes) {
     size_t whole = sys_page_up(bytes);
     uintptr_t at = __atomic_fetch_add(&space.used, whole, __ATOMIC_RELAXED);
     if (at > space.end || space.end - at < whole) return NULL;
-    if (!space.is_closed) return (void *)at;
     long result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
+    if (result == -EPERM)  // under a filter it may only be mapped anew
+        result = sys_call(SYS_mmap, (long)at, (long)whole, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return sys_is_error(result) ? NULL : (void *)at;
 }
 
@@ -159,12 +206,10 @@ static void *map_anonymous(size_t bytes) {
     return map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
 }
 
-// Where the kernel counts every reserved page (overcommit_memory 2) they are made accessible one by
-// one.
+// Pages are made accessible as they are asked for: others would be filled where the program locks
+// all its memory, and counted where the kernel counts every page (overcommit_memory 2).
 bool sys_space_open(size_t bytes) {
-    void *start = map_at_kernels_choice(bytes, PROT_READ | PROT_WRITE);
-    space.is_closed = !start;
-    if (!start) start = map_at_kernels_choice(bytes, PROT_NONE);
+    void *start = map_at_kernels_choice(bytes, PROT_NONE);
     if (!start) return false;
     sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     space.start = space.used = (uintptr_t)start;
@@ -179,7 +224,9 @@ uintptr_t sys_space_start(void) {
 void sys_space_close(void) {
     uintptr_t start = space.start, end = space.end;
     space.start = space.end = 0;
-    if (end) sys_call(SYS_munmap, (long)start, (long)(end - start), 0, 0, 0, 0);
+    if (!end) return;
+    holdings_remove(start, end - start);
+    sys_call(SYS_munmap, (long)start, (long)(end - start), 0, 0, 0, 0);
 }
 
 void *sys_map(size_t bytes) {
@@ -199,9 +246,8 @@ void *sys_map_large(size_t bytes) {
     uintptr_t start = (uintptr_t)map_at_kernels_choice(2 * bytes, PROT_READ | PROT_WRITE);
     uintptr_t page = (start + bytes - 1) & ~(bytes - 1), end = start + 2 * bytes;
     if (!start) return NULL;
-    if (page > start) sys_call(SYS_munmap, (long)start, (long)(page - start), 0, 0, 0, 0);
-    if (end > page + bytes)
-        sys_call(SYS_munmap, (long)(page + bytes), (long)(end - page - bytes), 0, 0, 0, 0);
+    if (page > start) sys_release((void *)start, page - start);
+    if (end > page + bytes) sys_release((void *)(page + bytes), end - page - bytes);
     sys_count_own((int64_t)bytes);
     sys_wish_huge((void *)page, bytes);
     return (void *)page;
@@ -217,6 +263,7 @@ void sys_release(void *memory, size_t bytes) {
         sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED, 0, 0, 0);
         return;
     }
+    holdings_remove((uintptr_t)memory, sys_page_up(bytes));
     sys_call(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0);
 }
 

@@ -91,6 +91,11 @@ void sys_confine_by_prctl(int option, unsigned long mode, unsigned long filter);
 // is safe if it is not a file's.
 void sys_set_claims_safe(bool is_safe);
 
+// The program has the kernel lock all that is mapped from now on (MCL_FUTURE), or no longer. Memory
+// of ours is taken out of that. A forked child's is not locked, whatever is said here.
+void sys_set_maps_locked(bool are_locked);
+bool sys_are_maps_locked(void);
+
 // Private anonymous memory, zeroed, not charged before it is touched. NULL when refused.
 void *sys_map(size_t bytes);
 void sys_unmap(void *memory, size_t bytes);
@@ -107,7 +112,10 @@ void *sys_reserve(size_t bytes);
 // Lets core dumps show reserved memory all the same.
 void sys_let_dump(void *memory, size_t bytes);
 
-// Gives back address space that sys_map did not hand out.
+// Takes note of memory that was mapped for us by other means (holdings.h).
+void sys_note_mapped(const void *memory, size_t bytes);
+
+// Gives back address space; that of sys_map stays counted in sys_own_bytes.
 void sys_release(void *memory, size_t bytes);
 
 // Makes pages of a shared mapping exist now, so that a full disk or tmpfs is an error here and not

@@ -98,6 +98,10 @@ def limits_of_children():
     own_small_limit("threads", "data", 100)
     said = t.run_cairn("run", "-o", "said.cairn", *t.program("limited_child", "fork", "data", 4))
     t.check(b"was not recorded: a memory limit" in said.err, f"limited child: {said.err}")
+    for mebibytes in 100, 250:  # the shell's own recording is no word about what it becomes
+        shell = f"ulimit -v {mebibytes * KIB}; exec {t.program('leak')[0]}"
+        said = t.run_cairn("run", "-o", f"becomes-{mebibytes}.cairn", "sh", "-c", shell)
+        t.check(b"leak was not recorded: a memory limit" in said.err, f"exec with {mebibytes} MiB: {said.err}")
     alone, _ = t.record_alone(t.program("limited_child", "fork", "data", 4))
     t.check_equal("limited child, alone", (alone.status, alone.out), (3, b"0 failed\n"))
 

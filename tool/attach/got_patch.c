@@ -17,7 +17,7 @@ static const char *const wanted[] = {
     CAIRN_HEAP_FUNCTIONS_LATE(CAIRN_ROW_NAME, NAME)
 #undef NAME
     "dlclose", "prctl", "syscall", "fork", "_Fork", "clone",
-    "mmap", "mmap64", "mremap", "munmap", "mprotect",
+    "mmap", "mmap64", "mremap", "munmap", "mprotect", "mlockall", "munlockall",
     // clang-format on
     // not taken over, but asked for by the library
     "gnu_get_libc_version",

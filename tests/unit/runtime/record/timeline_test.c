@@ -3,12 +3,21 @@
 // changes neither its lowest nor its highest value.
 #include "runtime/record/timeline.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -122,11 +131,71 @@ static void test_points_go_by_the_heap(void **state) {
     assert_in_range(points_after(1 << 30, hour_ns), 2048, 4096);
 }
 
+// What a thread asks the kernel when it is about to double the interval, its own number, is the
+// moment at which another one is done with that (a filter sends it a signal instead).
+static const uint64_t too_late_ns = (uint64_t)POINT_FIRST_NS * 512;
+static sem_t asked, done;
+static long own_tid;
+
+static void answer_asked(int number, siginfo_t *info, void *context) {
+    ucontext_t *stopped = context;
+    (void)number, (void)info;
+    sem_post(&asked);
+    while (sem_wait(&done) != 0) {
+    }
+#if defined(__x86_64__)
+    stopped->uc_mcontext.gregs[REG_RAX] = own_tid;
+#else
+    stopped->uc_mcontext.regs[0] = (unsigned long)own_tid;
+#endif
+}
+
+static void trap_questions(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
+    assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+static void *note_slowly(void *argument) {
+    struct point_seen seen = {0};
+    (void)argument;
+    own_tid = syscall(SYS_gettid);
+    trap_questions();
+    timeline_note(&seen, 0, 0, too_late_ns);
+    return NULL;
+}
+
+// Of two threads that find the interval too short one doubles it.
+static void test_interval_is_doubled_once(void **state) {
+    (void)state;
+    struct point_seen seen = {0};
+    pthread_t slow;
+    const struct sigaction action = {.sa_sigaction = answer_asked, .sa_flags = SA_SIGINFO};
+    timeline_start();
+    sem_init(&asked, 0, 0);
+    sem_init(&done, 0, 0);
+    sigaction(SIGSYS, &action, NULL);
+    assert_int_equal(pthread_create(&slow, NULL, note_slowly, NULL), 0);
+    while (sem_wait(&asked) != 0) {
+    }
+    timeline_note(&seen, 0, 0, too_late_ns);
+    sem_post(&done);
+    pthread_join(slow, NULL);
+    assert_int_equal(totals.point_ns, 2 * POINT_FIRST_NS);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points_go_by_the_heap),
         cmocka_unit_test(test_extremes_are_kept),
         cmocka_unit_test(test_last_value_is_not_old),
+        cmocka_unit_test(test_interval_is_doubled_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
