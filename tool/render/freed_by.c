@@ -9,6 +9,7 @@
 #include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
+#include "tool/model/timeline.h"
 #include "tool/render/interval.h"
 #include "tool/render/site.h"
 #include "tool/render/stacks.h"
@@ -180,19 +181,81 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
     return true;
 }
 
+// The highest total in a part of the time.
+static uint64_t high_between(const struct profile *profile, uint64_t from_ns, uint64_t to_ns) {
+    struct timeline timeline;
+    struct timeline_span span;
+    uint64_t high = 0;
+    if (!recording_count(profile->recording, CAIRN_SECTION_POINTS))
+        return (uint64_t)profile->peak.bytes;
+    timeline_start(&timeline, profile->recording);
+    while (timeline_next(&timeline, &span))
+        if (span.end_ns > from_ns && span.start_ns <= to_ns && span.high_bytes > high)
+            high = span.high_bytes;
+    return high;
+}
+
+// When the last thread of a name ended; UINT64_MAX: one of them lived to the end, as far as is
+// known.
+static uint64_t end_of(const struct profile *profile, const char *name) {
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        char slot[NAME_BYTES];
+        slot_name(profile, thread->slot, slot, sizeof slot);
+        if (strcmp(slot, name) != 0) continue;
+        if (!thread->end_ns) return UINT64_MAX;
+        if (thread->end_ns > end_ns) end_ns = thread->end_ns;
+    }
+    return end_ns;
+}
+
+static bool is_main_thread(const struct profile *profile, const char *name) {
+    const struct cairn_header *header = &profile->recording->header;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        char slot[NAME_BYTES];
+        slot_name(profile, profile->threads[i].slot, slot, sizeof slot);
+        if (profile->threads[i].tid == header->pid && !strcmp(slot, name)) return true;
+    }
+    return false;
+}
+
+// The most that the main thread can have freed when the threads that allocated it had ended, or as
+// the program ended: destructors hand nothing over.
+static uint64_t late_bytes(const struct profile *profile, const struct freed_by_flow *flow) {
+    const uint64_t last_part = 10, end_ns = profile->recording->header.end_ns;
+    uint64_t owner_end_ns = end_of(profile, flow->from), high = 0;
+    if (!profile_has_ended(profile) || !is_main_thread(profile, flow->to)) return 0;
+    if (owner_end_ns != UINT64_MAX)
+        high = high_between(profile, owner_end_ns, owner_end_ns);
+    else
+        high = high_between(profile, end_ns - end_ns / last_part, end_ns);
+    uint64_t freed = (uint64_t)flow->freed.value;
+    return high < freed ? high : freed;
+}
+
+static struct freed_by_flow flow_of(const struct profile *profile, const struct matrix *matrix,
+                                    size_t row, size_t column) {
+    struct measured freed = matrix->freed[row][column];
+    struct freed_by_flow flow = {.of_bytes = (uint64_t)sum_of_row(matrix, row, 0).value,
+                                 .freed = freed};
+    snprintf(flow.from, sizeof flow.from, "%s", matrix->names[row]);
+    snprintf(flow.to, sizeof flow.to, "%s", matrix->names[column]);
+    flow.late_bytes = late_bytes(profile, &flow);
+    flow.bytes = (uint64_t)freed.value - flow.late_bytes;
+    flow.blocks = (uint64_t)((double)freed.blocks * (double)flow.bytes / (double)freed.value);
+    return flow;
+}
+
 bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow) {
     struct matrix *matrix = calloc(1, sizeof *matrix);
     *flow = (struct freed_by_flow){0};
     bool is_filled = matrix && fill(matrix, profile);
     for (size_t row = 0; is_filled && row < matrix->count; row++) {
-        struct measured sum = sum_of_row(matrix, row, 0);
         for (size_t i = 0; i < matrix->count; i++) {
-            struct measured freed = matrix->freed[row][i];
-            if (row == i || freed.value <= (int64_t)flow->bytes) continue;
-            *flow = (struct freed_by_flow){
-                .bytes = (uint64_t)freed.value, .of_bytes = (uint64_t)sum.value, .freed = freed};
-            snprintf(flow->from, sizeof flow->from, "%s", matrix->names[row]);
-            snprintf(flow->to, sizeof flow->to, "%s", matrix->names[i]);
+            if (row == i || matrix->freed[row][i].value <= (int64_t)flow->bytes) continue;
+            struct freed_by_flow other = flow_of(profile, matrix, row, i);
+            if (other.bytes > flow->bytes) *flow = other;
         }
     }
     free(matrix);
