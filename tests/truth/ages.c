@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that are freed at once; those of its twin wait for some milliseconds.
+//
 // claim: ages
 // flags: -O2
 // run: --ages

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are allocated one by one; its twin has an array of them.
+//
 // claim: alike
 // flags: -O2
 // flags: -O3 -s -DTHREADS=8

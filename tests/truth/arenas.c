@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Six threads need memory one after the other, each of an arena of its own; in its twin they need
-// it at the same time. claim: arenas flags: -O2 needs: looks fix: MALLOC_ARENA_MAX=1 saves: bytes
-// rss.peak_bytes
+// it at the same time.
+//
+// claim: arenas
+// flags: -O2
+// needs: looks
+// fix: MALLOC_ARENA_MAX=1
+// saves: bytes rss.peak_bytes
 #include "ledger.h"
 
 enum { WORKERS = 6, PIECES = 10000, BYTES = 1000, KEPT_EVERY = 20 };

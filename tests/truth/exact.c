@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each call is counted; the blocks of its twin are drawn at random (--sample).
+//
 // claim: exact
 // flags: -O2
 // flags: -O0 -DTHREADS=8

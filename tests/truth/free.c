@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of twenty pieces is kept where it lies; its twin copies them away.
+//
 // claim: free
 // flags: -O2
 // needs: looks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread frees what others make; in its twin they free it themselves.
+//
 // claim: freed_by
 // flags: -O2
 // flags: -O3 -s -DMAKERS=8

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main thread frees what workers make, all the time; in its twin it frees it all at the end, as
 // destructors do.
+//
 // claim: freed_by
 // flags: -O2
 // flags: -O0 -DALIVE=1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that grows all the time; its twin keeps the last hundred sessions.
+//
 // claim: growth
 // flags: -O2
 // flags: -O0 -DTHREADS=8

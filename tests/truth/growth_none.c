@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that goes up and down; its twin forgets one of two blocks.
+//
 // claim: growth_none
 // flags: -O2
 // flags: -O3 -DTHREADS=8

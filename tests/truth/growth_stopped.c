@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that is filled at the start, before a program serves; its twin is filled to the end.
+//
 // claim: growth_stopped
 // flags: -O2
 // flags: -O1 -s -DTHREADS=8

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leak in a program that is over in no time; its twin goes on for long enough.
+//
 // claim: growth_unknown
 // flags: -O2
 #include "ledger.h"

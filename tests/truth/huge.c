@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A large heap; its twin has less than what huge pages are worth for.
+//
 // claim: huge
 // flags: -O2
 // needs: small-pages looks

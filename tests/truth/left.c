@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that are never freed; its twin frees most of them at its exit.
+//
 // claim: left
 // both: bytes blocks
 // flags: -O2

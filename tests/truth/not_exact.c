@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that leaves no room for stacks; its twin has few of them.
+//
 // claim: not_exact
 // flags: -O1
 // run-1: --sample

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peak that is reached early and held; that of its twin comes at the end.
+//
 // claim: peak
 // both: bytes blocks at_ns
 // flags: -O2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A buffer that is grown line by line; its twin reserves what it needs.
+//
 // claim: realloc
 // flags: -O2
 // flags: -O0 -DTHREADS=8

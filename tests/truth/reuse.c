@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function that frees what it allocates; the blocks of its twin are freed by another one.
+//
 // claim: reuse
 // flags: -O1
 // run: --free-stacks

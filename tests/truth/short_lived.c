@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that live for a request; those of its twin live for a hundred of them.
+//
 // claim: short_lived
 // flags: -O2
 // flags: -O0 -DTHREADS=8

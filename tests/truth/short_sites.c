@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short-lived blocks of one call site; in its twin of twelve, none of which has most of them.
+//
 // claim: short_lived
 // both: is_most where_blocks
 // flags: -O2
@@ -7,10 +8,24 @@
 
 enum { CALLS = 40000, SITES = 12 };
 
-// clang-format off
-#define SITE(n) APART static void site_##n(void) { seen = malloc(n + 24); free(seen); }
-SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) SITE(8) SITE(9) SITE(10) SITE(11)
-// clang-format on
+#define SITE(n)                                                                                    \
+    APART static void site_##n(void) {                                                             \
+        seen = malloc(n + 24);                                                                     \
+        free(seen);                                                                                \
+    }                                                                                              \
+    _Static_assert(n < SITES, "the last one")
+SITE(0);
+SITE(1);
+SITE(2);
+SITE(3);
+SITE(4);
+SITE(5);
+SITE(6);
+SITE(7);
+SITE(8);
+SITE(9);
+SITE(10);
+SITE(11);
 
 int main(void) {
     void (*const sites[SITES])(void) = {site_0, site_1, site_2, site_3, site_4,  site_5,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A copy of a name for each row; its twin keeps each name once.
+//
 // claim: strings
 // flags: -O2
 // file: core save

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each block is freed before the next one is allocated; in the twin after it. It is a recording of
 // heaptrack: of its own ones cairn knows more, from blocks that were watched.
+//
 // claim: temporary
 // flags: -O2
 // file: import

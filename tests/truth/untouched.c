@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers that are hardly used; its twin uses all of them.
+//
 // claim: untouched
 // flags: -O2
 // flags: -O3 -DTHREADS=4

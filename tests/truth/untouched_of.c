@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of what was never touched most must be of one call site; in its twin two have as much, and which
-// of them it is cannot be known: none is named. claim: untouched both: where flags: -O2 needs:
-// looks
+// of them it is cannot be known: none is named.
+//
+// claim: untouched
+// both: where
+// flags: -O2
+// needs: looks
 #include "ledger.h"
 
 enum { BYTES = 16 << 20 };

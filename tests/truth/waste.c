@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of which the first tenth is used; its twin fills them.
+//
 // claim: waste
 // flags: -O2
 // file: core save

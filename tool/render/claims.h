@@ -3,9 +3,9 @@
 // `cairn open` and agents (docs/reference/json.md#claims).
 //
 // A row has a key, the values that a claim stands on, the sentence that is made of nothing else,
-// and how sure it is. A claim is a row with its values. Without the values of a row there is no
-// claim: the answer leaves it out, or has the claim that says that it is not known. Every key has a
-// program in tests/truth for which it holds and one for which it does not.
+// and how sure it is. A claim is a row with its values. If they are not
+// known there is no claim: the answer leaves it out, or has the claim that says that it is not
+// known. Every key has a program in tests/truth for which it holds and one for which it does not.
 #ifndef TOOL_RENDER_CLAIMS_H
 #define TOOL_RENDER_CLAIMS_H
 

@@ -44,8 +44,8 @@ static bool is_same_site(const struct sites *sites, size_t a, size_t b) {
     return !strcmp(sites->labels[a], sites->labels[b]);
 }
 
-// Chooses the call site whose stacks have most together. Of what was never touched it is named only
-// if it must have more than half of it, whatever the others have.
+// Chooses the call site whose stacks have most together. One that holds what was never touched is
+// named only if it must have more than half of it, whatever the others have.
 static void choose_site(struct finding *finding, const struct sites *sites) {
     const struct finding_stacks *stacks = &finding->stacks;
     uint64_t all = stacks->rest;
