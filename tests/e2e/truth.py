@@ -90,6 +90,9 @@ class Twin:
         needs = " ".join(self.head["needs"]).split()
         if "looks" in needs and len(self.report["rss"]["points"]) <= 3:
             return "resident memory was not looked at often enough"
+        pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
+        if "look-at-peak" in needs and all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
+            return "resident memory was not looked at when most of it was there"
         if "small-pages" in needs and "[always]" in open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii").read():
             return "the kernel gives huge pages to everybody"
         return None

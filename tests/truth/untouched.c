@@ -4,7 +4,7 @@
 // claim: untouched
 // flags: -O2
 // flags: -O3 -DTHREADS=4
-// needs: looks
+// needs: look-at-peak
 #include "ledger.h"
 
 enum { BYTES = (24 << 20) / THREADS, USED = BYTES / 32 };

@@ -5,7 +5,7 @@
 // claim: untouched
 // both: where
 // flags: -O2
-// needs: looks
+// needs: look-at-peak
 #include "ledger.h"
 
 enum { BYTES = 16 << 20 };

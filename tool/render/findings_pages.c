@@ -45,10 +45,6 @@ static bool largest_picture(const struct recording *recording,
     return of(largest) > 0;
 }
 
-static uint64_t untouched_of(const struct cairn_picture *picture) {
-    return picture->untouched_bytes;
-}
-
 static uint64_t free_of(const struct cairn_picture *picture) {
     return picture->free_resident_bytes;
 }
@@ -84,14 +80,35 @@ static bool note_large(const struct profile *profile, const struct cairn_picture
     return true;
 }
 
+// What was not touched in the picture, and cannot have been later: a block that is being filled
+// looks like one that is reserved, but then resident memory rises.
+static uint64_t never_touched(const struct recording *recording,
+                              const struct cairn_picture *picture) {
+    uint64_t peak = recording->header.rss_peak_bytes, bytes = picture->untouched_bytes;
+    uint64_t later = peak > picture->rss_bytes ? peak - picture->rss_bytes : 0;
+    return bytes > later ? bytes - later : 0;
+}
+
+// The picture with most of it.
+static uint64_t most_untouched(const struct recording *recording, struct cairn_picture *picture) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < CAIRN_PICTURE_COUNT; i++) {
+        struct cairn_picture other;
+        if (!recording_picture(recording, i, &other) || never_touched(recording, &other) <= most)
+            continue;
+        *picture = other;
+        most = never_touched(recording, &other);
+    }
+    return most;
+}
+
 bool finding_find_untouched(struct findings *findings, const struct profile *profile,
                             struct error *error) {
-    struct cairn_picture picture;
+    struct cairn_picture picture = {0};
+    uint64_t bytes = most_untouched(profile->recording, &picture);
     // what is swapped out is not there either
-    if (!largest_picture(profile->recording, untouched_of, &picture) || picture.swap_bytes)
-        return true;
+    if (!bytes || picture.swap_bytes) return true;
     uint64_t live = picture.live_bytes > 0 ? (uint64_t)picture.live_bytes : 0;
-    uint64_t bytes = picture.untouched_bytes;
     if (bytes < UNTOUCHED_MIN_BYTES || bytes > live ||
         (double)bytes < untouched_share * (double)live)
         return true;
