@@ -159,10 +159,15 @@ def check_texts(twins):
     true = twins[0]
     if not true.claim or true.head["file"]:
         return
-    view = "growth" if true.claim["key"].startswith("growth_") else "findings"
-    said = t.run_cairn("report", true.path).out.decode() + t.run_cairn("report", "--view", view, true.path).out.decode()
+    views = ["growth"] if true.claim["key"].startswith("growth_") else ["findings", "growth"]
+    said = t.run_cairn("report", true.path).out.decode()
+    for view in views:
+        said += t.run_cairn("report", "--view", view, true.path).out.decode()
     words, sentence = " ".join(said.split()), " ".join(true.claim["sentence"].split())
-    told = {"growth_stopped": "flat since", "exact": "exact", "not_exact": "sampled"}.get(true.claim["key"], sentence)
+    told = {"growth_stopped": "flat since"}.get(true.claim["key"], sentence)
+    if true.claim["key"] == "growth":  # the view that the finding leads to begins with what grows
+        first = re.search(r"^  1 (.*)$", said[said.index("stacks grow" if "stacks grow" in said else "stack grows"):], re.M)
+        t.check(first and first[1].startswith("+"), f"{true.name}: the view begins with {first and first[1]}")
     t.check(told in words, f"{true.name}: the screen does not say: {told}\n{said}")
 
 

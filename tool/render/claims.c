@@ -21,7 +21,12 @@
 #define NAME(name) {name, CLAIM_UNIT_NAME}
 #define WORDS(name) {name, CLAIM_UNIT_WORDS}
 
-static const char every_call[] = "every call was counted";
+static const char every_call[] =
+    "[is_exact?every call was counted][!is_exact?not every call was counted]";
+#define EXACT FLAG("is_exact")
+#define HOW_SURE FLAG("is_sampled"), EXACT, FLAG("is_partial")
+static const char how_sure[] =
+    "[is_sampled?estimate from samples][is_exact?every call was counted][is_partial?not every call was counted]";
 static const char seen_once[] = "as the process' pages were at {at_ns}";
 static const char contents[] = "what blocks held as they were looked into";
 
@@ -35,11 +40,11 @@ static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_REALLOC] = {"realloc", "reallocations by stack",
         "{where} grows [is_one?its buffer {times:time|times}][is_many?each of its buffers {times:time|times}][!buffers?buffers {times:time|times} in all]: reserve ({copied_bytes} copied)",
         every_call, FINDINGS "a-buffer-that-is-grown",
-        {WHERE, COUNT("times"), COUNT("buffers"), BYTES("copied_bytes"), FLAG("is_one"), FLAG("is_many")}},
+        {WHERE, COUNT("times"), COUNT("buffers"), BYTES("copied_bytes"), FLAG("is_one"), FLAG("is_many"), EXACT}},
     [CLAIM_TEMPORARY] = {"temporary", "every call",
         "{blocks%of_blocks} of all blocks are freed at once, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
         every_call, FINDINGS "short-lived-blocks",
-        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most")}},
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most"), EXACT}},
     [CLAIM_SHORT] = {"short_lived", "the life of blocks drawn at random",
         "about {blocks%of_blocks} of all blocks are short-lived, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
         "estimate: the life of {watched:block|blocks} was watched", FINDINGS "short-lived-blocks",
@@ -47,13 +52,13 @@ static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_AGES] = {"ages", "the age of every freed block (--ages)",
         "{blocks%of_blocks} of all blocks live under 1 ms, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
         every_call, FINDINGS "short-lived-blocks",
-        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most")}},
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most"), EXACT}},
     [CLAIM_FREED_BY] = {"freed_by", "which thread freed whose blocks, and when threads ended",
         "[late_bytes?at least ]{bytes%of_bytes}{interval} of what {from} allocates is freed by {to}",
-        "[interval_bytes?estimate from samples][!interval_bytes?every free was counted][late_bytes?; without {late_bytes} that may have been freed at the end]",
+        "[is_sampled?estimate from samples][is_exact?every free was counted][is_partial?not every free was counted][late_bytes?; without {late_bytes} that may have been freed at the end]",
         FINDINGS "hand-over-between-threads",
         {NAME("from"), NAME("to"), BYTES("bytes"), BYTES("of_bytes"), COUNT("blocks"), BYTES("interval_bytes"),
-         BYTES("late_bytes"), WORDS("interval")}},
+         BYTES("late_bytes"), WORDS("interval"), HOW_SURE}},
     [CLAIM_FREE] = {"free", "resident and live memory over time, and what else is resident",
         "{free_bytes} of {rss_bytes} resident are free in the heap, {live_bytes} live, at {at_ns}",
         "seen from outside: a quarter of what is live is taken for its room", FINDINGS "fragmentation",
@@ -61,11 +66,11 @@ static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_REUSE] = {"reuse", "which code frees which blocks (--free-stacks)",
         "{where} frees what it allocates, {blocks:block|blocks}[block_bytes? of {block_bytes}]: [is_small?a buffer on the stack will do][!is_small?one buffer can be reused]",
         every_call, FINDINGS "freed-where-it-was-allocated",
-        {WHERE, COUNT("blocks"), BYTES("block_bytes"), FLAG("is_small")}},
+        {WHERE, COUNT("blocks"), BYTES("block_bytes"), FLAG("is_small"), EXACT}},
     [CLAIM_ALIKE] = {"alike", "the size of every block",
         "{where} allocates {blocks:block|blocks} of {block_bytes} one by one: an array or a pool",
         every_call, FINDINGS "one-by-one-in-a-loop",
-        {WHERE, COUNT("blocks"), BYTES("block_bytes"), AT}},
+        {WHERE, COUNT("blocks"), BYTES("block_bytes"), EXACT}},
     [CLAIM_UNTOUCHED] = {"untouched", "pages of large blocks, of glibc's malloc",
         "{bytes} of {of_bytes} live were never touched at {at_ns}[where?, most of {where}]: reserve less",
         seen_once, FINDINGS "reserved-and-not-used",
@@ -102,23 +107,26 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         {COUNT("moments"), COUNT("least_moments"), NS("span_ns"), FLAG("is_one")}},
     [CLAIM_PEAK] = {"peak", "frees",
         "peak heap {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks][at_ns? at {at_ns}]{samples_text}",
-        "[interval_bytes?estimate from samples][!interval_bytes?every call was counted][error_bytes?, at most {error_bytes} more]",
-        SUMMARY "peak-heap",
+        how_sure, SUMMARY "peak-heap",
         {BYTES("bytes"), COUNT("blocks"), AT, BYTES("interval_bytes"), COUNT("samples"), BYTES("error_bytes"),
-         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one")}},
+         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one"), HOW_SURE}},
     [CLAIM_LEFT] = {"left", "frees",
         "{when} {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks]{samples_text}",
-        "[interval_bytes?estimate from samples][!interval_bytes?every call was counted]",
-        SUMMARY "at-exit",
+        how_sure, SUMMARY "at-exit",
         {BYTES("bytes"), COUNT("blocks"), BYTES("interval_bytes"), COUNT("samples"), NAME("when"),
-         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one")}},
+         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one"), HOW_SURE}},
     [CLAIM_EXACT] = {"exact", "that nothing was lost, left out or drawn by chance",
-        "exact: each of {calls:call|calls} was counted", every_call, SUMMARY "the-trust-line",
-        {COUNT("calls")}},
+        "exact[is_since_attach? since attach][error_bytes?, peak within {error_bytes}]",
+        "every call was counted[was_off?, but while recording was switched off]", SUMMARY "the-trust-line",
+        {COUNT("calls"), BYTES("error_bytes"), FLAG("is_since_attach"), FLAG("was_off")}},
+    [CLAIM_EXACT_CALLS] = {"exact_calls", "that nothing was lost or left out",
+        "calls and bytes allocated exact[is_since_attach? since attach]",
+        "every call was counted[was_off?, but while recording was switched off]; what was live is an estimate from samples",
+        SUMMARY "the-trust-line",
+        {COUNT("calls"), BYTES("allocated_bytes"), FLAG("is_since_attach"), FLAG("was_off")}},
     [CLAIM_NOT_EXACT] = {"not_exact", "",
-        "[is_sampled?sampled][!is_sampled?not exact][lost?: {lost:event was|events were} lost]",
-        "nothing is claimed", SUMMARY "the-trust-line",
-        {FLAG("is_sampled"), COUNT("lost"), FLAG("is_damaged")}},
+        "not exact", "nothing is claimed", SUMMARY "the-trust-line",
+        {COUNT("lost"), FLAG("is_damaged"), FLAG("is_import")}},
 };
 // clang-format on
 
@@ -138,6 +146,10 @@ static size_t field_of(const struct claim *claim, const char *name) {
     size_t index = find_field(claim->key, name, strlen(name));
     assert(index < CLAIM_VALUES_MAX);
     return index;
+}
+
+bool claim_has(const struct claim *claim, const char *name) {
+    return find_field(claim->key, name, strlen(name)) < CLAIM_VALUES_MAX;
 }
 
 void claim_set(struct claim *claim, const char *name, int64_t value) {

@@ -36,6 +36,7 @@ enum claim_key {
     CLAIM_PEAK,
     CLAIM_LEFT,
     CLAIM_EXACT,
+    CLAIM_EXACT_CALLS,  // of samples
     CLAIM_NOT_EXACT,
     CLAIM_KEYS,
 };
@@ -52,7 +53,7 @@ enum claim_unit {
     CLAIM_UNIT_WORDS,  // a part of the sentence that other values say as numbers; not in JSON
 };
 
-enum { CLAIM_VALUES_MAX = 12, CLAIM_NAMES_BYTES = 1536, CLAIM_SENTENCE_BYTES = 1024 };
+enum { CLAIM_VALUES_MAX = 14, CLAIM_NAMES_BYTES = 1536, CLAIM_SENTENCE_BYTES = 1024 };
 
 struct claim_field {
     const char *name;  // as in JSON and in the sentence
@@ -85,6 +86,7 @@ struct claim {
 // A value by the name that the row has for it; names are escaped already. Those that are never set
 // are unknown: null in JSON, and left out of the sentence.
 void claim_set(struct claim *claim, const char *name, int64_t value);
+bool claim_has(const struct claim *claim, const char *name);
 void claim_set_real(struct claim *claim, const char *name, double value);
 void claim_set_text(struct claim *claim, const char *name, const char *text);
 

@@ -8,6 +8,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/findings_find.h"
 #include "tool/render/interval.h"
 
@@ -225,6 +226,7 @@ bool finding_claim(const struct finding *finding, const struct profile *profile,
         return false;
     if (finding->stack && rules[finding->kind].has_label) claim_set_text(claim, "where", label);
     rules[finding->kind].fill(finding, claim);
+    if (profile) claim_set_sure(claim, profile);
     return true;
 }
 

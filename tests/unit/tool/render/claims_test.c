@@ -40,7 +40,7 @@ static void test_rows(void **state) {
             assert_true(*text);
             assert_true(value > 0 || !strpbrk(text, "[]{}|"));
             claim_sure(&claim, value == 1, text);
-            assert_true(*text);
+            assert_true(*text || value <= 0);
         }
     }
 }
