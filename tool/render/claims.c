@@ -71,7 +71,7 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "{where} allocates {blocks:block|blocks} of {block_bytes} one by one: an array or a pool",
         every_call, FINDINGS "one-by-one-in-a-loop",
         {WHERE, COUNT("blocks"), BYTES("block_bytes"), EXACT}},
-    [CLAIM_UNTOUCHED] = {"untouched", "pages of large blocks, of glibc's malloc",
+    [CLAIM_UNTOUCHED] = {"untouched", "which pages are resident, and the highest that resident memory was",
         "{bytes} of {of_bytes} live were never touched at {at_ns}[where?, most of {where}]: reserve less",
         seen_once, FINDINGS "reserved-and-not-used",
         {WHERE, BYTES("bytes"), BYTES("of_bytes"), AT}},

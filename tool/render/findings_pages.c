@@ -12,7 +12,7 @@ enum {
     HUGE_MIN_BYTES = 128 << 20,
     HUGE_PAGE_BYTES = 2 << 20,
     SMALL_PAGE_BYTES = 4096,
-    LARGE_BLOCK_BITS = 18,  // of the least size of which glibc maps a block, 128 KiB
+    LARGE_BLOCK_BITS = 13,  // of the least size of a block that may have a page of its own
 };
 static const double near_share = 0.9, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
                     peak_share = 0.9,
@@ -49,8 +49,8 @@ static uint64_t free_of(const struct cairn_picture *picture) {
     return picture->free_resident_bytes;
 }
 
-// Returns whether a stack may have had a block that glibc maps on its own: as far as sizes are
-// known, by them.
+// Returns whether a stack may have had a block with a page of its own: as far as sizes are known,
+// by them.
 static bool may_have_large(const struct shape *shape, const struct stack *stack) {
     struct shape_sizes sizes;
     uint64_t known = 0;
@@ -62,7 +62,7 @@ static bool may_have_large(const struct shape *shape, const struct stack *stack)
     return sizes.unknown || known < stack->allocations;
 }
 
-// Notes the stacks that may hold the large blocks, each with the most that it can have had of them:
+// Notes the stacks that may hold such blocks, each with the most that it can have had of them:
 // which pages were touched is known of all blocks together.
 static bool note_large(const struct profile *profile, const struct cairn_picture *picture,
                        struct finding *finding, struct error *error) {
@@ -80,24 +80,42 @@ static bool note_large(const struct profile *profile, const struct cairn_picture
     return true;
 }
 
-// What was not touched in the picture, and cannot have been later: a block that is being filled
-// looks like one that is reserved, but then resident memory rises.
-static uint64_t never_touched(const struct recording *recording,
-                              const struct cairn_picture *picture) {
-    uint64_t peak = recording->header.rss_peak_bytes, bytes = picture->untouched_bytes;
+// Returns live bytes that are in no resident page: all that is resident and may be of blocks is
+// less.
+static uint64_t beyond_resident(const struct profile *profile,
+                                const struct cairn_picture *picture) {
+    uint64_t live = picture->live_bytes > 0 ? (uint64_t)picture->live_bytes : 0;
+    uint64_t resident = picture->heap_bytes + picture->shared_bytes + picture->other_bytes;
+    uint64_t others = picture->mapped_bytes + picture->free_resident_bytes;
+    resident -= others < resident ? others : resident;
+    return live > resident && !profile->sampling.is_on ? live - resident : 0;
+}
+
+// Returns what was not touched in the picture and cannot have been later: a block that is being
+// filled looks like one that is reserved, but then resident memory rises.
+static uint64_t never_touched(const struct profile *profile, const struct cairn_picture *picture,
+                              bool *is_least) {
+    uint64_t peak = profile->recording->header.rss_peak_bytes, bytes = picture->untouched_bytes;
     uint64_t later = peak > picture->rss_bytes ? peak - picture->rss_bytes : 0;
+    uint64_t beyond = beyond_resident(profile, picture);
+    *is_least = beyond > bytes + bytes / 4;
+    if (*is_least) bytes = beyond;
     return bytes > later ? bytes - later : 0;
 }
 
 // The picture with most of it.
-static uint64_t most_untouched(const struct recording *recording, struct cairn_picture *picture) {
+static uint64_t most_untouched(const struct profile *profile, struct cairn_picture *picture,
+                               bool *is_least) {
     uint64_t most = 0;
     for (size_t i = 0; i < CAIRN_PICTURE_COUNT; i++) {
         struct cairn_picture other;
-        if (!recording_picture(recording, i, &other) || never_touched(recording, &other) <= most)
-            continue;
+        bool is_other_least;
+        if (!recording_picture(profile->recording, i, &other)) continue;
+        uint64_t bytes = never_touched(profile, &other, &is_other_least);
+        if (bytes <= most) continue;
         *picture = other;
-        most = never_touched(recording, &other);
+        *is_least = is_other_least;
+        most = bytes;
     }
     return most;
 }
@@ -105,7 +123,8 @@ static uint64_t most_untouched(const struct recording *recording, struct cairn_p
 bool finding_find_untouched(struct findings *findings, const struct profile *profile,
                             struct error *error) {
     struct cairn_picture picture = {0};
-    uint64_t bytes = most_untouched(profile->recording, &picture);
+    bool is_least = false;
+    uint64_t bytes = most_untouched(profile, &picture, &is_least);
     // what is swapped out is not there either
     if (!bytes || picture.swap_bytes) return true;
     uint64_t live = picture.live_bytes > 0 ? (uint64_t)picture.live_bytes : 0;
@@ -119,6 +138,7 @@ bool finding_find_untouched(struct findings *findings, const struct profile *pro
     // address space alone
     finding->gain = finding_part(bytes, live) / 4;
     finding->saved_bytes = bytes;
+    finding->is_least = is_least;
     return note_large(profile, &picture, finding, error);
 }
 
