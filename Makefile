@@ -159,6 +159,9 @@ BENCH_PROGRAMS := $(patsubst bench/programs/%,$(BUILD)/bench/%,\
 	$(basename $(filter-out %_preload.c,$(wildcard bench/programs/*.c bench/programs/*.cc))))
 QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 
+# Twins for each claim (tests/truth): a source is built once with HOLDS=1 and once with HOLDS=0 for each of its lines of flags.
+TRUTH := $(patsubst tests/truth/%,$(BUILD)/tests/truth/%.built,$(wildcard tests/truth/*.c tests/truth/*.cc))
+
 .PHONY: all quick quick-tests tools runtime deps-of-check check-long check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
@@ -169,8 +172,8 @@ all: $(BUILD)/cairn $(BUILD)/cairn-replay $(BUILD)/libcairn.so $(BUILD)/libcairn
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
-programs: $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS)
-tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TEST_TOOL_PROGRAMS) bench-programs
+programs: $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TRUTH)
+tests: $(UNIT_TESTS) $(PROGRAMS) $(PROGRAM_LIBRARIES) $(TEST_PRELOADS) $(TRUTH) $(TEST_TOOL_PROGRAMS) bench-programs
 
 # Renamed into place like the libraries below: another commit makes it anew, while tests may run it.
 $(PLAIN_MICROHTTPD): dev/plain-microhttpd.sh
@@ -396,6 +399,10 @@ $(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CXX) -std=$(CXX_STANDARD) $(PROGRAM_FLAGS) -o $@ $< -pthread
+$(BUILD)/tests/truth/%.built: tests/truth/% tests/truth/ledger.h dev/build-twins.sh
+	$(call say,TWIN)
+	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D)
+	$(Q)touch $@
 $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)

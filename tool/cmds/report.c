@@ -101,11 +101,32 @@ static bool print_text(const struct report *report, struct opened *opened, const
     return print_view(stdout, report, opened, names, error);
 }
 
-static bool print_json(const struct report *report, struct opened *opened, struct error *error) {
+// What can be claimed is of a whole process: of a part of its stacks it would be another sentence.
+static bool has_claims(const struct request *request, const struct filter *filter,
+                       const struct profile *profile) {
+    return !filter_is_any(filter) && !request->snapshot.kind && !request->leaks &&
+           !request->is_unreachable && !profile->heap && !profile->is_of_mappings &&
+           !profile_is_sum(profile) && !profile_is_empty(profile);
+}
+
+// Puts the whole of a recording, or of one process of a run.
+static bool put_json(struct json *json, const char *file, const struct request *request,
+                     struct filter *filter, struct opened *opened, struct error *error) {
     const struct frame_names *names;
     struct frame_names own_names;
-    return request_apply(&report->request, report->filter, opened, &names, &own_names, error) &&
-           report_json_print(stdout, &opened->profile, names, &report->request.options, error);
+    struct findings findings;
+    const bool has_any = has_claims(request, filter, &opened->profile);
+    if (has_any && !report_find_findings(opened, &findings, error)) return false;
+    if (!request_apply(request, filter, opened, &names, &own_names, error)) return false;
+    if (has_any && !findings_settle(&findings, &opened->profile, names, error)) return false;
+    return report_json_put(json, file, &opened->profile, names, has_any ? &findings : NULL,
+                           &request->options, error);
+}
+
+static bool print_json(const struct report *report, struct opened *opened, struct error *error) {
+    struct json json;
+    json_start(&json, stdout);
+    return put_json(&json, NULL, &report->request, report->filter, opened, error);
 }
 
 // What an event log tells more than its recording, where that is shown.
@@ -191,15 +212,12 @@ static bool put_process(struct json *json, const char *file, struct opened *open
     struct request request = wanted->report->request;
     struct filter_request filter_request = request.filter;
     struct filter *filter;
-    const struct frame_names *names;
-    struct frame_names own_names;
     filter_request.may_be_empty = true;  // that it is in one process is enough
     if (!filter_open(&filter, &filter_request, error)) return false;
     const struct narrowing narrowing = {&request, filter};
     request.is_of_run = true;
     bool is_ok = request_narrow(&narrowing, &opened->profile, error) &&
-                 request_apply(&request, filter, opened, &names, &own_names, error) &&
-                 report_json_put(json, file, &opened->profile, names, &request.options, error);
+                 put_json(json, file, &request, filter, opened, error);
     for (size_t i = 0; is_ok && i < opened->profile.stack_count; i++)
         *wanted->kept_count +=
             measure_stack(request.options.by, &opened->profile.stacks[i]).value > 0;

@@ -68,14 +68,11 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     return text;
 }
 
-// The findings, with names for its stacks.
-static bool find_findings(struct opened *opened, struct findings *findings, struct error *error) {
+bool report_find_findings(struct opened *opened, struct findings *findings, struct error *error) {
     if (!findings_find(findings, &opened->profile, error)) return false;
-    for (size_t i = 0; i < findings->count; i++)
-        for (size_t j = 0; j < 2; j++)
-            if (finding_node(&findings->list[i], j) != TREE_ROOT)
-                names_want_stack(opened->names, finding_node(&findings->list[i], j),
-                                 SITE_PLACES_MAX);
+    uint32_t nodes[FINDINGS_NODES_MAX];
+    size_t count = findings_nodes(findings, nodes);
+    for (size_t i = 0; i < count; i++) names_want_stack(opened->names, nodes[i], SITE_PLACES_MAX);
     return true;
 }
 
@@ -87,7 +84,7 @@ static bool print_summary(FILE *out, struct opened *opened, const char *path,
     struct program program;
     char reason[REASON_BYTES], next[PATH_MAX + 32];
     struct findings findings;
-    if (wanted->has_list && (!find_findings(opened, &findings, error) ||
+    if (wanted->has_list && (!report_find_findings(opened, &findings, error) ||
                              !report_resolve_places(opened, wanted->view->by, error)))
         return false;
     struct frame_names names = names_frames(opened->names);

@@ -15,6 +15,7 @@
 #include "tool/model/run.h"
 #include "tool/query/merged.h"
 #include "tool/query/subject.h"
+#include "tool/render/findings.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/terminal.h"
 
@@ -24,6 +25,10 @@ typedef bool report_process_fn(FILE *out, struct opened *opened, const void *con
 // The same as an object of JSON; `file` is its name in the run.
 typedef bool report_put_fn(struct json *json, const char *file, struct opened *opened,
                            const void *context, struct error *error);
+
+// Findings of the whole profile, before it is narrowed; the names of their stacks are wanted, for
+// findings_settle.
+bool report_find_findings(struct opened *opened, struct findings *findings, struct error *error);
 
 // Where the recording of a process is. False: it has none.
 bool report_run_path(const struct run *run, const struct run_row *row, char path[PATH_MAX]);

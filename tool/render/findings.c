@@ -2,17 +2,15 @@
 // The table of rules, and what their findings are as text. When they hold: findings_find.c.
 #include "tool/render/findings.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/findings_find.h"
 #include "tool/render/interval.h"
-
-#define PAGE "docs/howto/findings.md#"
 
 enum {
     SHOWN_MAX = 4,  // in a summary
@@ -21,187 +19,152 @@ enum {
     NOTE_INDENT = 10,
 };
 
-struct saying {
-    const struct finding *finding;
-    const char *label;  // of its stack
-    bool is_plain;      // sizes as plain numbers
-    char *out;          // FINDING_TEXT_BYTES
-};
+// A finding's values as those of a claim.
+typedef void finding_filler(const struct finding *finding, struct claim *claim);
 
-static void say(const struct saying *saying, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void say(const struct saying *saying, const char *format, ...) {
-    va_list list;
-    va_start(list, format);
-    vsnprintf(saying->out, FINDING_TEXT_BYTES, format, list);
-    va_end(list);
+static void fill_growth(const struct finding *finding, struct claim *claim) {
+    claim_set_real(claim, "bytes_per_s", finding->bytes_per_s);
+    claim_set_real(claim, "fit", finding->fit);
+    claim_set(claim, "is_freed", finding->is_freed);
+    claim_set(claim, "first_bytes", finding->first_bytes);
+    claim_set(claim, "last_bytes", finding->last_bytes);
+    claim_set(claim, "interval_bytes", finding->interval_bytes);
+    claim_set(claim, "moments", (int64_t)finding->moment_count);
+    claim_set(claim, "stacks", (int64_t)finding->stack_count);
 }
 
-static struct unit_text size_of(const struct saying *saying, uint64_t bytes) {
-    return units_size_as((int64_t)bytes, saying->is_plain);
+static void fill_realloc(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "times", (int64_t)finding->count);
+    // of those that another stack began it is not known how many there were
+    if (finding->of_count) claim_set(claim, "buffers", (int64_t)finding->of_count);
+    claim_set(claim, "copied_bytes", (int64_t)finding->bytes);
+    claim_set(claim, "is_one", finding->of_count == 1);
+    claim_set(claim, "is_many", finding->of_count > 1);
 }
 
-static struct unit_text share_of(const struct finding *finding) {
-    return units_percent((int64_t)finding->count, (int64_t)finding->of_count);
+static void fill_short(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "blocks", (int64_t)finding->count);
+    claim_set(claim, "of_blocks", (int64_t)finding->of_count);
+    claim_set(claim, "where_blocks", (int64_t)finding->part);
+    claim_set(claim, "is_most", finding->part > finding->count / 2);
+    if (claim->key == CLAIM_SHORT) claim_set(claim, "watched", (int64_t)finding->watched);
 }
 
-static void say_growth(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    char rate[64];
-    rate_text(finding->bytes_per_s, rate, sizeof rate);
-    say(saying, "%s grows by %s, steadily (fit %.2f)%s", saying->label, rate, finding->fit,
-        finding->is_freed ? ", freed at shutdown" : "");
+static void fill_free(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "free_bytes", (int64_t)finding->bytes);
+    claim_set(claim, "rss_bytes", (int64_t)finding->of_bytes);
+    claim_set(claim, "live_bytes", (int64_t)finding->live_bytes);
+    claim_set(claim, "at_ns", (int64_t)finding->at_ns);
 }
 
-static void say_realloc(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying, "%s grows %s %s: reserve (%s copied)", saying->label,
-        finding->of_count > 1 ? "each of its buffers" : "its buffer",
-        units_counted((int64_t)finding->count, "time", "times").text,
-        size_of(saying, finding->bytes).text);
-}
-
-static void say_temporary(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying, "%s%s of all blocks are %s, most of %s", finding->is_estimate ? "about " : "",
-        share_of(finding).text, finding->is_estimate ? "short-lived" : "freed at once",
-        saying->label);
-}
-
-static void say_ages(const struct saying *saying) {
-    say(saying, "%s of all blocks live under 1 ms, most of %s", share_of(saying->finding).text,
-        saying->label);
-}
-
-static void say_free(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying, "%s of %s resident are free in the heap, %s live, at %s",
-        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
-        size_of(saying, finding->live_bytes).text, units_duration(finding->at_ns).text);
-}
-
-static void say_freed_by(const struct saying *saying) {
-    const struct freed_by_flow *flow = &saying->finding->flow;
+static void fill_freed_by(const struct finding *finding, struct claim *claim) {
+    const struct freed_by_flow *flow = &finding->flow;
     int64_t interval = measured_interval(flow->freed);
     char sure[LABEL_COLUMNS * 2] = "";
     if (interval)
         snprintf(sure, sizeof sure, " \xc2\xb1 %s%s",
                  units_percent(interval, (int64_t)flow->of_bytes).text,
                  interval_samples(flow->freed).text);
-    say(saying, "%s%s of what %s allocates is freed by %s",
-        units_percent((int64_t)flow->bytes, (int64_t)flow->of_bytes).text, sure, flow->from,
-        flow->to);
+    claim_set_text(claim, "from", flow->from);
+    claim_set_text(claim, "to", flow->to);
+    claim_set(claim, "bytes", (int64_t)flow->bytes);
+    claim_set(claim, "of_bytes", (int64_t)flow->of_bytes);
+    claim_set(claim, "blocks", (int64_t)finding->count);
+    claim_set(claim, "interval_bytes", interval);
+    claim_set(claim, "late_bytes", (int64_t)flow->late_bytes);
+    claim_set_text(claim, "interval", sure);
 }
 
-static void say_reuse(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
+static void fill_reuse(const struct finding *finding, struct claim *claim) {
     enum { BUFFER_BYTES = 4096 };  // fits on a stack
-    bool is_small = finding->bytes && finding->bytes <= BUFFER_BYTES;
-    char each[64] = "";
-    if (finding->bytes) snprintf(each, sizeof each, " of %s", size_of(saying, finding->bytes).text);
-    say(saying, "%s frees what it allocates, %s%s: %s", saying->label,
-        units_counted((int64_t)finding->count, "block", "blocks").text, each,
-        is_small ? "a buffer on the stack will do" : "one buffer can be reused");
+    claim_set(claim, "blocks", (int64_t)finding->count);
+    if (finding->bytes) claim_set(claim, "block_bytes", (int64_t)finding->bytes);
+    claim_set(claim, "is_small", finding->bytes && finding->bytes <= BUFFER_BYTES);
 }
 
-static void say_alike(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying, "%s allocates %s of %s one by one: an array or a pool", saying->label,
-        units_counted((int64_t)finding->count, "block", "blocks").text,
-        size_of(saying, finding->bytes).text);
+static void fill_alike(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "blocks", (int64_t)finding->count);
+    claim_set(claim, "block_bytes", (int64_t)finding->bytes);
 }
 
-static void say_untouched(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying,
-        "%s of %s live were never touched at %s, the largest blocks are of %s: reserve less",
-        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
-        units_duration(finding->at_ns).text, saying->label);
+static void fill_untouched(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "bytes", (int64_t)finding->bytes);
+    claim_set(claim, "of_bytes", (int64_t)finding->of_bytes);
+    claim_set(claim, "at_ns", (int64_t)finding->at_ns);
 }
 
-static void say_arenas(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying, "%s hold %s free at %s, %s beyond the heap's peak: MALLOC_ARENA_MAX=2",
-        units_counted((int64_t)finding->count, "arena", "arenas").text,
-        size_of(saying, finding->bytes).text, units_duration(finding->at_ns).text,
-        size_of(saying, finding->saved_bytes).text);
+static void fill_arenas(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "arenas", (int64_t)finding->count);
+    claim_set(claim, "free_bytes", (int64_t)finding->bytes);
+    claim_set(claim, "beyond_bytes", (int64_t)finding->saved_bytes);
+    claim_set(claim, "rss_bytes", (int64_t)finding->of_bytes);
+    claim_set(claim, "at_ns", (int64_t)finding->at_ns);
 }
 
-static void say_huge(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
-    say(saying,
-        "%s of %s resident are heap on small pages at %s: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
-        units_duration(finding->at_ns).text);
+static void fill_huge(const struct finding *finding, struct claim *claim) {
+    claim_set(claim, "bytes", (int64_t)finding->bytes);
+    claim_set(claim, "rss_bytes", (int64_t)finding->of_bytes);
+    claim_set(claim, "at_ns", (int64_t)finding->at_ns);
 }
 
-static void say_strings(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
+static void fill_strings(const struct finding *finding, struct claim *claim) {
     char whose[CAIRN_WASTE_LABEL_BYTES];
     text_escape(whose, sizeof whose, finding->whose ? finding->whose : finding->waste.most_strings);
-    const char *of = *whose ? ", most of " : "";
-    if (finding->is_estimate) {
-        say(saying, "about %s of equal strings at least%s%s: keep each once",
-            size_of(saying, finding->bytes).text, of, whose);
-        return;
-    }
-    say(saying, "%s of equal strings, %s of %s%s%s: keep each once",
-        size_of(saying, finding->bytes).text,
-        units_counted((int64_t)finding->count, "copy", "copies").text,
-        units_counted((int64_t)finding->of_count, "string", "strings").text, of, whose);
+    claim_set_text(claim, "where", whose);
+    claim_set(claim, "bytes", (int64_t)finding->bytes);
+    claim_set(claim, "copies", (int64_t)finding->count);
+    claim_set(claim, "strings", (int64_t)finding->of_count);
+    claim_set(claim, "is_estimate", finding->is_estimate);
 }
 
-static void say_waste(const struct saying *saying) {
-    const struct finding *finding = saying->finding;
+static void fill_waste(const struct finding *finding, struct claim *claim) {
     const struct cairn_waste *waste = &finding->waste;
     char most[CAIRN_WASTE_LABEL_BYTES];
     text_escape(most, sizeof most, waste->most);
-    say(saying,
-        "%s of %s in blocks are of no use: %s zero, %s equal to others, %s unused at ends, %s "
-        "slack%s%s",
-        size_of(saying, finding->bytes).text, size_of(saying, finding->of_bytes).text,
-        size_of(saying, waste->zero_bytes).text, size_of(saying, waste->duplicate_bytes).text,
-        size_of(saying, waste->tail_bytes).text, size_of(saying, waste->slack_bytes).text,
-        *most ? ", most of it of " : "", most);
+    claim_set_text(claim, "where", most);
+    claim_set(claim, "bytes", (int64_t)finding->bytes);
+    claim_set(claim, "of_bytes", (int64_t)finding->of_bytes);
+    claim_set(claim, "zero_bytes", (int64_t)waste->zero_bytes);
+    claim_set(claim, "equal_bytes", (int64_t)waste->duplicate_bytes);
+    claim_set(claim, "tail_bytes", (int64_t)waste->tail_bytes);
+    claim_set(claim, "slack_bytes", (int64_t)waste->slack_bytes);
 }
 
 static const struct {
-    const char *name, *view, *page;
+    enum claim_key claim;
+    const char *view;
     bool has_more;      // the view shows more of just this: a line names it
+    bool has_label;     // the claim is about the finding's stack
     const char *saved;  // what the bytes are that a fix saves
     finding_finder *find;
-    void (*say)(const struct saying *saying);
+    finding_filler *fill;
 } rules[FINDING_KINDS] = {
-    [FINDING_GROWTH] = {"growth", "growth", PAGE "steady-growth", true, "of what is held",
-                        finding_find_growth, say_growth},
-    [FINDING_REALLOC] = {"realloc", "temporary", PAGE "a-buffer-that-is-grown", false, NULL,
-                         finding_find_realloc, say_realloc},
-    [FINDING_TEMPORARY] = {"temporary", "temporary", PAGE "short-lived-blocks", true, NULL,
-                           finding_find_temporary, say_temporary},
-    [FINDING_FREED_BY] = {"freed_by", "threads", PAGE "hand-over-between-threads", true, NULL,
-                          finding_find_freed_by, say_freed_by},
-    [FINDING_AGES] = {"ages", "ages", PAGE "short-lived-blocks", true, NULL, finding_find_ages,
-                      say_ages},
-    [FINDING_FREE] = {"free", "memory", PAGE "fragmentation", true, "resident", finding_find_free,
-                      say_free},
-    [FINDING_REUSE] = {"reuse", "frees", PAGE "freed-where-it-was-allocated", true, NULL,
-                       finding_find_reuse, say_reuse},
-    [FINDING_ALIKE] = {"alike", "sizes", PAGE "one-by-one-in-a-loop", true,
-                       "of room around the blocks at the peak", finding_find_alike, say_alike},
-    [FINDING_UNTOUCHED] = {"untouched", "stacks", PAGE "reserved-and-not-used", false,
-                           "of address space", finding_find_untouched, say_untouched},
-    [FINDING_ARENAS] = {"arenas", "memory", PAGE "arenas", true, "resident", finding_find_arenas,
-                        say_arenas},
-    [FINDING_STRINGS] = {"strings", "waste", PAGE "equal-strings", false, "of the heap",
-                         finding_find_strings, say_strings},
-    [FINDING_WASTE] = {"waste", "stacks", PAGE "zeros-and-unused-ends", false, "of what is held",
-                       finding_find_waste, say_waste},
-    [FINDING_HUGE] = {"huge", "memory", PAGE "small-pages", false, NULL, finding_find_huge,
-                      say_huge},
+    [FINDING_GROWTH] = {CLAIM_GROWTH, "growth", true, true, "of what is held", finding_find_growth,
+                        fill_growth},
+    [FINDING_REALLOC] = {CLAIM_REALLOC, "temporary", false, true, NULL, finding_find_realloc,
+                         fill_realloc},
+    [FINDING_TEMPORARY] = {CLAIM_TEMPORARY, "temporary", true, true, NULL, finding_find_temporary,
+                           fill_short},
+    [FINDING_FREED_BY] = {CLAIM_FREED_BY, "threads", true, false, NULL, finding_find_freed_by,
+                          fill_freed_by},
+    [FINDING_AGES] = {CLAIM_AGES, "ages", true, true, NULL, finding_find_ages, fill_short},
+    [FINDING_FREE] = {CLAIM_FREE, "memory", true, false, "resident", finding_find_free, fill_free},
+    [FINDING_REUSE] = {CLAIM_REUSE, "frees", true, true, NULL, finding_find_reuse, fill_reuse},
+    [FINDING_ALIKE] = {CLAIM_ALIKE, "sizes", true, true, "of room around the blocks at the peak",
+                       finding_find_alike, fill_alike},
+    [FINDING_UNTOUCHED] = {CLAIM_UNTOUCHED, "stacks", false, true, "of address space",
+                           finding_find_untouched, fill_untouched},
+    [FINDING_ARENAS] = {CLAIM_ARENAS, "memory", true, false, "resident", finding_find_arenas,
+                        fill_arenas},
+    [FINDING_STRINGS] = {CLAIM_STRINGS, "waste", false, false, "of the heap", finding_find_strings,
+                         fill_strings},
+    [FINDING_WASTE] = {CLAIM_WASTE, "stacks", false, false, "of what is held", finding_find_waste,
+                       fill_waste},
+    [FINDING_HUGE] = {CLAIM_HUGE, "memory", false, false, NULL, finding_find_huge, fill_huge},
 };
 
 const char *finding_name(enum finding_kind kind) {
-    return rules[kind].name;
+    return claim_row(rules[kind].claim)->key;
 }
 
 const char *finding_view(enum finding_kind kind) {
@@ -209,7 +172,7 @@ const char *finding_view(enum finding_kind kind) {
 }
 
 const char *finding_page(enum finding_kind kind) {
-    return rules[kind].page;
+    return claim_row(rules[kind].claim)->page;
 }
 
 const char *findings_view(const struct findings *findings) {
@@ -232,52 +195,20 @@ bool findings_find(struct findings *findings, const struct profile *profile, str
     *findings = (struct findings){0};
     for (size_t i = 0; i < FINDING_KINDS; i++)
         if (i != left_out && !rules[i].find(findings, profile, error)) return false;
+    findings_sort(findings);
+    return true;
+}
+
+void findings_sort(struct findings *findings) {
     qsort(findings->list, findings->count, sizeof *findings->list, compare);
-    return true;
 }
 
-uint32_t finding_node(const struct finding *finding, size_t index) {
-    if (index) return finding->free_node;
-    return finding->stack ? finding->stack->node : TREE_ROOT;
-}
-
-// The first frame of the program's own, else the first that is not internal frames; NULL: none.
-static bool own_frame(const struct profile *profile, const struct frame_names *names, uint32_t node,
-                      bool are_all_shown, const struct frame **frame) {
-    struct frame_list frames = {.are_all_shown = are_all_shown};
-    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
-    *frame = is_ok ? frame_list_first_own(&frames) : NULL;
-    frame_list_free(&frames);
-    return is_ok;
-}
-
-bool findings_settle(struct findings *findings, const struct profile *profile,
-                     const struct frame_names *names, struct error *error) {
-    size_t kept = 0;
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct finding *finding = &findings->list[i];
-        const struct frame *allocates = NULL, *frees = NULL;
-        bool is_about_two = finding->free_node != TREE_ROOT;
-        if (is_about_two && (!own_frame(profile, names, finding->stack->node, false, &allocates) ||
-                             !own_frame(profile, names, finding->free_node, false, &frees)))
-            return error_set(error, "no memory for a stack");
-        bool is_one = allocates && frees && allocates->function && frees->function &&
-                      frame_is_same_function(allocates, frees);
-        if (!is_about_two || is_one) findings->list[kept++] = *finding;
-    }
-    findings->count = kept;
-    return true;
-}
-
-// "function file.c:12" of the stack.
-static bool find_label(const struct profile *profile, const struct frame_names *names,
-                       const struct stack *stack, const struct view_options *view,
-                       char label[FRAME_TEXT_BYTES]) {
+bool finding_label(const struct profile *profile, const struct frame_names *names,
+                   const struct stack *stack, bool has_all_frames, char label[FRAME_TEXT_BYTES]) {
     const struct frame *frame = NULL;
     char location[FRAME_TEXT_BYTES];
-    snprintf(label, FRAME_TEXT_BYTES, "[stack not recorded]");
-    if (!stack) return true;
-    if (!own_frame(profile, names, stack->node, view->has_all_frames, &frame)) return false;
+    snprintf(label, FRAME_TEXT_BYTES, STACK_NOT_RECORDED);
+    if (!findings_own_frame(profile, names, stack->node, has_all_frames, &frame)) return false;
     if (!frame) return true;
     frame_label(frame, label, FRAME_TEXT_BYTES, LABEL_COLUMNS);
     frame_location(frame, location, sizeof location);
@@ -286,13 +217,25 @@ static bool find_label(const struct profile *profile, const struct frame_names *
     return true;
 }
 
+bool finding_claim(const struct finding *finding, const struct profile *profile,
+                   const struct frame_names *names, bool has_all_frames, struct claim *claim) {
+    char label[FRAME_TEXT_BYTES];
+    bool is_short = finding->kind == FINDING_TEMPORARY && finding->is_estimate;
+    *claim = (struct claim){.key = is_short ? CLAIM_SHORT : rules[finding->kind].claim};
+    if (finding->stack && !finding_label(profile, names, finding->stack, has_all_frames, label))
+        return false;
+    if (finding->stack && rules[finding->kind].has_label) claim_set_text(claim, "where", label);
+    rules[finding->kind].fill(finding, claim);
+    if (profile) claim_set_sure(claim, profile);
+    return true;
+}
+
 bool finding_text(const struct finding *finding, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   char text[FINDING_TEXT_BYTES]) {
-    char label[FRAME_TEXT_BYTES];
-    const struct saying saying = {finding, label, view->is_plain_number, text};
-    if (!find_label(profile, names, finding->stack, view, label)) return false;
-    rules[finding->kind].say(&saying);
+    struct claim claim;
+    if (!finding_claim(finding, profile, names, view->has_all_frames, &claim)) return false;
+    claim_sentence(&claim, view->is_plain_number, text);
     return true;
 }
 
@@ -322,8 +265,9 @@ void finding_gain_text(const struct finding *finding, const struct profile *prof
     if (finding->kind == FINDING_FREED_BY)
         snprintf(calls, sizeof calls, "the locks of %s by another thread",
                  units_counted((int64_t)finding->count, "free", "frees").text);
-    snprintf(text, FINDING_TEXT_BYTES, "a fix saves up to %s%s%s", bytes,
-             *bytes && *calls ? ", and " : "", calls);
+    snprintf(text, FINDING_TEXT_BYTES, "a fix saves %s %s%s%s",
+             finding->is_least ? "at least" : "up to", bytes, *bytes && *calls ? ", and " : "",
+             calls);
 }
 
 // The sentence, with the view that shows more.
@@ -376,6 +320,19 @@ bool findings_print(const struct findings *findings, const struct terminal *term
     return true;
 }
 
+// "sure: every call was counted".
+static bool print_sure(const struct terminal *terminal, const struct finding *finding,
+                       const struct profile *profile, const struct frame_names *names,
+                       const struct view_options *view) {
+    char text[CLAIM_SENTENCE_BYTES + 8] = "sure: ";
+    struct claim claim;
+    if (!finding_claim(finding, profile, names, view->has_all_frames, &claim)) return false;
+    claim_sure(&claim, view->is_plain_number, text + strlen(text));
+    terminal_indent(terminal, NOTE_INDENT);
+    print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
+    return true;
+}
+
 bool findings_print_all(const struct findings *findings, const struct terminal *terminal,
                         const struct profile *profile, const struct frame_names *names,
                         const struct view_options *view, struct error *error) {
@@ -391,6 +348,8 @@ bool findings_print_all(const struct findings *findings, const struct terminal *
         finding_gain_text(finding, profile, view->is_plain_number, text);
         terminal_indent(terminal, NOTE_INDENT);
         print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
+        if (!print_sure(terminal, finding, profile, names, view))
+            return error_set(error, "no memory for a stack");
         terminal_indent(terminal, NOTE_INDENT);
         terminal_print(terminal, STYLE_DIM, "how: %s\n", finding_page(finding->kind));
     }

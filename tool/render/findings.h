@@ -9,6 +9,7 @@
 #ifndef TOOL_RENDER_FINDINGS_H
 #define TOOL_RENDER_FINDINGS_H
 
+#include "tool/render/claims.h"
 #include "tool/render/finding.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
@@ -17,10 +18,12 @@
 // (finding_node). False without memory.
 bool findings_find(struct findings *findings, const struct profile *profile, struct error *error);
 
-// The nodes whose names a finding needs: 0 and 1; TREE_ROOT: none.
-uint32_t finding_node(const struct finding *finding, size_t index);
+// The nodes whose names findings need; how many there are.
+enum { FINDINGS_NODES_MAX = FINDINGS_MAX * (FINDING_STACKS_MAX + 2) + GROWTH_STACKS_MAX };
+size_t findings_nodes(const struct findings *findings, uint32_t nodes[FINDINGS_NODES_MAX]);
 
-// Takes away what names contradict: that one function allocates and frees. False without memory.
+// Adds up the stacks of one call site, and takes away what names contradict: that one function
+// allocates and frees. False without memory.
 bool findings_settle(struct findings *findings, const struct profile *profile,
                      const struct frame_names *names, struct error *error);
 
@@ -35,10 +38,13 @@ bool findings_print_all(const struct findings *findings, const struct terminal *
                         const struct view_options *view, struct error *error);
 
 // A finding as a sentence, and what a fix saves; false without memory.
-enum { FINDING_TEXT_BYTES = 1024 };
+enum { FINDING_TEXT_BYTES = CLAIM_SENTENCE_BYTES };
 bool finding_text(const struct finding *finding, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   char text[FINDING_TEXT_BYTES]);
+// The same as a claim.
+bool finding_claim(const struct finding *finding, const struct profile *profile,
+                   const struct frame_names *names, bool has_all_frames, struct claim *claim);
 // `profile` NULL: of strings.
 void finding_gain_text(const struct finding *finding, const struct profile *profile, bool is_plain,
                        char text[FINDING_TEXT_BYTES]);
@@ -50,5 +56,13 @@ const char *finding_page(enum finding_kind kind);
 
 // The view that says more about the largest finding; NULL: there is no finding.
 const char *findings_view(const struct findings *findings);
+
+// For the files of findings: the order; the first frame of the program's own, else the first that
+// is not internal frames (NULL: none); "function file.c:12" of a stack. False without memory.
+void findings_sort(struct findings *findings);
+bool findings_own_frame(const struct profile *profile, const struct frame_names *names,
+                        uint32_t node, bool are_all_shown, const struct frame **frame);
+bool finding_label(const struct profile *profile, const struct frame_names *names,
+                   const struct stack *stack, bool has_all_frames, char label[FRAME_TEXT_BYTES]);
 
 #endif

@@ -9,16 +9,27 @@
 #include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
+#include "tool/model/timeline.h"
 #include "tool/render/interval.h"
 #include "tool/render/site.h"
 #include "tool/render/stacks.h"
 
 // The most that a screen has room for; what is beyond is one row and one column, "others".
-enum { NAMES_MAX = 8, NAME_BYTES = 64, VALUE_COLUMNS = 11, LABEL_COLUMNS = 20, LABEL_SPARE = 2 };
+enum {
+    SCREEN_NAMES = 8,
+    NAMES_MAX = 32,
+    NAME_BYTES = 64,
+    VALUE_COLUMNS = 11,
+    LABEL_COLUMNS = 20,
+    LABEL_SPARE = 2
+};
 
 struct matrix {
     char names[NAMES_MAX][NAME_BYTES];
     size_t count;
+    size_t most;      // names that have a row of their own
+    bool is_by_stem;  // "w-1" and "w-2" are "w-*"
+    bool is_stem[NAMES_MAX];
     bool has_shared;  // a slot that threads of several names had, one after the other
     struct measured freed[NAMES_MAX][NAMES_MAX];  // [allocated by][freed by]
 };
@@ -42,11 +53,38 @@ static size_t slot_name(const struct profile *profile, uint32_t slot, char *out,
     return names;
 }
 
+// Bytes of a name without a number at its end; all of a name that is nothing else.
+static size_t stem_bytes(const char *name) {
+    size_t bytes = strlen(name);
+    while (bytes && name[bytes - 1] >= '0' && name[bytes - 1] <= '9') bytes--;
+    return bytes ? bytes : strlen(name);
+}
+
+static bool is_alike(const struct matrix *matrix, size_t index, const char *name) {
+    const char *known = matrix->names[index];
+    size_t bytes = stem_bytes(name);
+    if (!matrix->is_by_stem) return !strcmp(known, name);
+    size_t known_bytes = matrix->is_stem[index] ? strlen(known) - 1 : stem_bytes(known);
+    return bytes == known_bytes && !strncmp(known, name, bytes);
+}
+
+// Takes a second name of a stem for both.
+static void join_names(struct matrix *matrix, size_t index, const char *name) {
+    size_t bytes = stem_bytes(name);
+    if (matrix->is_stem[index] || !strcmp(matrix->names[index], name) || bytes + 2 > NAME_BYTES)
+        return;
+    matrix->is_stem[index] = true;
+    memcpy(matrix->names[index] + bytes, "*", 2);
+}
+
 static size_t index_of(struct matrix *matrix, const char *name) {
-    for (size_t i = 0; i < matrix->count; i++)
-        if (!strcmp(matrix->names[i], name)) return i;
-    if (matrix->count == NAMES_MAX) return NAMES_MAX - 1;
-    const char *stored = matrix->count + 1 == NAMES_MAX ? "others" : name;
+    for (size_t i = 0; i < matrix->count; i++) {
+        if (!is_alike(matrix, i, name)) continue;
+        join_names(matrix, i, name);
+        return i;
+    }
+    if (matrix->count == matrix->most) return matrix->most - 1;
+    const char *stored = matrix->count + 1 == matrix->most ? "others" : name;
     snprintf(matrix->names[matrix->count], NAME_BYTES, "%s", stored);
     return matrix->count++;
 }
@@ -147,6 +185,7 @@ static void print_rows(const struct terminal *terminal, const struct matrix *mat
 bool freed_by_print(const struct terminal *terminal, const struct profile *profile,
                     const struct view_options *view, struct error *error) {
     struct matrix *matrix = calloc(1, sizeof *matrix);
+    if (matrix) matrix->most = SCREEN_NAMES;
     if (!matrix || !fill(matrix, profile)) {
         free(matrix);
         return error_set(error, "no memory for the matrix of threads");
@@ -180,19 +219,84 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
     return true;
 }
 
+// The highest total in a part of the time.
+static uint64_t high_between(const struct profile *profile, uint64_t from_ns, uint64_t to_ns) {
+    struct timeline timeline;
+    struct timeline_span span;
+    uint64_t high = 0;
+    if (!recording_count(profile->recording, CAIRN_SECTION_POINTS))
+        return (uint64_t)profile->peak.bytes;
+    timeline_start(&timeline, profile->recording);
+    while (timeline_next(&timeline, &span))
+        if (span.end_ns > from_ns && span.start_ns <= to_ns && span.high_bytes > high)
+            high = span.high_bytes;
+    return high;
+}
+
+// When the last thread of a name ended; UINT64_MAX: one of them lived to the end, as far as is
+// known.
+static uint64_t end_of(const struct profile *profile, const struct matrix *matrix, size_t row) {
+    uint64_t end_ns = 0;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        const struct profile_thread *thread = &profile->threads[i];
+        char slot[NAME_BYTES];
+        slot_name(profile, thread->slot, slot, sizeof slot);
+        if (!is_alike(matrix, row, slot)) continue;
+        if (!thread->end_ns) return UINT64_MAX;
+        if (thread->end_ns > end_ns) end_ns = thread->end_ns;
+    }
+    return end_ns;
+}
+
+static bool has_main_thread(const struct profile *profile, const struct matrix *matrix,
+                            size_t row) {
+    const struct cairn_header *header = &profile->recording->header;
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        char slot[NAME_BYTES];
+        slot_name(profile, profile->threads[i].slot, slot, sizeof slot);
+        if (profile->threads[i].tid == header->pid && is_alike(matrix, row, slot)) return true;
+    }
+    return false;
+}
+
+// The most that the main thread can have freed when the threads that allocated it had ended, or as
+// the program ended: destructors hand nothing over.
+static uint64_t late_bytes(const struct profile *profile, const struct matrix *matrix, size_t row,
+                           size_t column) {
+    const uint64_t last_part = 10, end_ns = profile->recording->header.end_ns;
+    uint64_t owner_end_ns = end_of(profile, matrix, row), high = 0;
+    if (!profile_has_ended(profile) || !has_main_thread(profile, matrix, column)) return 0;
+    if (owner_end_ns != UINT64_MAX)
+        high = high_between(profile, owner_end_ns, owner_end_ns);
+    else
+        high = high_between(profile, end_ns - end_ns / last_part, end_ns);
+    uint64_t freed = (uint64_t)matrix->freed[row][column].value;
+    return high < freed ? high : freed;
+}
+
+static struct freed_by_flow flow_of(const struct profile *profile, const struct matrix *matrix,
+                                    size_t row, size_t column) {
+    struct measured freed = matrix->freed[row][column];
+    struct freed_by_flow flow = {.of_bytes = (uint64_t)sum_of_row(matrix, row, 0).value,
+                                 .freed = freed};
+    snprintf(flow.from, sizeof flow.from, "%s", matrix->names[row]);
+    snprintf(flow.to, sizeof flow.to, "%s", matrix->names[column]);
+    flow.late_bytes = late_bytes(profile, matrix, row, column);
+    flow.bytes = (uint64_t)freed.value - flow.late_bytes;
+    flow.blocks = (uint64_t)((double)freed.blocks * (double)flow.bytes / (double)freed.value);
+    return flow;
+}
+
 bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow) {
     struct matrix *matrix = calloc(1, sizeof *matrix);
     *flow = (struct freed_by_flow){0};
+    if (matrix) *matrix = (struct matrix){.most = NAMES_MAX, .is_by_stem = true};
     bool is_filled = matrix && fill(matrix, profile);
     for (size_t row = 0; is_filled && row < matrix->count; row++) {
-        struct measured sum = sum_of_row(matrix, row, 0);
         for (size_t i = 0; i < matrix->count; i++) {
-            struct measured freed = matrix->freed[row][i];
-            if (row == i || freed.value <= (int64_t)flow->bytes) continue;
-            *flow = (struct freed_by_flow){
-                .bytes = (uint64_t)freed.value, .of_bytes = (uint64_t)sum.value, .freed = freed};
-            snprintf(flow->from, sizeof flow->from, "%s", matrix->names[row]);
-            snprintf(flow->to, sizeof flow->to, "%s", matrix->names[i]);
+            if (row == i || matrix->freed[row][i].value <= (int64_t)flow->bytes) continue;
+            struct freed_by_flow other = flow_of(profile, matrix, row, i);
+            if (other.bytes > flow->bytes) *flow = other;
         }
     }
     free(matrix);

@@ -14,12 +14,15 @@
 bool freed_by_print(const struct terminal *terminal, const struct profile *profile,
                     const struct view_options *view, struct error *error);
 
-// The largest share that goes from threads of one name to those of another: "producer", "consumer",
-// bytes, and of how many. False if there is none.
+// The most that goes from threads of one name to those of another: "producer", "consumer", bytes,
+// and of how many. Destructors of the main thread hand nothing over: what it can have freed after
+// the others had ended, or as the program ended, is left out. False if there is none.
 struct freed_by_flow {
     char from[64], to[64];
     uint64_t bytes, of_bytes;  // of all that `from` allocated and somebody freed
-    struct measured freed;     // the bytes, and how sure they are
+    uint64_t blocks;
+    uint64_t late_bytes;    // that were left out
+    struct measured freed;  // all the bytes, and how sure they are
 };
 bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow);
 

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/model/scopes.h"
 #include "tool/model/snapshots.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 #include "tool/render/terminal.h"
@@ -184,7 +185,6 @@ bool snapshots_json_put(struct json *json, const struct profile *profile) {
 
 enum {
     INDENT = 10,
-    SNAPSHOTS_MAX = 128,  // more would make a slow report, and no better line
     SPARK_COLUMNS = 24,
     GENERATIONS_SHOWN = 6,
 };
@@ -285,25 +285,47 @@ static void print_stack(const struct terminal *terminal, const struct growth *gr
     terminal_print(terminal, STYLE_DIM, "%sfreed at shutdown\n", freed);
 }
 
-static void print_heading(const struct terminal *terminal, const struct growth *growth,
-                          const struct snapshots *snapshots, const struct view_options *view,
-                          size_t shown) {
+// As a claim; false: some stacks grow.
+static bool claim_none(const struct growth *growth, const struct snapshots *snapshots,
+                       struct claim *claim) {
+    struct finding_growth facts = {.is_known = growth->is_known,
+                                   .moment_count = growth->moment_count,
+                                   .growing_count = growth->count - growth->stalled_count,
+                                   .stalled_count = growth->stalled_count,
+                                   .start_ns = growth->start_ns,
+                                   .end_ns = growth->end_ns};
+    if (growth->first < snapshots->count)
+        snprintf(facts.label, sizeof facts.label, "%s", snapshots->list[growth->first].label);
+    return claim_of_growth(claim, &facts);
+}
+
+static void print_growing(const struct terminal *terminal, const struct growth *growth,
+                          const struct snapshots *snapshots) {
     const size_t growing = growth->count - growth->stalled_count;
     char label[LABEL_TEXT_BYTES] = "";
     if (growth->first < snapshots->count)
         text_escape(label, sizeof label, snapshots->list[growth->first].label);
-    terminal_print(terminal, STYLE_STRONG, "%s",
-                   growing ? units_count((int64_t)growing).text : "no");
-    terminal_print(terminal, STYLE_STRONG, " %s",
-                   growing == 1 ? "stack grows"
-                   : growing    ? "stacks grow"
-                                : "stack grows");
+    terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)growing).text,
+                   growing == 1 ? "stack grows" : "stacks grow");
     if (growth->stalled_count)
         fprintf(terminal->out, ", %s grew before",
                 units_count((int64_t)growth->stalled_count).text);
     fprintf(terminal->out, " over %zu snapshots from %s%s%s%s to %s", growth->moment_count,
             units_duration(growth->start_ns).text, *label ? " (" : "", label, *label ? ")" : "",
             units_duration(growth->end_ns).text);
+}
+
+static void print_heading(const struct terminal *terminal, const struct growth *growth,
+                          const struct snapshots *snapshots, const struct view_options *view,
+                          size_t shown) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    if (claim_none(growth, snapshots, &claim)) {
+        claim_sentence(&claim, false, sentence);
+        fputs(sentence, terminal->out);
+    } else {
+        print_growing(terminal, growth, snapshots);
+    }
     list_print_cut(terminal, view, shown, growth->count);
     terminal_print(terminal, STYLE_DIM,
                    "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
@@ -319,14 +341,15 @@ static void print_bare_samples(const struct terminal *terminal) {
                    "an older cairn recorded it, or sampling began for --max-overhead\n");
 }
 
-static void print_unknown(const struct terminal *terminal, const struct growth *growth) {
-    const uint64_t span_ns = growth->end_ns - growth->start_ns;
-    terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fprintf(terminal->out,
-            ": it takes %u snapshots, over 2 s and half of the recording; "
-            "there %s %zu, over %s.\n",
-            GROWTH_MOMENTS_MIN, growth->moment_count == 1 ? "is" : "are", growth->moment_count,
-            units_duration(span_ns).text);
+static void print_unknown(const struct terminal *terminal, const struct growth *growth,
+                          const struct snapshots *snapshots) {
+    static const char unknown[] = "growth is not known";
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    claim_none(growth, snapshots, &claim);
+    claim_sentence(&claim, false, sentence);
+    terminal_print(terminal, STYLE_STRONG, "%s", unknown);
+    fprintf(terminal->out, "%s.\n", sentence + strlen(unknown));
     terminal_print(terminal, STYLE_DIM,
                    "cairn keeps one each time that much was allocated and freed, and when asked:\n"
                    "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");
@@ -375,12 +398,13 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     if (profile_is_sum(profile))
         return error_set(error, "growth is known of each process alone: -p PID or NAME");
     if (!snapshots_build(&snapshots, profile, error)) return false;
-    bool is_ok = growth_build(&growth, &snapshots, growth_first(&snapshots), SNAPSHOTS_MAX, error);
+    bool is_ok =
+        growth_build(&growth, &snapshots, growth_first(&snapshots), GROWTH_SNAPSHOTS_MAX, error);
     if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
     if (is_ok && profile->sampling.is_on && !recording_has_sample_values(profile->recording))
         print_bare_samples(terminal);
     else if (is_ok && !growth.is_known)
-        print_unknown(terminal, &growth);
+        print_unknown(terminal, &growth, &snapshots);
     else if (is_ok)
         is_ok = print_list(terminal, &growth, &snapshots, names, view, error);
     growth_free(&growth);

@@ -12,6 +12,9 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
+// Snapshots that are looked at: more would make a slow report, and no better line.
+#define GROWTH_SNAPSHOTS_MAX 128
+
 // With too few snapshots it says how to get more. False without memory.
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,

@@ -11,6 +11,7 @@
 #include "tool/model/left_out.h"
 #include "tool/model/run.h"
 #include "tool/model/threads.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/contexts_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/json_values.h"
@@ -348,13 +349,14 @@ void report_json_put_threads(struct json *json, const struct profile *profile) {
 }
 
 bool report_json_put(struct json *json, const char *file, const struct profile *profile,
-                     const struct frame_names *names, const struct view_options *view,
-                     struct error *error) {
+                     const struct frame_names *names, const struct findings *findings,
+                     const struct view_options *view, struct error *error) {
     json_open_object(json, NULL);
     json_put_string(json, "schema", REPORT_SCHEMA);
     if (file) json_put_string(json, "file", file);
     report_json_put_facts(json, profile, names);
-    bool is_ok = stacks_json_put(json, profile, names, view);
+    bool is_ok = claims_put_json(json, findings, profile, names);
+    is_ok = stacks_json_put(json, profile, names, view) && is_ok;
     is_ok = stacks_json_put_mapped(json, profile, names, view) && is_ok;
     report_json_put_threads(json, profile);
     is_ok = snapshots_json_put(json, profile) && is_ok;
@@ -368,10 +370,11 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
 }
 
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
-                       const struct view_options *view, struct error *error) {
+                       const struct findings *findings, const struct view_options *view,
+                       struct error *error) {
     struct json json;
     json_start(&json, out);
-    return report_json_put(&json, NULL, profile, names, view, error);
+    return report_json_put(&json, NULL, profile, names, findings, view, error);
 }
 
 static void put_row_figures(struct json *json, const struct run_row *row) {
@@ -436,6 +439,7 @@ void report_json_put_row(struct json *json, const struct run_row *row) {
     put_row_figures(json, row);
     put_row_sampling(json, row);
     put_row_trust(json, row);
+    json_put_null(json, "claims");
     json_open_array(json, "stacks");
     json_close(json);
     json_put_null(json, "mappings");

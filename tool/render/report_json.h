@@ -10,20 +10,23 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
+struct findings;
 struct run;
 struct trust_sums;
 
 #define REPORT_SCHEMA "cairn.report/1"
 
-// `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth).
-// False without memory.
+// `view` gives the order of the stacks (by), how many (top) and how many frames of each (depth);
+// `findings`, settled, are for what can be claimed (NULL: nothing, of a part of a process). False
+// without memory.
 bool report_json_print(FILE *out, const struct profile *profile, const struct frame_names *names,
-                       const struct view_options *view, struct error *error);
+                       const struct findings *findings, const struct view_options *view,
+                       struct error *error);
 
 // The same as a part of another object or array: `file` names its recording there.
 bool report_json_put(struct json *json, const char *file, const struct profile *profile,
-                     const struct frame_names *names, const struct view_options *view,
-                     struct error *error);
+                     const struct frame_names *names, const struct findings *findings,
+                     const struct view_options *view, struct error *error);
 // A process of a run without a recording of its own: the same fields as far as its row in the index
 // knows them, no stacks, no threads; "file" is null.
 void report_json_put_row(struct json *json, const struct run_row *row);

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/heaps.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/interval.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
@@ -32,33 +33,31 @@ static void print_key(const struct terminal *terminal, const char *key) {
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
-// " in 4,182 blocks", or " ± 1.1 MiB in 4,182 ± 310 blocks".
-static void print_blocks(const struct terminal *terminal, const struct summary *summary,
-                         enum measure measure) {
-    struct measured bytes = measure_total(measure, summary->profile);
-    struct measured blocks = measure_total(measure_about(measure)->in_blocks, summary->profile);
-    fprintf(terminal->out, "%s in %s%s %s",
-            interval_amount(bytes, true, summary->view->is_plain_number).text,
-            units_count(blocks.value).text, interval_amount(blocks, false, false).text,
-            units_noun(blocks.value, "block", "blocks"));
-}
-
-static void print_samples(const struct terminal *terminal, struct measured measured) {
+// A claim behind its key, which its sentence begins with: the first figure stands out, and samples
+// at the end that say too little.
+static void print_claim(const struct terminal *terminal, const struct summary *summary,
+                        const struct claim *claim, const char *key, struct measured measured) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    claim_sentence(claim, summary->view->is_plain_number, sentence);
+    const char *rest = sentence + strlen(key) + 1;
+    int figure = (int)strlen(size_of(summary, measured.value).text);
+    int samples = (int)strlen(interval_samples(measured).text);
+    int middle = (int)strlen(rest) - figure - samples;
+    print_key(terminal, key);
+    terminal_print(terminal, STYLE_STRONG, "%.*s", figure, rest);
+    fprintf(terminal->out, "%.*s", middle, rest + figure);
     terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
-                   interval_samples(measured).text);
+                   rest + figure + middle);
 }
 
 static void print_peak(const struct terminal *terminal, const struct summary *summary) {
-    const struct profile_peak *peak = &summary->profile->peak;
     uint64_t rss_peak = summary->profile->recording->header.rss_peak_bytes;
     if (summary->profile->heap) rss_peak = 0;  // of the process, and none of this heap's
     struct measured measured = measure_total(MEASURE_PEAK, summary->profile);
     bool is_estimate = summary->profile->sampling.is_on;
-    print_key(terminal, "peak heap");
-    terminal_print(terminal, STYLE_STRONG, "%s", size_of(summary, peak->bytes).text);
-    print_blocks(terminal, summary, MEASURE_PEAK);
-    if (peak->at_ns) fprintf(terminal->out, " at %s", units_duration(peak->at_ns).text);
-    print_samples(terminal, measured);
+    struct claim claim;
+    claim_of_peak(&claim, summary->profile, summary->view->is_plain_number);
+    print_claim(terminal, summary, &claim, "peak heap", measured);
     if (is_estimate && rss_peak) {
         fputc('\n', terminal->out);
         print_key(terminal, "RSS peak");
@@ -89,21 +88,17 @@ static void print_inherited(const struct terminal *terminal, const struct summar
 
 // What is left at the end, or there now.
 static void print_left(const struct terminal *terminal, const struct summary *summary) {
+    const char *key = claim_left_word(summary->profile);
     struct measured left = measure_total(MEASURE_EXIT, summary->profile);
+    struct claim claim;
+    claim_of_left(&claim, summary->profile, summary->view->is_plain_number);
     if (summary->profile->sampling.is_on && left.estimate.samples <= 0) {
+        print_key(terminal, key);
         fputs("no sampled block\n", terminal->out);
         return;
     }
-    fputs(size_of(summary, left.value).text, terminal->out);
-    print_blocks(terminal, summary, MEASURE_EXIT);
-    print_samples(terminal, left);
+    print_claim(terminal, summary, &claim, key, left);
     fputc('\n', terminal->out);
-}
-
-// A program that cairn attach left goes on: its figures are of that time.
-static const char *end_key(const struct profile *profile) {
-    if (!profile_has_ended(profile)) return "live now";
-    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
 }
 
 static void print_totals(const struct terminal *terminal, const struct summary *summary) {
@@ -121,7 +116,6 @@ static void print_totals(const struct terminal *terminal, const struct summary *
     fputc('\n', terminal->out);
     print_inherited(terminal, summary);
     if (!profile_has_frees(profile)) return;
-    print_key(terminal, end_key(profile));
     print_left(terminal, summary);
 }
 
@@ -341,7 +335,6 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     ending_print(terminal, profile, summary->is_alive);
     fputc('\n', terminal->out);
     if (recording_is_of_owners(profile->recording)) {
-        print_key(terminal, "kept");
         print_left(terminal, summary);
     } else if (profile->is_of_mappings) {
         mapped_print_facts(terminal, profile, summary->view);

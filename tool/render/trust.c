@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/left_out.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
 
@@ -72,19 +73,13 @@ static void add_sampling(struct parts *line, const struct cairn_sampling *sampli
 }
 
 static void add_exactness(struct parts *line, const struct profile *profile) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
     if (profile->sampling.is_on) add_sampling(line, &profile->sampling);
-    const struct cairn_header *header = &profile->recording->header;
-    const char *when = header->is_attached ? " since attach" : "";
-    if (!recording_is_whole(profile->recording))
-        parts_add(line, STYLE_WARNING, "not exact");
-    else if (profile->sampling.is_on)
-        parts_add(line, STYLE_PLAIN, "calls and bytes allocated exact%s", when);
-    else if (profile->peak.error_bytes)
-        parts_add(line, STYLE_PLAIN, "exact%s, peak within %s", when,
-                  units_size((int64_t)profile->peak.error_bytes).text);
-    else
-        parts_add(line, STYLE_PLAIN, "exact%s", when);
-    if (header->control.was_off)
+    claim_of_exactness(&claim, profile);
+    claim_sentence(&claim, false, sentence);
+    parts_add(line, claim.key == CLAIM_NOT_EXACT ? STYLE_WARNING : STYLE_PLAIN, "%s", sentence);
+    if (profile->recording->header.control.was_off)
         parts_add(line, STYLE_PLAIN, "switched off at times: allocations then are not counted");
 }
 

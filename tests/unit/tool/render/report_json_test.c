@@ -39,7 +39,7 @@ static json_t *report_with(const struct view_options *view) {
     struct frame_names names = {.of_place = frames_of, .context = &profile};
     char *text;
     FILE *out = open_memstream(&text, &text_size);
-    assert_true(report_json_print(out, &profile, &names, view, NULL));
+    assert_true(report_json_print(out, &profile, &names, NULL, view, NULL));
     fclose(out);
     json_error_t problem;
     json_t *report = json_loads(text, JSON_REJECT_DUPLICATES, &problem);

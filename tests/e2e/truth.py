@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Claims against programs that know the truth (tests/truth). Each source is built as twins: of the one the claim is made,
+with values as the program's own ledger has them, of the other it is not made. `both`: it is made of both, and its values
+tell the two apart. `saves`: the twin is the mended program, and it has saved what the claim promised, within a fifth.
+Every claim of the table (tool/render/claims.c) has both twins."""
+
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+
+import cairn_test as t
+
+SOURCES = sorted(one for one in (t.SOURCE / "tests/truth").iterdir() if one.suffix in (".c", ".cc"))
+KEYS = re.findall(r'^    \[CLAIM_\w+\] = \{"(\w+)"', (t.SOURCE / "tool/render/claims.c").read_text("utf-8"), re.M)
+WITHIN = 0.2
+AT_ONCE = 4  # most of them wait
+WORDS = ("claim", "flags", "run", "run-0", "run-1", "both", "saves", "fix", "needs", "file")
+
+
+def header_of(source):
+    """What the comment at the beginning of a source says."""
+    found = {word: [] for word in WORDS}
+    for line in source.read_text("utf-8").splitlines():
+        match = re.match(r"// ([\w-]+): (.*)", line)
+        if match and match[1] in found:
+            found[match[1]].append(match[2])
+    return found
+
+
+def ledger_of(out):
+    """{name: (least, most) or text} as the program printed it."""
+    return {name: text if quoted else (float(least), float(most)) for name, quoted, text, least, most in
+            re.findall(r'^ledger (\w+) (?:(")([^"\n]*)"|(\S+) (\S+))$', out, re.M)}
+
+
+def agrees(value, wanted):
+    if isinstance(wanted, str):
+        return (value or "") == wanted if not wanted else (value or "").startswith(wanted)
+    return value is not None and wanted[0] <= value <= wanted[1]
+
+
+class Twin:
+    """One program of a pair, run and reported."""
+
+    def __init__(self, source, number, holds):
+        self.head, self.holds = header_of(source), holds
+        self.name = f"{source.stem} {self.head['flags'][number]}, {'true' if holds else 'false'}"
+        self.path = f"{source.stem}-{number}-{int(holds)}.cairn"
+        self.program = str(t.BUILD / "tests/truth" / f"{source.stem}-{number}-{int(holds)}")
+        self.claim, self.report, self.ledger = None, None, {}
+
+    def run(self, env=None):
+        options = [*self.head["run"], *self.head[f"run-{int(self.holds)}"]]
+        command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
+        how = {"core save": self.save, "import": self.import_file}.get("".join(self.head["file"]), None)
+        out = how(command) if how else t.run(command, env=env).out.decode()
+        self.ledger = ledger_of(out)
+        self.report = t.report(self.path)
+        if self.report and "processes" in self.report:
+            self.report = self.report["processes"][0]
+        wanted = self.head["claim"][0]
+        self.claim = next((one for one in self.report["claims"] if one["key"] == wanted), None)
+
+    def import_file(self, command):
+        """Instead of a recording an import of the file that the program writes."""
+        out = t.run([self.program, self.path + ".trace"]).out.decode()
+        t.check_equal(f"{self.name}: import", t.run_cairn("import", "-o", self.path, self.path + ".trace").status, 0)
+        return out
+
+    def save(self, command):
+        """Instead of a recording the file of `cairn core save`, made while the program waits."""
+        with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+            out = process.stdout.readline().decode()
+            while not out.endswith("ready\n"):
+                out += process.stdout.readline().decode()
+            pid = next(child for child in t.children_of(process.pid))
+            saved = t.run_cairn("core", str(pid), "save", self.path + ".saved")
+            t.check_equal(f"{self.name}: save", saved.status, 0)
+            process.stdin.close()
+            process.wait()
+        self.end = t.report(self.path)
+        self.path += ".saved"
+        return out
+
+    def misses(self):
+        """Why the program cannot be judged here; None: it can."""
+        needs = " ".join(self.head["needs"]).split()
+        if "looks" in needs and len(self.report["rss"]["points"]) <= 3:
+            return "resident memory was not looked at often enough"
+        pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
+        if "look-at-peak" in needs and all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
+            return "resident memory was not looked at when most of it was there"
+        if "small-pages" in needs and "[always]" in open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii").read():
+            return "the kernel gives huge pages to everybody"
+        return None
+
+    def check_values(self, names=None):
+        for name, wanted in self.ledger.items():
+            if names and name not in names:
+                continue
+            value = self.claim["evidence"].get(name)
+            t.check(name in self.claim["evidence"] and agrees(value, wanted), f"{self.name}: {name} is {value!r}, not {wanted}")
+
+
+def value_at(twin, path):
+    value = getattr(twin, "end", None) or twin.report
+    for key in path.split("."):
+        value = value[key]
+    return value
+
+
+def mended_by_setting(true, source, number):
+    """The same program with the setting that the claim tells."""
+    mended = Twin(source, number, True)
+    mended.path = mended.path.replace(".cairn", "-fixed.cairn")
+    mended.run(env=dict(one.split("=") for one in true.head["fix"]))
+    return mended
+
+
+def check_saving(true, mended):
+    what, path = true.head["saves"][0].split()
+    promised = true.claim["saves"][what]
+    saved = value_at(true, path) - value_at(mended, path)
+    is_kept = promised <= (1 + WITHIN) * saved if true.claim["saves"]["is_least"] else abs(promised - saved) <= WITHIN * saved
+    t.check(is_kept, f"{true.name}: {promised} {what} promised, {saved} saved")
+
+
+def check_pair(source, number):
+    """Runs both and compares; what is said of them."""
+    twins = [Twin(source, number, holds) for holds in (True, False)]
+    for twin in twins:
+        twin.run()
+        reason = twin.misses()
+        if reason:
+            t.skip_part(f"{twin.name}: {reason}")
+            return twins
+    true, false = twins
+    found = ", ".join(one["key"] for one in true.report["claims"])
+    if not t.check(true.claim, f"{true.name}: no claim, but {found}"):
+        return twins
+    true.check_values()
+    both = " ".join(true.head["both"]).split()
+    if not both:
+        t.check(not false.claim, f"{false.name}: {false.claim and false.claim['sentence']}")
+    elif t.check(false.claim, f"{false.name}: no claim"):
+        false.check_values()
+        for name in both:
+            t.check(not agrees(false.claim["evidence"][name], true.ledger[name]), f"{source.stem}: {name} does not tell them apart")
+    if true.head["saves"]:
+        check_saving(true, mended_by_setting(true, source, number) if true.head["fix"] else false)
+    return twins
+
+
+def check_texts(twins):
+    """The sentence on the screen is that of the claim."""
+    true = twins[0]
+    if not true.claim or true.head["file"]:
+        return
+    views = ["growth"] if true.claim["key"].startswith("growth_") else ["findings", "growth"]
+    said = t.run_cairn("report", true.path).out.decode()
+    for view in views:
+        said += t.run_cairn("report", "--view", view, true.path).out.decode()
+    words, sentence = " ".join(said.split()), " ".join(true.claim["sentence"].split())
+    told = {"growth_stopped": "flat since"}.get(true.claim["key"], sentence)
+    if true.claim["key"] == "growth":  # the view that the finding leads to begins with what grows
+        first = re.search(r"^  1 (.*)$", said[said.index("stacks grow" if "stacks grow" in said else "stack grows"):], re.M)
+        t.check(first and first[1].startswith("+"), f"{true.name}: the view begins with {first and first[1]}")
+    t.check(told in words, f"{true.name}: the screen does not say: {told}\n{said}")
+
+
+covered = [header_of(source)["claim"][0] for source in SOURCES]
+t.check_equal("claims with twins", sorted(set(covered)), sorted(KEYS))
+wanted = os.environ.get("TRUTH", "").split()  # those of these sources alone, by hand
+pairs = [(source, number) for source in SOURCES for number in range(len(header_of(source)["flags"]))
+         if not wanted or source.stem in wanted]
+with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    done = list(pool.map(lambda pair: check_pair(*pair), pairs))
+for (_, number), twins in zip(pairs, done):
+    if number == 0:
+        check_texts(twins)
+t.finish()

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/claims.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/render/terminal.h"
+
+#define FINDINGS "docs/howto/findings.md#"
+#define SUMMARY "docs/reference/summary.md#"
+
+// clang-format off
+#define WHERE {"where", CLAIM_UNIT_NAME}
+#define AT {"at_ns", CLAIM_UNIT_NS}
+#define COUNT(name) {name, CLAIM_UNIT_COUNT}
+#define BYTES(name) {name, CLAIM_UNIT_BYTES}
+#define NS(name) {name, CLAIM_UNIT_NS}
+#define FLAG(name) {name, CLAIM_UNIT_FLAG}
+#define NAME(name) {name, CLAIM_UNIT_NAME}
+#define WORDS(name) {name, CLAIM_UNIT_WORDS}
+
+static const char every_call[] =
+    "[is_exact?every call was counted][!is_exact?not every call was counted]";
+#define EXACT FLAG("is_exact")
+#define HOW_SURE FLAG("is_sampled"), EXACT, FLAG("is_partial")
+static const char how_sure[] =
+    "[is_sampled?estimate from samples][is_exact?every call was counted][is_partial?not every call was counted]";
+static const char seen_once[] = "as the process' pages were at {at_ns}";
+static const char contents[] = "what blocks held as they were looked into";
+
+static const struct claim_row rows[CLAIM_KEYS] = {
+    [CLAIM_GROWTH] = {"growth", "what stacks held at five moments, over two seconds and half of the time",
+        "{where} grows by {bytes_per_s}, steadily (fit {fit})[is_freed?, freed at shutdown]",
+        "{moments:moment|moments}, {stacks:stack|stacks}; it rose in the last third of the time too",
+        FINDINGS "steady-growth",
+        {WHERE, {"bytes_per_s", CLAIM_UNIT_RATE}, {"fit", CLAIM_UNIT_RATIO}, FLAG("is_freed"),
+         BYTES("first_bytes"), BYTES("last_bytes"), BYTES("interval_bytes"), COUNT("moments"), COUNT("stacks")}},
+    [CLAIM_REALLOC] = {"realloc", "reallocations by stack",
+        "{where} grows [is_one?its buffer {times:time|times}][is_many?each of its buffers {times:time|times}][!buffers?buffers {times:time|times} in all]: reserve ({copied_bytes} copied)",
+        every_call, FINDINGS "a-buffer-that-is-grown",
+        {WHERE, COUNT("times"), COUNT("buffers"), BYTES("copied_bytes"), FLAG("is_one"), FLAG("is_many"), EXACT}},
+    [CLAIM_TEMPORARY] = {"temporary", "every call",
+        "{blocks%of_blocks} of all blocks are freed at once, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
+        every_call, FINDINGS "short-lived-blocks",
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most"), EXACT}},
+    [CLAIM_SHORT] = {"short_lived", "the life of blocks drawn at random",
+        "about {blocks%of_blocks} of all blocks are short-lived, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
+        "estimate: the life of {watched:block|blocks} was watched", FINDINGS "short-lived-blocks",
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), COUNT("watched"), FLAG("is_most")}},
+    [CLAIM_AGES] = {"ages", "the age of every freed block (--ages)",
+        "{blocks%of_blocks} of all blocks live under 1 ms, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
+        every_call, FINDINGS "short-lived-blocks",
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most"), EXACT}},
+    [CLAIM_FREED_BY] = {"freed_by", "which thread freed whose blocks, and when threads ended",
+        "[late_bytes?at least ]{bytes%of_bytes}{interval} of what {from} allocates is freed by {to}",
+        "[is_sampled?estimate from samples][is_exact?every free was counted][is_partial?not every free was counted][late_bytes?; without {late_bytes} that may have been freed at the end]",
+        FINDINGS "hand-over-between-threads",
+        {NAME("from"), NAME("to"), BYTES("bytes"), BYTES("of_bytes"), COUNT("blocks"), BYTES("interval_bytes"),
+         BYTES("late_bytes"), WORDS("interval"), HOW_SURE}},
+    [CLAIM_FREE] = {"free", "resident and live memory over time, and what else is resident",
+        "{free_bytes} of {rss_bytes} resident are free in the heap, {live_bytes} live, at {at_ns}",
+        "seen from outside: a quarter of what is live is taken for its room", FINDINGS "fragmentation",
+        {BYTES("free_bytes"), BYTES("rss_bytes"), BYTES("live_bytes"), AT}},
+    [CLAIM_REUSE] = {"reuse", "which code frees which blocks (--free-stacks)",
+        "{where} frees what it allocates, {blocks:block|blocks}[block_bytes? of {block_bytes}]: [is_small?a buffer on the stack will do][!is_small?one buffer can be reused]",
+        every_call, FINDINGS "freed-where-it-was-allocated",
+        {WHERE, COUNT("blocks"), BYTES("block_bytes"), FLAG("is_small"), EXACT}},
+    [CLAIM_ALIKE] = {"alike", "the size of every block",
+        "{where} allocates {blocks:block|blocks} of {block_bytes} one by one: an array or a pool",
+        every_call, FINDINGS "one-by-one-in-a-loop",
+        {WHERE, COUNT("blocks"), BYTES("block_bytes"), EXACT}},
+    [CLAIM_UNTOUCHED] = {"untouched", "which pages are resident, and the highest that resident memory was",
+        "{bytes} of {of_bytes} live were never touched at {at_ns}[where?, most of {where}]: reserve less",
+        seen_once, FINDINGS "reserved-and-not-used",
+        {WHERE, BYTES("bytes"), BYTES("of_bytes"), AT}},
+    [CLAIM_ARENAS] = {"arenas", "the free chunks of glibc's arenas",
+        "{arenas:arena|arenas} hold {free_bytes} free at {at_ns}, {beyond_bytes} beyond the heap's peak: MALLOC_ARENA_MAX=1",
+        seen_once, FINDINGS "arenas",
+        {COUNT("arenas"), BYTES("free_bytes"), BYTES("beyond_bytes"), BYTES("rss_bytes"), AT}},
+    [CLAIM_STRINGS] = {"strings", "what is in the blocks of a process, a core or its file",
+        "[is_estimate?about {bytes} of equal strings][!is_estimate?{bytes} of equal strings, {copies:copy|copies} of {strings:string|strings}][where?, most of {where}]: keep each once",
+        "[is_estimate?estimate from a part of the heap][!is_estimate?what blocks held as they were looked into]",
+        FINDINGS "equal-strings",
+        {WHERE, BYTES("bytes"), COUNT("copies"), COUNT("strings"), FLAG("is_estimate")}},
+    [CLAIM_WASTE] = {"waste", "what is in the blocks of a file of core save",
+        "{bytes} of {of_bytes} in blocks are of no use: {zero_bytes} zero, {equal_bytes} equal to others, {tail_bytes} unused at ends, {slack_bytes} slack[where?, most of it of {where}]",
+        contents, FINDINGS "zeros-and-unused-ends",
+        {WHERE, BYTES("bytes"), BYTES("of_bytes"), BYTES("zero_bytes"), BYTES("equal_bytes"), BYTES("tail_bytes"),
+         BYTES("slack_bytes")}},
+    [CLAIM_HUGE] = {"huge", "huge pages of the heap, of glibc's malloc",
+        "{bytes} of {rss_bytes} resident are heap on small pages at {at_ns}: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+        seen_once, FINDINGS "small-pages",
+        {BYTES("bytes"), BYTES("rss_bytes"), AT}},
+    [CLAIM_GROWTH_STOPPED] = {"growth_stopped", "what stacks held at five moments, over two seconds and half of the time",
+        "{where} grew from {first_bytes} to {last_bytes}, {from_ns} to {until_ns}, and is flat since",
+        "{moments:moment|moments}", "docs/howto/growth.md",
+        {WHERE, BYTES("first_bytes"), BYTES("last_bytes"), NS("from_ns"), NS("until_ns"), COUNT("moments")}},
+    [CLAIM_GROWTH_NONE] = {"growth_none", "what stacks held at five moments, over two seconds and half of the time",
+        "no stack grows[stopped?, {stopped} grew before] over {moments:snapshot|snapshots} from {start_ns}[label? ({label})] to {end_ns}",
+        "{moments:moment|moments}", "docs/howto/growth.md",
+        {COUNT("moments"), COUNT("stopped"), NS("start_ns"), NS("end_ns"), NAME("label")}},
+    [CLAIM_GROWTH_UNKNOWN] = {"growth_unknown", "",
+        "growth is not known: it takes {least_moments} snapshots, over 2 s and half of the recording; there [is_one?is][!is_one?are] {moments}, over {span_ns}",
+        "nothing is claimed", "docs/howto/growth.md",
+        {COUNT("moments"), COUNT("least_moments"), NS("span_ns"), FLAG("is_one")}},
+    [CLAIM_PEAK] = {"peak", "frees",
+        "peak heap {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks][at_ns? at {at_ns}]{samples_text}",
+        how_sure, SUMMARY "peak-heap",
+        {BYTES("bytes"), COUNT("blocks"), AT, BYTES("interval_bytes"), COUNT("samples"), BYTES("error_bytes"),
+         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one"), HOW_SURE}},
+    [CLAIM_LEFT] = {"left", "frees",
+        "{when} {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks]{samples_text}",
+        how_sure, SUMMARY "at-exit",
+        {BYTES("bytes"), COUNT("blocks"), BYTES("interval_bytes"), COUNT("samples"), NAME("when"),
+         WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one"), HOW_SURE}},
+    [CLAIM_EXACT] = {"exact", "that nothing was lost, left out or drawn by chance",
+        "exact[is_since_attach? since attach][error_bytes?, peak within {error_bytes}]",
+        "every call was counted[was_off?, but while recording was switched off]", SUMMARY "the-trust-line",
+        {COUNT("calls"), BYTES("error_bytes"), FLAG("is_since_attach"), FLAG("was_off")}},
+    [CLAIM_EXACT_CALLS] = {"exact_calls", "that nothing was lost or left out",
+        "calls and bytes allocated exact[is_since_attach? since attach]",
+        "every call was counted[was_off?, but while recording was switched off]; what was live is an estimate from samples",
+        SUMMARY "the-trust-line",
+        {COUNT("calls"), BYTES("allocated_bytes"), FLAG("is_since_attach"), FLAG("was_off")}},
+    [CLAIM_NOT_EXACT] = {"not_exact", "",
+        "not exact", "nothing is claimed", SUMMARY "the-trust-line",
+        {COUNT("lost"), FLAG("is_damaged"), FLAG("is_import")}},
+};
+// clang-format on
+
+const struct claim_row *claim_row(enum claim_key key) {
+    return &rows[key];
+}
+
+// Returns the index of the field with that name; CLAIM_VALUES_MAX: the row has none.
+static size_t find_field(enum claim_key key, const char *name, size_t length) {
+    const struct claim_field *fields = rows[key].fields;
+    for (size_t i = 0; fields[i].unit != CLAIM_UNIT_NONE; i++)
+        if (strlen(fields[i].name) == length && !strncmp(fields[i].name, name, length)) return i;
+    return CLAIM_VALUES_MAX;
+}
+
+static size_t field_of(const struct claim *claim, const char *name) {
+    size_t index = find_field(claim->key, name, strlen(name));
+    assert(index < CLAIM_VALUES_MAX);
+    return index;
+}
+
+bool claim_has(const struct claim *claim, const char *name) {
+    return find_field(claim->key, name, strlen(name)) < CLAIM_VALUES_MAX;
+}
+
+void claim_set(struct claim *claim, const char *name, int64_t value) {
+    size_t index = field_of(claim, name);
+    claim->values[index].is_set = true;
+    claim->values[index].number = value;
+}
+
+void claim_set_real(struct claim *claim, const char *name, double value) {
+    size_t index = field_of(claim, name);
+    claim->values[index].is_set = true;
+    claim->values[index].real = value;
+    claim->values[index].number = value != 0;
+}
+
+void claim_set_text(struct claim *claim, const char *name, const char *text) {
+    size_t index = field_of(claim, name), room = sizeof claim->names - claim->names_used;
+    char *copy = claim->names + claim->names_used;
+    size_t length = strlen(text);
+    if (length >= room) length = room - 1;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    claim->names_used += length + (length + 1 < room);
+    claim->values[index].is_set = true;
+    claim->values[index].number = length > 0;
+    claim->values[index].text = copy;
+}
+
+// A sentence in the making.
+struct writing {
+    const struct claim *claim;
+    bool is_plain;
+    char *out;  // CLAIM_SENTENCE_BYTES
+    size_t used;
+};
+
+static void put_text(struct writing *writing, const char *text, size_t length) {
+    size_t room = CLAIM_SENTENCE_BYTES - 1 - writing->used;
+    if (length > room) length = room;
+    memcpy(writing->out + writing->used, text, length);
+    writing->used += length;
+}
+
+static void put_value(struct writing *writing, size_t index) {
+    const struct claim *claim = writing->claim;
+    const enum claim_unit unit = rows[claim->key].fields[index].unit;
+    const int64_t number = claim->values[index].number;
+    struct unit_text text = {""};
+    if (unit == CLAIM_UNIT_BYTES) text = units_size_as(number, writing->is_plain);
+    if (unit == CLAIM_UNIT_COUNT) text = units_count(number);
+    if (unit == CLAIM_UNIT_NS) text = units_duration((uint64_t)number);
+    if (unit == CLAIM_UNIT_RATE) rate_text(claim->values[index].real, text.text, sizeof text.text);
+    if (unit == CLAIM_UNIT_RATIO)
+        snprintf(text.text, sizeof text.text, "%.2f", claim->values[index].real);
+    const char *said = claim->values[index].text ? claim->values[index].text : text.text;
+    put_text(writing, said, strlen(said));
+}
+
+static int64_t number_of(const struct claim *claim, size_t index) {
+    return index < CLAIM_VALUES_MAX && claim->values[index].is_set ? claim->values[index].number
+                                                                   : 0;
+}
+
+// {blocks:block|blocks}: [name, end) is what is between the braces.
+static void put_counted(struct writing *writing, size_t index, const char *noun, const char *end) {
+    const char *many = memchr(noun, '|', (size_t)(end - noun));
+    put_value(writing, index);
+    put_text(writing, " ", 1);
+    if (number_of(writing->claim, index) == 1)
+        put_text(writing, noun, (size_t)(many - noun));
+    else
+        put_text(writing, many + 1, (size_t)(end - many - 1));
+}
+
+static void put_placeholder(struct writing *writing, const char *name, const char *end) {
+    const enum claim_key key = writing->claim->key;
+    size_t length = strcspn(name, ":%}");
+    const char *rest = name + length + 1;
+    size_t index = find_field(key, name, length);
+    assert(index < CLAIM_VALUES_MAX);
+    if (name[length] == ':') put_counted(writing, index, rest, end);
+    if (name[length] == '}') put_value(writing, index);
+    if (name[length] != '%') return;
+    size_t of = find_field(key, rest, (size_t)(end - rest));
+    struct unit_text share =
+        units_percent(number_of(writing->claim, index), number_of(writing->claim, of));
+    put_text(writing, share.text, strlen(share.text));
+}
+
+static bool is_true(const struct claim *claim, const char *name, size_t length) {
+    bool is_negated = *name == '!';
+    size_t index = find_field(claim->key, name + is_negated, length - is_negated);
+    assert(index < CLAIM_VALUES_MAX);
+    return (number_of(claim, index) != 0) != is_negated;
+}
+
+// Writes [text, end): text as it is, placeholders, and parts with a condition, which hold no
+// others.
+static void put_template(struct writing *writing, const char *text, const char *end) {
+    while (text < end) {
+        size_t plain = strcspn(text, "[{");
+        if (text + plain > end) plain = (size_t)(end - text);
+        put_text(writing, text, plain);
+        text += plain;
+        if (text >= end) return;
+        const char *close = strchr(text, *text == '[' ? ']' : '}');
+        if (*text == '{') {
+            put_placeholder(writing, text + 1, close);
+        } else {
+            const char *begin = strchr(text, '?');
+            if (is_true(writing->claim, text + 1, (size_t)(begin - text - 1)))
+                put_template(writing, begin + 1, close);
+        }
+        text = close + 1;
+    }
+}
+
+static void write_template(const struct claim *claim, const char *text, bool is_plain,
+                           char out[CLAIM_SENTENCE_BYTES]) {
+    struct writing writing = {claim, is_plain, out, 0};
+    put_template(&writing, text, text + strlen(text));
+    out[writing.used] = 0;
+}
+
+void claim_sentence(const struct claim *claim, bool is_plain, char out[CLAIM_SENTENCE_BYTES]) {
+    write_template(claim, rows[claim->key].sentence, is_plain, out);
+}
+
+void claim_sure(const struct claim *claim, bool is_plain, char out[CLAIM_SENTENCE_BYTES]) {
+    write_template(claim, rows[claim->key].sure, is_plain, out);
+}
+
+static void put_field(struct json *json, const struct claim *claim, size_t index) {
+    const struct claim_field *field = &rows[claim->key].fields[index];
+    const double whole = 1000;
+    if (field->unit == CLAIM_UNIT_WORDS) return;
+    if (!claim->values[index].is_set)
+        json_put_null(json, field->name);
+    else if (field->unit == CLAIM_UNIT_NAME)
+        json_put_string(json, field->name, claim->values[index].text);
+    else if (field->unit == CLAIM_UNIT_FLAG)
+        json_put_bool(json, field->name, claim->values[index].number != 0);
+    else if (field->unit == CLAIM_UNIT_RATE)
+        json_put_int(json, field->name, (int64_t)claim->values[index].real);
+    else if (field->unit == CLAIM_UNIT_RATIO)
+        json_put_thousandths(json, field->name, (unsigned)(claim->values[index].real * whole));
+    else
+        json_put_int(json, field->name, claim->values[index].number);
+}
+
+void claim_put_json(struct json *json, const struct claim *claim) {
+    const struct claim_row *row = &rows[claim->key];
+    char text[CLAIM_SENTENCE_BYTES];
+    json_put_string(json, "key", row->key);
+    json_open_object(json, "evidence");
+    for (size_t i = 0; row->fields[i].unit != CLAIM_UNIT_NONE; i++) put_field(json, claim, i);
+    json_close(json);
+    claim_sentence(claim, false, text);
+    json_put_string(json, "sentence", text);
+    claim_sure(claim, false, text);
+    json_put_string(json, "sure", text);
+    json_put_string(json, "page", row->page);
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/claims_find.h"
+
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/model/growth.h"
+#include "tool/render/interval.h"
+
+enum { LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
+
+void claim_set_sure(struct claim *claim, const struct profile *profile) {
+    bool is_whole = recording_is_whole(profile->recording), is_sampled = profile->sampling.is_on;
+    if (claim_has(claim, "is_exact")) claim_set(claim, "is_exact", is_whole && !is_sampled);
+    if (claim_has(claim, "is_partial")) claim_set(claim, "is_partial", !is_whole && !is_sampled);
+    if (claim_has(claim, "is_sampled")) claim_set(claim, "is_sampled", is_sampled);
+}
+
+// Bytes in blocks, with how sure both are.
+static void set_amount(struct claim *claim, const struct profile *profile, enum measure measure,
+                       bool is_plain) {
+    struct measured bytes = measure_total(measure, profile);
+    struct measured blocks = measure_total(measure_about(measure)->in_blocks, profile);
+    claim_set(claim, "bytes", bytes.value);
+    claim_set(claim, "blocks", blocks.value);
+    claim_set(claim, "is_one", blocks.value == 1);
+    claim_set(claim, "interval_bytes", measured_interval(bytes));
+    if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
+    claim_set_text(claim, "interval", interval_amount(bytes, true, is_plain).text);
+    claim_set_text(claim, "blocks_interval", interval_amount(blocks, false, false).text);
+    claim_set_text(claim, "samples_text", interval_samples(bytes).text);
+    claim_set_sure(claim, profile);
+}
+
+void claim_of_peak(struct claim *claim, const struct profile *profile, bool is_plain) {
+    *claim = (struct claim){.key = CLAIM_PEAK};
+    set_amount(claim, profile, MEASURE_PEAK, is_plain);
+    if (profile->peak.at_ns) claim_set(claim, "at_ns", (int64_t)profile->peak.at_ns);
+    claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
+}
+
+// A program that cairn attach left goes on: its figures are of that time.
+const char *claim_left_word(const struct profile *profile) {
+    if (recording_is_of_owners(profile->recording)) return "kept";
+    if (!profile_has_ended(profile)) return "live now";
+    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
+}
+
+void claim_of_left(struct claim *claim, const struct profile *profile, bool is_plain) {
+    *claim = (struct claim){.key = CLAIM_LEFT};
+    set_amount(claim, profile, MEASURE_EXIT, is_plain);
+    claim_set_text(claim, "when", claim_left_word(profile));
+}
+
+void claim_of_exactness(struct claim *claim, const struct profile *profile) {
+    const struct cairn_header *header = &profile->recording->header;
+    bool is_whole = recording_is_whole(profile->recording), is_sampled = profile->sampling.is_on;
+    uint64_t lost = 0;
+    *claim = (struct claim){.key = !is_whole    ? CLAIM_NOT_EXACT
+                                   : is_sampled ? CLAIM_EXACT_CALLS
+                                                : CLAIM_EXACT};
+    if (is_whole) {
+        claim_set(claim, "calls", (int64_t)profile->totals.allocations);
+        claim_set(claim, "is_since_attach", header->is_attached);
+        claim_set(claim, "was_off", header->control.was_off);
+        if (is_sampled)
+            claim_set(claim, "allocated_bytes", (int64_t)profile->totals.allocated_bytes);
+        else
+            claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
+        return;
+    }
+    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
+        lost += recording_lost(profile->recording, kind);
+    claim_set(claim, "lost", (int64_t)lost);
+    claim_set(claim, "is_damaged", damage_is_any(&profile->recording->damage));
+    claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
+}
+
+bool claim_of_growth(struct claim *claim, const struct finding_growth *growth) {
+    char label[LABEL_TEXT_BYTES];
+    *claim = (struct claim){.key = growth->is_known ? CLAIM_GROWTH_NONE : CLAIM_GROWTH_UNKNOWN};
+    if (growth->growing_count) return false;
+    claim_set(claim, "moments", (int64_t)growth->moment_count);
+    if (!growth->is_known) {
+        claim_set(claim, "least_moments", GROWTH_MOMENTS_MIN);
+        claim_set(claim, "span_ns", (int64_t)(growth->end_ns - growth->start_ns));
+        claim_set(claim, "is_one", growth->moment_count == 1);
+        return true;
+    }
+    text_escape(label, sizeof label, growth->label);
+    claim_set(claim, "stopped", (int64_t)growth->stalled_count);
+    claim_set(claim, "start_ns", (int64_t)growth->start_ns);
+    claim_set(claim, "end_ns", (int64_t)growth->end_ns);
+    claim_set_text(claim, "label", label);
+    return true;
+}
+
+// The stack that rose most before it stood still. False without memory; `has_any`: there is one.
+static bool claim_of_stopped(struct claim *claim, const struct finding_growth *growth,
+                             const struct profile *profile, const struct frame_names *names,
+                             bool *has_any) {
+    char label[FRAME_TEXT_BYTES];
+    size_t i = 0;
+    while (i < growth->count && !growth->list[i].how.has_stalled) i++;
+    *has_any = i < growth->count;
+    if (!*has_any) return true;
+    const struct growth_stack *how = &growth->list[i].how;
+    *claim = (struct claim){.key = CLAIM_GROWTH_STOPPED};
+    if (!finding_label(profile, names, growth->list[i].stack, false, label)) return false;
+    claim_set_text(claim, "where", label);
+    claim_set(claim, "first_bytes", how->first_bytes);
+    claim_set(claim, "last_bytes", how->last_bytes);
+    claim_set(claim, "from_ns", (int64_t)how->from_ns);
+    claim_set(claim, "until_ns", (int64_t)how->until_ns);
+    claim_set(claim, "moments", (int64_t)growth->moment_count);
+    return true;
+}
+
+static void put(struct json *json, const struct claim *claim) {
+    json_open_object(json, NULL);
+    claim_put_json(json, claim);
+    json_close(json);
+}
+
+static void put_summary(struct json *json, const struct profile *profile) {
+    struct claim claim;
+    if (profile_has_frees(profile)) {
+        claim_of_peak(&claim, profile, false);
+        put(json, &claim);
+        claim_of_left(&claim, profile, false);
+        put(json, &claim);
+    }
+    claim_of_exactness(&claim, profile);
+    put(json, &claim);
+}
+
+static bool put_growth(struct json *json, const struct findings *findings,
+                       const struct profile *profile, const struct frame_names *names) {
+    struct claim claim;
+    bool has_any;
+    if (claim_of_growth(&claim, &findings->growth)) put(json, &claim);
+    if (!claim_of_stopped(&claim, &findings->growth, profile, names, &has_any)) return false;
+    if (has_any) put(json, &claim);
+    return true;
+}
+
+static bool put_finding(struct json *json, const struct finding *finding,
+                        const struct profile *profile, const struct frame_names *names) {
+    struct claim claim;
+    if (!finding_claim(finding, profile, names, false, &claim)) return false;
+    json_open_object(json, NULL);
+    claim_put_json(json, &claim);
+    json_open_object(json, "saves");
+    json_put_uint(json, "bytes", finding->saved_bytes);
+    json_put_uint(json, "calls", finding->saved_calls);
+    json_put_uint(json, "faults", finding->saved_faults);
+    json_put_bool(json, "is_least", finding->is_least);
+    json_close(json);
+    json_close(json);
+    return true;
+}
+
+bool claims_put_json(struct json *json, const struct findings *findings,
+                     const struct profile *profile, const struct frame_names *names) {
+    if (!findings) {
+        json_put_null(json, "claims");
+        return true;
+    }
+    json_open_array(json, "claims");
+    put_summary(json, profile);
+    bool is_ok = put_growth(json, findings, profile, names);
+    for (size_t i = 0; is_ok && i < findings->count; i++)
+        is_ok = put_finding(json, &findings->list[i], profile, names);
+    json_close(json);
+    return is_ok;
+}
