@@ -141,7 +141,7 @@ static void say_strings(const struct saying *saying) {
     text_escape(whose, sizeof whose, finding->whose ? finding->whose : finding->waste.most_strings);
     const char *of = *whose ? ", most of " : "";
     if (finding->is_estimate) {
-        say(saying, "about %s of equal strings at least%s%s: keep each once",
+        say(saying, "about %s of equal strings%s%s: keep each once",
             size_of(saying, finding->bytes).text, of, whose);
         return;
     }
