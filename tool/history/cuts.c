@@ -160,7 +160,7 @@ static int compare_scatters(const void *a, const void *b) {
 }
 
 // Fills in the variance by three quarters of the neighbours, without those that differ most: steps
-// are among these. Of normal noise the others have 0.368 of all.
+// are among these. The others have 0.368 of normal noise.
 static bool find_most_variance(struct part *part) {
     const double share = 0.75, share_of_scatter = 0.368;
     size_t pairs = part->end - part->start - 1, used = (size_t)((double)pairs * share);

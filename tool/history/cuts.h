@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "tool/history/steps.h"
+#include "tool/history/step_value.h"
 
 // Values that never differed: two that agree after so many that agreed on another.
 enum { QUIET_BEFORE = 4, QUIET_AFTER = 2 };

@@ -8,19 +8,8 @@
 #ifndef TOOL_HISTORY_STEPS_H
 #define TOOL_HISTORY_STEPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tool/base/array.h"
-
-struct step_value {
-    uint32_t commit;  // its place in the line; never falls from one value to the next
-    int64_t value;
-    double deviation;  // of an estimate: what samples say of their own noise; 0: counted
-    int64_t bound;     // known within this; 0: exactly
-    bool can_vary;     // two runs of the same program may differ
-};
+#include "tool/history/step_value.h"
 
 struct step {
     size_t first;           // index of the first value of the new level
