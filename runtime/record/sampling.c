@@ -200,9 +200,9 @@ static COLD void thin(struct thread *thread) {
 
 // The time that a sample took; perhaps samples have to be rarer, or may be more frequent again.
 static void count_time(struct thread *thread, uint64_t start_ns) {
-    uint64_t taken_ns = sys_clock_ns() - start_ns;
+    uint64_t taken_ns = cpu_budget_clock_ns() - start_ns;
     thread->record->own_ns += taken_ns;
-    uint64_t rate = cpu_budget_after(taken_ns, start_ns + taken_ns, rate_now());
+    uint64_t rate = cpu_budget_after(taken_ns, rate_now());
     if (rate == rate_now()) return;
     if (rate > rate_now()) __atomic_fetch_add(&sampling.record->slowed_count, 1, __ATOMIC_RELAXED);
     rate_set(rate);
@@ -262,7 +262,7 @@ uint32_t sampling_alloc(struct thread *thread, void *block, size_t size, uintptr
     }
     sampling_count(thread->record, size);
     if (!countdown_pay(&thread->countdown, left, size, rate_now())) return SAMPLING_PASSED;
-    uint64_t start_ns = sys_clock_ns(), rate = thread->countdown.rate_bytes;
+    uint64_t start_ns = cpu_budget_clock_ns(), rate = thread->countdown.rate_bytes;
     follow_wish();
     if (countdown_charge(size) < rate) countdown_draw(&thread->countdown, left, rate_now());
     uint32_t cell = enter(thread, block, size, frame, rate);

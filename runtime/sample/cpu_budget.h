@@ -17,8 +17,17 @@ void cpu_budget_start(const struct pace_limits *limits);
 // Another lowest rate.
 void cpu_budget_set_rate(uint64_t rate_bytes);
 
-// A sample took so long, and ended at that time: the rate from now on.
-uint64_t cpu_budget_after(uint64_t taken_ns, uint64_t now_ns, uint64_t rate_bytes);
+// The clock that samples are measured by: with a budget the processor time of the thread, in which
+// no other one has a part.
+uint64_t cpu_budget_clock_ns(void);
+
+// Returns what a sample costs usually, after one that took so long: one that takes less says so at
+// once, one that takes more little by little. The first one of a stack reads rules that later ones
+// have, and would make all samples rare in a program that hardly uses the processor.
+uint64_t cpu_budget_usual_ns(uint64_t taken_ns);
+
+// A sample took so long by that clock: the rate from now on.
+uint64_t cpu_budget_after(uint64_t taken_ns, uint64_t rate_bytes);
 
 // The decision alone, from what was used since the last look.
 uint64_t cpu_budget_rate(const struct pace_limits *limits, uint64_t own_ns, uint64_t cpu_ns,

@@ -371,6 +371,10 @@ uint64_t sys_clock_cpu_ns(void) {
     return confinement ? 0 : clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t sys_clock_thread_ns(void) {
+    return confinement ? sys_clock_ns() : clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
 bool sys_find_touched(void *memory, size_t page_count, unsigned char *pages) {
     long bytes = (long)(page_count * sys_page_bytes());
     return sys_call(SYS_mincore, (long)memory, bytes, (long)pages, 0, 0, 0) == 0;

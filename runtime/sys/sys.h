@@ -146,6 +146,8 @@ uint64_t sys_clock_ns(void);
 uint64_t sys_clock_coarse_ns(void);
 uint64_t sys_clock_wall_ns(void);
 uint64_t sys_clock_cpu_ns(void);  // processor time of the whole process
+// Processor time of the thread, always by a system call; where that might be punished, the time.
+uint64_t sys_clock_thread_ns(void);
 
 // A counter of constant rate for comparing durations, cheaper than any clock.
 ALWAYS_INLINE uint64_t sys_ticks(void) {

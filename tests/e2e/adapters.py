@@ -156,7 +156,7 @@ def test_ctest():
     rows = {(s["test"], s["program"]): s["points"][0]["calls"] for s in history("ctest.db")["series"]}
     t.check_equal("ctest: what a script started is its own", rows.get(("script", "work")), 70)
     text = check("ctest.db", ["ctest", "--test-dir", "c/build", "-R", "fails"], status=1)
-    t.check("1 test failed" in text and "nothing was appended" in text, f"ctest: a test that fails: {text}")
+    t.check("1 test failed, and is not in the history" in text and "nothing was appended" in text, f"ctest: a test that fails: {text}")
 
 
 def test_meson():
@@ -177,6 +177,10 @@ def test_gtest():
     text = check("failed.db", ["g/g", "--gtest_filter=*Fails"], status=1)
     t.check("FAIL Parser.Fails command: it ended with status 1\n      g/g" in text and "nothing was appended" in text,
             f"gtest: how to see what a test that fails prints: {text}")
+    line, = [line.strip() for line in text.splitlines() if line.startswith("      g/g")]
+    pasted = subprocess.run(["sh", "-c", line], stdout=subprocess.PIPE, check=False)
+    t.check_equal(f"gtest: the printed command, pasted: {line}",
+                  (pasted.returncode, b"Parser.Fails" in pasted.stdout, b"Parser.Long" in pasted.stdout), (1, True, False))
     text = check("gtest.db", ["g/g", "--gtest_filter=*Long"], options=["--max-calls", "5"], status=1)
     t.check("FAIL Parser.Long" in text and "Short" not in text, f"gtest: a budget is of each test: {text}")
 

@@ -100,6 +100,14 @@ for words in (["no_such_file.cairn"], ["--", "./no_such_program"]):
     t.check_equal(f"what cannot be checked fails in the report: {words}", suite.get("failures"), "1")
 text = check("--max-calls", "1e9", "--", "sh", "-c", "exit 3", status=1, env=place)
 t.check("status 3" in text, f"a command that fails: {text}")
+text = check("--max-calls", "1e9", "--time-limit", "500ms", "--", "sh", "-c", "sleep 1000 & echo $! > sleeper; wait",
+             status=1, env=place)
+t.check("did not end within 0.5" in text and "was killed" in text, f"a command that does not end: {text}")
+sleeper = pathlib.Path("sleeper").read_text(encoding="ascii").strip()
+t.check(not pathlib.Path(f"/proc/{sleeper}").exists() or "Z" in pathlib.Path(f"/proc/{sleeper}/stat").read_text(
+    encoding="ascii").split(")")[1], "what it started is killed as well")
+check("--max-calls", "1e9", "--time-limit", "1h", *command, status=0)
+check("--max-calls", "1e9", "--time-limit", "1h", one, status=2)
 check("--max-calls", "1e9", "-o", "kept.cairn", *command, status=0)
 t.check(os.path.exists("kept.cairn"), "-o keeps the recording")
 

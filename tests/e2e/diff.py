@@ -127,6 +127,31 @@ t.check(re.search(r"\+3\.9 KiB .*grown", diff(first, second, "--view", "tree")),
 t.check("different programs" in diff(first, t.record(t.program("leak"))[1]), "another program")
 t.check("no_such" in diff(first, "no_such.cairn", status=1), "a missing file is named")
 
+# peaks of two phases: what is not at one of them, though it allocates as before, is neither gone nor new
+with open("phases.c", "w", encoding="utf-8") as file:
+    file.write(r'''
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+__attribute__((noinline)) static void early(size_t size) { kept = malloc(size); free(kept); }
+__attribute__((noinline)) static void late(size_t size) { kept = malloc(size); free(kept); }
+int main(int argc, char **argv) {
+    usleep(30000);
+    early(50000);
+    usleep(30000);
+    late((size_t)atol(argv[argc - 1]));
+    return 0;
+}
+''')
+t.check_equal("phases: gcc", t.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", "phases", "phases.c"]).status, 0)
+before, after = record("phases", 90000), record("phases", 20000)
+t.check_equal("phases", rows(before, after), {"early": ("only at this peak", 50000), "late": ("not at this peak", -90000)})
+t.check_equal("phases: allocated", rows(before, after, "--by", "allocated"), {"early": ("same", 0), "late": ("shrunk", -70000)})
+screen = diff(before, after)
+t.check("1 not at this peak, 1 only at this peak" in screen and re.search(r"peaks at \w+ moments: .* of .*, .* of ", screen),
+        f"phases: {screen}")
+t.check("noise" not in diff(f"{before}@peak", f"{before}@exit"), "two moments of one run: nothing is said of noise")
+
 # every view works: lines that moved are the same, a rewritten function is matched in order
 LINES = r"""%s#include <stdlib.h>
 #include <stdio.h>

@@ -196,6 +196,39 @@ def check_changes():
     t.check_equal("the commit has the step", {s["bad"]["subject"] for s in history["steps"]}, {"committed"})
 
 
+def check_runs_that_vary():
+    """A test that varies by itself is run again before a figure is said to have moved; a real change is found."""
+    project = Project("varying")
+    (project.path / "vary.sh").write_text(f"""n=$(($(cat n) + 7)); echo $n > n
+echo "parse $(($1 + n % 10)) 64" > varied
+exec {PROGRAM} varied
+""", encoding="utf-8")
+    (project.path / "n").write_text("0\n", encoding="utf-8")
+    (project.path / ".gitignore").write_text("*.db\nn\nvaried\n", encoding="utf-8")
+    for number in range(6):
+        project.commit(f"empty {number}")
+        text = project.run("check", "--series", "h.db", "--", "sh", "vary.sh", 1000)
+        t.check("moved planned" not in text, f"run {number} raises no alarm: {text}")
+        t.check_equal(f"run {number}: a test that may have moved runs again", "once more" in text, number == 1)
+    project.commit("more")
+    text = project.run("check", "--series", "h.db", "--", "sh", "vary.sh", 1200)
+    t.check("once more" in text and re.search(r"moved planned calls: .*\+20\d .*runs vary", text), f"a step: {text}")
+
+
+def check_too_few_runs():
+    """What is not judged is not said to be unmoved."""
+    project = Project("few")
+    for number, threads in enumerate((4, 6)):
+        project.commit(f"empty {number}")
+        _, recording = t.record(t.program("freers", "threads", threads))
+        text = project.run("check", "--series", "h.db", recording)
+    t.check(re.search(r"not known \S+ calls: .*1 run is before it", text), f"which figure: {text}")
+    t.check("nothing moved that is known since the commit before; of " in text, f"what is not judged: {text}")
+    text = project.run("history", "h.db")
+    t.check("not known yet" in text and "no steps that are known" in text, f"the table: {text}")
+    t.check("calls" in {one["measure"] for one in project.history()["not_known"]}, "JSON")
+
+
 def check_opposite():
     """What moved the other way is named too, if the figure is not to be understood without it."""
     project = Project("opposite")
@@ -350,6 +383,8 @@ for number in (1, 2):
     check_planted(number)
 equal = check_equal_runs()
 check_varying_runs()
+check_runs_that_vary()
+check_too_few_runs()
 check_changes()
 check_opposite()
 check_waste()

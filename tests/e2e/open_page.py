@@ -156,7 +156,7 @@ plan = {
     "threads": {"share": f"{100 * producer_bytes / sum(one['allocated_bytes'] for one in by_thread.values()):.0f} % of all",
                 "most": {"threads": size(by_thread["threads"]["at_exit_bytes"]), "consumer": "0 B"}},
     "contexts": {"tenants": {name: size(held) for name, held in tenants.items()}, "work": size(in_work)},
-    "told": sorted(row["change"] for row in told),
+    "told": sorted(row["change"].split()[-1] for row in told),
     "changes": {name: [one[1], one[2].strip()] for name, one in changes.items()},
     "modules": str(made), "chromium": shutil.which("chromium"), "pages": pages, "hostile": HOSTILE,
     "odd": ["hostile", "half", "bare"], "large_stacks": LARGE_STACKS, "grows": "example+0x4000ff", "stays": "example+0x4001ff",

@@ -88,6 +88,14 @@ def check_screens(path):
     t.check(at_first.status == 0 and b"shown: the peak" in at_first.out, f"--at peak: {at_first.out!r}")
 
 
+def check_nothing_since():
+    """A stack whose samples are all from before a mark may have allocated since: a value of 0 has an interval, too."""
+    path = record("--sample", "--rate", "4KiB", "--snapshot-every", "0", "--seed", "1")
+    empty = [stack for stack in t.report(path, "--since", "first")["stacks"] if not stack["at_bytes"]]
+    t.check(len(empty) > 1, f"stacks of before the mark: {empty}")
+    t.check_equal("without an interval", [stack for stack in empty if not stack["at_estimate"]["interval_bytes"]], [])
+
+
 def check_by_itself():
     """Samples have snapshots by churn and by new heights too, unless they are not wanted."""
     argv = t.program("sampled", "churn", 300000)
@@ -100,5 +108,6 @@ def check_by_itself():
 made = [record("--sample", "--rate", "64KiB", "--snapshot-every", "0", "--seed", str(seed)) for seed in SEEDS]
 check_estimates(record(), made)
 check_screens(made[0])
+check_nothing_since()
 check_by_itself()
 t.finish()

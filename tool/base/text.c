@@ -137,8 +137,7 @@ static bool is_plain_in_shell(const char *text) {
     return *text != 0;
 }
 
-void text_quote(char *out, size_t size, const char *text) {
-    const char *start = *text == '-' ? "./" : "";
+static void quote(char *out, size_t size, const char *start, const char *text) {
     FILE *stream = fmemopen(out, size, "w");
     *out = 0;
     if (!stream) return;
@@ -152,6 +151,14 @@ void text_quote(char *out, size_t size, const char *text) {
     if (!is_plain) fputc('\'', stream);
     fclose(stream);
     out[size - 1] = 0;
+}
+
+void text_quote(char *out, size_t size, const char *text) {
+    quote(out, size, *text == '-' ? "./" : "", text);
+}
+
+void text_quote_word(char *out, size_t size, const char *text) {
+    quote(out, size, "", text);
 }
 
 const char *text_base_name(const char *path) {

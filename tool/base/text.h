@@ -34,6 +34,8 @@ void text_put_markup(FILE *out, const char *text);
 // Writes text as one word for a shell and for the parser of options: as it is, or between single
 // quotes. `size` > 0 as with text_escape; what does not fit is cut.
 void text_quote(char *out, size_t size, const char *text);
+// The same of a word that need not be a path: one that begins with "-" stays as it is.
+void text_quote_word(char *out, size_t size, const char *text);
 
 // Last part of a path ("a/b.c" -> "b.c"), the whole if that is empty.
 const char *text_base_name(const char *path);

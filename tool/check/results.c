@@ -28,13 +28,27 @@ void results_free(struct results *results) {
 
 // Whether people are shown it.
 static bool is_listed(const struct results *results, const struct result *result) {
-    return !results->is_of_changes || result->is_note || !result->holds;
+    return !results->is_of_changes || result->is_note || result->is_open || !result->holds;
+}
+
+static void print_moved(const struct terminal *terminal, size_t moved, size_t open) {
+    fprintf(terminal->out, "%s%s since the commit before",
+            moved ? units_counted((int64_t)moved, "figure moved", "figures moved").text
+                  : "nothing moved",
+            open && !moved ? " that is known" : "");
+    if (open)
+        fprintf(terminal->out, "; of %s it is not known yet",
+                units_counted((int64_t)open, "figure", "figures").text);
+    fputc('\n', terminal->out);
 }
 
 static void print_sum(const struct results *results, const struct terminal *terminal) {
-    size_t moved = 0;
-    for (size_t i = 0; i < results->list.count; i++) moved += results->list.items[i].is_note;
-    size_t count = results->list.count - moved;
+    size_t moved = 0, open = 0;
+    for (size_t i = 0; i < results->list.count; i++) {
+        moved += results->list.items[i].is_note;
+        open += results->list.items[i].is_open;
+    }
+    size_t count = results->list.count - moved - open;
     if (results->is_of_changes) {
         moved += results->failed_count;
         count = 0;
@@ -49,20 +63,21 @@ static void print_sum(const struct results *results, const struct terminal *term
     else if (results->is_first)
         fputs("the first commit of this history: nothing to compare with\n", terminal->out);
     else
-        fprintf(terminal->out, "%s since the commit before\n",
-                moved ? units_counted((int64_t)moved, "figure moved", "figures moved").text
-                      : "nothing moved");
+        print_moved(terminal, moved, open);
 }
 
 void results_print(const struct results *results, const struct terminal *terminal) {
     for (size_t i = 0; i < results->list.count; i++) {
         const struct result *result = &results->list.items[i];
         if (!is_listed(results, result)) continue;
-        terminal_print(terminal, result->holds && !result->is_note ? STYLE_DIM : STYLE_WARNING,
+        terminal_print(terminal,
+                       result->holds && !result->is_note && !result->is_open ? STYLE_DIM
+                                                                             : STYLE_WARNING,
                        "%-5s",
-                       result->is_note ? "moved "
-                       : result->holds ? "ok"
-                                       : "FAIL");
+                       result->is_note   ? "moved "
+                       : result->is_open ? "not known "
+                       : result->holds   ? "ok"
+                                         : "FAIL");
         terminal_print(terminal, STYLE_STRONG, "%s", result->subject);
         if (*result->process) terminal_print(terminal, STYLE_DIM, " (%s)", result->process);
         fprintf(terminal->out, " %s: %s\n", result->budget, result->text);
@@ -104,7 +119,7 @@ void results_write_junit(const struct results *results, FILE *out) {
         fputs("    <testcase classname=\"", out);
         put_xml(out, result->subject);
         fprintf(out, "\" name=\"%s\"", result->budget);
-        if (result->is_note) {
+        if (result->is_note || result->is_open) {
             fputs(">\n      <system-out>", out);
             put_xml(out, result->text);
             fputc('\n', out);
@@ -135,6 +150,7 @@ static void put_cell(FILE *out, const char *text) {
 
 static const char *word_of(const struct result *result) {
     if (!result->holds) return "**FAIL**";
+    if (result->is_open) return "not known";
     return result->is_note ? "moved" : "ok";
 }
 

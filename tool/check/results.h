@@ -16,6 +16,7 @@ struct result {
     char text[256];      // "13.3 MiB of 200 MiB": one line
     bool holds;
     bool is_note;     // it moved, which is worth saying and breaks nothing
+    bool is_open;     // it may have moved: there are too few runs to know
     char *offenders;  // lines of text, or NULL
     char *place;      // of the first of them: "src/parser.c:120", safe text; NULL: not known
 };

@@ -19,6 +19,7 @@ struct check {
     const struct adapter *adapter;  // NULL: the command is one test
     struct results results;
     struct recorded recorded;  // of a command
+    uint64_t limit_ns;         // that it may take; 0: any time
 };
 
 // A report is of the last check: an older one in its place would be taken for it.
@@ -39,14 +40,19 @@ static bool has_damage_budget(const struct budgets *budgets) {
     return false;
 }
 
-static bool record(struct check *check, struct error *error) {
-    const struct record_command command = {
+static struct record_command command_of(const struct check *check) {
+    return (struct record_command){
         .words = check->args->words,
         .count = check->args->word_count,
         .output = args_text(check->args, OPTION_OUTPUT, NULL),
         .has_guard = has_damage_budget(&check->budgets),
         .has_unreachable = check->memory.lost >= 0,
+        .limit_ns = check->limit_ns,
     };
+}
+
+static bool record(struct check *check, struct error *error) {
+    const struct record_command command = command_of(check);
     return record_command(&command, &check->recorded, error);
 }
 
@@ -92,6 +98,9 @@ static bool read_words(struct check *check, struct error *error) {
                          args->words[1]);
     if (!is_command && args_has(args, OPTION_OUTPUT))
         return error_set(error, "check: --output is for the recording of a command");
+    if (!is_command && args_has(args, OPTION_TIME_LIMIT))
+        return error_set(error, "check: --time-limit is for a command");
+    if (!args_duration(args, OPTION_TIME_LIMIT, &check->limit_ns, error)) return false;
     return choose_adapter(check, error) && check_series_begin(args, &check->series, error);
 }
 
@@ -100,7 +109,7 @@ static bool add_command_result(struct check *check, struct error *error) {
     struct result result = {.budget = "command"};
     if (!check->recorded.status) return true;
     snprintf(result.subject, sizeof result.subject, "%s", "status");
-    snprintf(result.text, sizeof result.text, "it ended with status %d", check->recorded.status);
+    recorded_text(&check->recorded, result.text, sizeof result.text);
     return results_add(&check->results, &result) || error_set(error, "no memory for results");
 }
 
@@ -125,15 +134,51 @@ static struct check_adapter adapted(struct check *check) {
                                   .budgets = &check->budgets,
                                   .has_guard = has_damage_budget(&check->budgets),
                                   .has_unreachable = check->memory.lost >= 0,
+                                  .limit_ns = check->limit_ns,
                                   .series = &check->series,
                                   .results = &check->results};
 }
 
-static bool append(struct check *check, struct error *error) {
-    if (check->series.taken.rows.count)
-        return check_series_append(&check->series, &check->results, error);
+// Appends what was recorded; false if nothing was, with `is_ok` of an error.
+static bool append(struct check *check, bool *is_ok, struct error *error) {
+    *is_ok = true;
+    if (check->series.taken.rows.count) return *is_ok = check_series_append(&check->series, error);
     printf("%s: nothing was appended: no test that was recorded passed\n", check->series.file);
-    return true;
+    return false;
+}
+
+// Records the command again, beside the recording that is kept.
+static bool record_again(struct check *check, struct error *error) {
+    const struct check_adapter adapter = adapted(check);
+    struct record_command command = command_of(check);
+    struct recorded recorded;
+    command.output = NULL;
+    if (!record_command(&command, &recorded, error)) return false;
+    bool is_ok = true;
+    if (check->adapter)
+        is_ok = check_adapter_take_run(&adapter, check->adapter, recorded.path, error);
+    else if (!recorded.status)
+        is_ok = check_series_take(&check->series, check->args, recorded.path, NULL, error);
+    record_command_remove(&recorded);
+    return is_ok;
+}
+
+// Appends, and runs again what moved or may have: two runs of one commit tell what varies.
+static bool append_all(struct check *check, struct error *error) {
+    enum { AGAIN_MOST = 2 };
+    const struct check_adapter adapter = adapted(check);
+    bool is_ok, is_there = append(check, &is_ok, error);
+    if (!is_there) return is_ok;
+    bool is_each = check->adapter && !check->adapter->is_spawning;
+    for (int i = 0; i < AGAIN_MOST && check->args->has_separator; i++) {
+        if (!check->series.again.count) break;
+        check_series_repeat(&check->series);
+        if (is_each ? !check_adapter_run_each(&adapter, check->adapter, error)
+                    : !record_again(check, error))
+            return false;
+        if (!append(check, &is_ok, error)) break;
+    }
+    return is_ok && check_series_moves(&check->series, &check->results, error);
 }
 
 // What a command that failed took says nothing of the commit; a runner's other tests do.
@@ -142,14 +187,14 @@ static bool keep(struct check *check, const char *subject, struct error *error) 
     if (!check->series.file) return true;
     if (check->adapter)
         return check_adapter_take_run(&adapter, check->adapter, subject, error) &&
-               append(check, error);
+               append_all(check, error);
     if (!check->recorded.status &&
         !check_series_take(&check->series, check->args, subject, NULL, error))
         return false;
     if (check->memory.wasted >= 0 && check->series.taken.rows.count)
         check->series.taken.rows.items[0].figures[HISTORY_WASTE] =
             (struct history_figure){.value = check->memory.wasted, .is_known = true};
-    return append(check, error);
+    return append_all(check, error);
 }
 
 // One recording, of the command or that was there.
@@ -172,7 +217,7 @@ static bool find_all_results(struct check *check, struct error *error) {
     const struct check_adapter adapter = adapted(check);
     if (!check->adapter || check->adapter->is_spawning) return find_results(check, error);
     return check_adapter_run_each(&adapter, check->adapter, error) &&
-           (!check->series.file || append(check, error));
+           (!check->series.file || append_all(check, error));
 }
 
 static bool evaluate(struct check *check, struct error *error) {

@@ -12,6 +12,7 @@ struct check_adapter {
     const struct command_args *args;
     const struct budgets *budgets;
     bool has_guard, has_unreachable;
+    uint64_t limit_ns;  // of a test; 0: none
     struct check_series *series;
     struct results *results;
 };

@@ -60,8 +60,14 @@ bool check_series_begin(const struct command_args *args, struct check_series *se
                              find_commit(args_text(args, OPTION_COMMIT, NULL), series, error));
 }
 
+static void forget_again(struct check_series *series) {
+    for (size_t i = 0; i < series->again.count; i++) free(series->again.items[i]);
+    array_free(&series->again);
+}
+
 void check_series_end(struct check_series *series) {
     take_free(&series->taken);
+    forget_again(series);
     free(series->roots);
     series->roots = NULL;
 }
@@ -72,17 +78,21 @@ bool check_series_take(struct check_series *series, const struct command_args *a
                     test ? test : series->test, series->project.top, error);
 }
 
-// The line that ends at this commit, with what this run moved in it.
-static bool add_moves(const struct check_series *series, struct results *results,
+static bool open_line(const struct check_series *series, struct history *history,
                       struct error *error) {
+    return history_open(series->file, series->project.is_there ? series->run.commit.hash : NULL,
+                        history, error);
+}
+
+bool check_series_moves(const struct check_series *series, struct results *results,
+                        struct error *error) {
     const struct history_view view = {.measure = -1};
     struct history history;
     struct results moved = {0};
-    const char *end = series->project.is_there ? series->run.commit.hash : NULL;
-    if (!history_open(series->file, end, &history, error)) return false;
+    if (!open_line(series, &history, error)) return false;
     bool is_ok = history_results(&history, &view, false, &moved, error);
     for (size_t i = 0; i < moved.list.count && is_ok; i++) {
-        if (!moved.list.items[i].is_note) continue;
+        if (!moved.list.items[i].is_note && !moved.list.items[i].is_open) continue;
         is_ok =
             results_add(results, &moved.list.items[i]) || error_set(error, "no memory for results");
         moved.list.items[i] = (struct result){0};
@@ -93,8 +103,62 @@ static bool add_moves(const struct check_series *series, struct results *results
     return is_ok;
 }
 
-bool check_series_append(struct check_series *series, struct results *results,
-                         struct error *error) {
+// --- once more
+
+bool check_series_is_again(const struct check_series *series, const char *test) {
+    for (size_t i = 0; i < series->again.count; i++)
+        if (!strcmp(series->again.items[i], test)) return true;
+    return false;
+}
+
+// Counts the runs of the newest commit.
+static size_t runs_at_end(const struct history *history, const struct history_series *series) {
+    size_t count = 0;
+    for (size_t i = 0; i < series->points.count; i++)
+        count += series->points.items[i].commit + 1 == history->commits.count;
+    return count;
+}
+
+static bool add_again(struct check_series *series, const struct history *history,
+                      const struct history_step *step) {
+    const struct history_series *moved = &history->series.items[step->series];
+    bool is_taken = false;
+    for (size_t i = 0; i < series->taken.rows.count; i++)
+        is_taken = is_taken || !strcmp(series->taken.rows.items[i].test, moved->test);
+    bool is_newest = moved->points.items[step->after].commit + 1 == history->commits.count;
+    if (!is_newest || !is_taken || check_series_is_again(series, moved->test)) return true;
+    char **slot = array_push(&series->again);
+    if (slot) *slot = strdup(moved->test);
+    return slot && *slot;
+}
+
+static bool find_again(struct check_series *series, struct error *error) {
+    enum { MISSING_MOST = 2 };
+    struct history history;
+    bool is_ok = true;
+    forget_again(series);
+    if (!open_line(series, &history, error)) return false;
+    for (size_t i = 0; i < history.steps.count && is_ok; i++)
+        if (runs_at_end(&history, &history.series.items[history.steps.items[i].series]) == 1)
+            is_ok = add_again(series, &history, &history.steps.items[i]);
+    for (size_t i = 0; i < history.open.count && is_ok; i++)
+        if (history.open.items[i].missing && history.open.items[i].missing <= MISSING_MOST)
+            is_ok = add_again(series, &history, &history.open.items[i]);
+    history_close(&history);
+    return is_ok || error_set(error, "no memory for the tests");
+}
+
+void check_series_repeat(struct check_series *series) {
+    printf("%s: once more, to know what varies\n",
+           series->again.count == 1
+               ? series->again.items[0]
+               : units_counted((int64_t)series->again.count, "test", "tests").text);
+    fflush(stdout);
+    take_free(&series->taken);
+    series->taken = (struct taken){0};
+}
+
+bool check_series_append(struct check_series *series, struct error *error) {
     const struct git_commit *commit = &series->run.commit;
     struct store store;
     char note[STORE_NOTE_BYTES];
@@ -111,5 +175,5 @@ bool check_series_append(struct check_series *series, struct results *results,
         printf("note: %zu regions were left out, beyond 64 a process\n",
                series->taken.regions_left_out);
     store_close(&store);
-    return is_ok && add_moves(series, results, error);
+    return is_ok && find_again(series, error);
 }

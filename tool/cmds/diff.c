@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn diff: what changed between recordings.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool/base/confine.h"
 #include "tool/base/json.h"
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/query/compared.h"
 #include "tool/render/diff_screen.h"
@@ -84,9 +87,62 @@ static void print_noise(const struct terminal *terminal, const struct diff *diff
                        fewest == 1 ? "one run" : "two runs");
 }
 
+static bool is_same_file(const char *one, const char *other) {
+    struct stat first, second;
+    return !strcmp(one, other) || (!stat(one, &first) && !stat(other, &second) &&
+                                   first.st_dev == second.st_dev && first.st_ino == second.st_ino);
+}
+
+// Two moments of one run: nothing varies between them but time.
+static bool is_one_recording(const struct compared_list *before,
+                             const struct compared_list *after) {
+    return before->count == 1 && after->count == 1 &&
+           is_same_file(before->names[0], after->names[0]);
+}
+
 // All of them say what of what is kept is of no use.
 static bool has_waste(const struct compared *compared) {
     return compared->waste_count && compared->waste_count == compared->diff.recording_count;
+}
+
+struct moment {
+    double peak_ns, run_ns;
+};
+
+// Returns the mean moment of the peaks of recordings `from` to `end`; 0 where one is not known.
+static struct moment moment_of(const struct compared_totals *totals, size_t from, size_t end) {
+    struct moment moment = {0};
+    for (size_t i = from; i < end; i++) {
+        if (!totals->peak_ns[i] || !totals->run_ns[i]) return (struct moment){0};
+        moment.peak_ns += (double)totals->peak_ns[i] / (double)(end - from);
+        moment.run_ns += (double)totals->run_ns[i] / (double)(end - from);
+    }
+    return moment;
+}
+
+static size_t count_kind(const struct diff *diff, enum change_kind kind) {
+    size_t count = 0;
+    for (size_t i = 0; i < diff->rows.count; i++) count += diff_row_change(diff, i).kind == kind;
+    return count;
+}
+
+// Peaks that are of different parts of the runs have other stacks, though nothing else changed.
+static void print_moments(const struct terminal *terminal, const struct compared *compared) {
+    const double apart = 0.1;
+    const struct diff *diff = &compared->diff;
+    if (!diff->is_of_peak) return;
+    struct moment before = moment_of(&compared->totals, 0, diff->first_count),
+                  after = moment_of(&compared->totals, diff->first_count, diff->recording_count);
+    bool are_known = before.run_ns > 0 && after.run_ns > 0;
+    bool are_apart =
+        are_known && fabs(before.peak_ns / before.run_ns - after.peak_ns / after.run_ns) > apart;
+    bool have_moved = count_kind(diff, CHANGE_NOT_AT_PEAK) || count_kind(diff, CHANGE_ONLY_AT_PEAK);
+    if (!are_apart && !(have_moved && are_known)) return;
+    terminal_print(terminal, STYLE_WARNING, "  peaks at %s moments: %s of %s, %s of %s\n",
+                   are_apart ? "different" : "these", units_duration((uint64_t)before.peak_ns).text,
+                   units_duration((uint64_t)before.run_ns).text,
+                   units_duration((uint64_t)after.peak_ns).text,
+                   units_duration((uint64_t)after.run_ns).text);
 }
 
 static void print_facts(const struct diff_screen *screen, const struct compared *compared,
@@ -114,12 +170,14 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
+    print_moments(terminal, compared);
     print_sampled(terminal, compared);
     for (size_t i = 0; i < 2; i++)
         if (*compared->lost_names[i])
             terminal_print(terminal, STYLE_WARNING, "  %s: %s\n", i ? "after" : "before",
                            compared->lost_names[i]);
-    if (!compared->owners_count) print_noise(terminal, &compared->diff);
+    if (!compared->owners_count && !is_one_recording(before, after))
+        print_noise(terminal, &compared->diff);
     if (compared->is_inexact)
         terminal_print(terminal, STYLE_WARNING,
                        "  not all of them are exact: cairn report says what was lost\n");
@@ -300,6 +358,7 @@ static bool print_json(const struct compared *compared, const struct compared_li
     put_side(&json, "after", after);
     const struct compared_totals *totals = &compared->totals;
     put_held(&json, compared, "peak_bytes", totals->peak, totals->peak_estimates);
+    if (!compared->lacks_frees) put_figure(&json, diff, "peak_at_ns", totals->peak_ns);
     put_figure(&json, diff, "allocated_bytes", compared->totals.allocated);
     put_figure(&json, diff, "allocations", compared->totals.calls);
     if (has_waste(compared)) put_figure(&json, diff, "wasted_bytes", compared->totals.wasted);

@@ -63,7 +63,6 @@ static bool judge(const struct command_args *args, int *judged, struct error *er
     struct check_series series = {
         .file = words[WORD_FILE],
         .run = {.tool_version = CAIRN_TOOL_VERSION, .command = words[WORD_COMMAND]}};
-    struct results results = {0};
     struct recorded recorded = {0};
     const struct record_command command = {.words = words + WORD_COMMAND,
                                            .count = args->word_count - WORD_COMMAND};
@@ -78,8 +77,7 @@ static bool judge(const struct command_args *args, int *judged, struct error *er
     if (figure) *judged = judge_figure(figure, words);
     if (is_ok && !figure)
         is_ok = error_set(error, "it recorded no %s of %s", words[WORD_PROGRAM], words[WORD_TEST]);
-    is_ok = is_ok && check_series_append(&series, &results, error);
-    results_free(&results);
+    is_ok = is_ok && check_series_append(&series, error);
     check_series_end(&series);
     record_command_remove(&recorded);
     return is_ok;

@@ -98,19 +98,38 @@ bool replay_order_open(const struct replay_order *order, struct script *script,
     return is_open;
 }
 
+enum { ASSUMED_BYTES = 192 };
+
+// Where older blocks had been nobody can see who wrote to a page.
+static void assumed_text(const struct script *script, char *out, size_t size) {
+    uint64_t rest =
+        script->page_block_bytes - script->known_touch_bytes - script->assumed_touch_bytes;
+    struct unit_text share =
+        units_percent((int64_t)script->assumed_touch_bytes, (int64_t)script->page_block_bytes);
+    int used = 0;
+    *out = 0;
+    if (script->assumed_touch_bytes)
+        used = snprintf(
+            out, size,
+            "; %s where older blocks had been, as far as these pages were resident (assumed)",
+            share.text);
+    if (rest) snprintf(out + used, size - (size_t)used, "; of the rest every page (assumed)");
+}
+
 static void add_touch(struct parts *parts, const struct replay_order *order,
                       const struct script *script) {
+    char assumed[ASSUMED_BYTES];
+    assumed_text(script, assumed, sizeof assumed);
     if (!script->is_touch_recorded)
         parts_add(parts, STYLE_DIM, "%s",
                   order->options.touch == TOUCH_NONE ? "assumed: no block is touched"
                                                      : "assumed: every page of a block is touched");
     else
         parts_add(
-            parts, STYLE_DIM,
-            "touched as recorded: %s of what lies in blocks of a page and more; of the rest "
-            "every page (assumed)",
+            parts, STYLE_DIM, "touched as recorded: %s of what lies in blocks of a page and more%s",
             units_percent((int64_t)script->known_touch_bytes, (int64_t)script->page_block_bytes)
-                .text);
+                .text,
+            assumed);
 }
 
 void replay_print_notes(const struct terminal *terminal, const struct replay_order *order,

@@ -49,6 +49,8 @@ const struct command command_check = {
         {OPTION_COMMIT, "commit", 0, "ID", "series: of this commit (HEAD)"},
         {OPTION_TEST, "test", 0, "NAME", "series: name of the test (the program's)"},
         {OPTION_ADAPTER, "adapter", 0, "NAME", "each test of a runner by its name: auto, ctest ..."},
+        {OPTION_TIME_LIMIT, "time-limit", 0, "DURATION",
+         "kill a command, or a test, that takes longer, as 5m"},
         OPTION_ROW_OUTPUT,
         SYMBOL_OPTIONS,
     },
@@ -61,8 +63,8 @@ const struct command command_torture = {
     .description =
         "The command runs again and again, each time with another allocation that fails: of\n"
         "each stack that allocates the first one, then a later one. A finding is a run that\n"
-        "crashes, aborts, does not end, leaks, has a sanitizer's report, or ends as usual with\n"
-        "other output; an error message and another exit status are none. Each comes with the\n"
+        "crashes, aborts, does not end, leaks, has a sanitizer's report, or ends with 0 as usual\n"
+        "and other output; an error message and another exit status are none. Each comes with the\n"
         "stack that failed and a command that repeats it. This is the only command that\n"
         "changes what a program does. See docs/howto/torture.md.\n"
         "Ends with 1 if there are findings.\n",

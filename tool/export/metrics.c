@@ -48,6 +48,11 @@ static bool peak_bytes(const struct metrics_process *process, double *value) {
     return true;
 }
 
+static bool peak_error(const struct metrics_process *process, double *value) {
+    *value = (double)estimate_bytes_interval(&process->figures.peak_estimate);
+    return process->figures.is_sampled;
+}
+
 static bool allocated_bytes(const struct metrics_process *process, double *value) {
     *value = (double)process->figures.allocated_bytes;
     return true;
@@ -69,8 +74,13 @@ static bool failed(const struct metrics_process *process, double *value) {
 }
 
 static bool sample_interval(const struct metrics_process *process, double *value) {
-    *value = process->figures.is_sampled ? (double)process->figures.rate_bytes : 1;
+    *value = process->figures.is_sampled ? (double)process->figures.rate_now_bytes : 1;
     return true;
+}
+
+static bool slowed(const struct metrics_process *process, double *value) {
+    *value = (double)process->figures.slowed_count;
+    return process->figures.is_sampled;
 }
 
 static bool self_memory(const struct metrics_process *process, double *value) {
@@ -111,13 +121,19 @@ static const struct family {
      inuse_error},
     {"cairn_peak_inuse_bytes", "gauge", "bytes", "Largest live heap since the recording began.",
      peak_bytes},
+    {"cairn_peak_inuse_error_bytes", "gauge", "bytes",
+     "Half of the 95 % interval of cairn_peak_inuse_bytes, where it is an estimate from samples.",
+     peak_error},
     {"cairn_allocated_bytes", "counter", "bytes", "Bytes asked for since the recording began.",
      allocated_bytes},
     {"cairn_allocations", "counter", "", "Calls that allocated.", allocations},
     {"cairn_frees", "counter", "", "Blocks that were freed.", frees},
     {"cairn_failed_allocations", "counter", "", "Calls that were refused memory.", failed},
     {"cairn_sample_interval_bytes", "gauge", "bytes",
-     "One sample in so many bytes on average, 1 where every block is recorded.", sample_interval},
+     "One sample in so many bytes on average now, 1 where every block is recorded.",
+     sample_interval},
+    {"cairn_sample_slowdowns", "counter", "",
+     "Times that the interval doubled to keep within the processor budget.", slowed},
     {"cairn_samples_dropped", "counter", "", "Events recorded without their stack, or not at all.",
      NULL},
     {"cairn_self_memory_bytes", "gauge", "bytes", "Memory that cairn takes in the process.",
@@ -190,11 +206,11 @@ static void print_row(FILE *out, const struct family *family, const struct metri
     fprintf(out, " %.17g\n", value);
 }
 
-// A reason has a row from its first loss on: there are many, and nearly all never happen.
+// Each reason has a row from the start, so that a rate sees the first loss.
 static void print_losses(FILE *out, const struct family *family,
                          const struct metrics_process *process, bool has_labels) {
     for (size_t reason = 0; reason < CAIRN_LOSS_MAX; reason++)
-        if (process->lost[reason] && loss_key(reason))
+        if (loss_key(reason))
             print_row(out, family, process, has_labels, loss_key(reason),
                       (double)process->lost[reason]);
 }

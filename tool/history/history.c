@@ -26,6 +26,7 @@ void history_close(struct history *history) {
     array_free(&history->commits);
     array_free(&history->series);
     array_free(&history->steps);
+    array_free(&history->open);
     store_close(&history->store);
 }
 
@@ -330,6 +331,19 @@ static bool find_in(struct history *history, uint32_t index, enum history_measur
                                       .is_noisy = steps.is_noisy,
                                       .deviation = steps.deviation};
     }
+    struct history_step *open = is_ok && steps.open.is_there ? array_push(&history->open) : NULL;
+    if (open)
+        *open = (struct history_step){.series = index,
+                                      .measure = measure,
+                                      .before = points[steps.open.first - 1],
+                                      .after = points[steps.open.first],
+                                      .old_level = steps.open.before,
+                                      .new_level = steps.open.after,
+                                      .is_noisy = steps.is_noisy,
+                                      .deviation = steps.deviation,
+                                      .missing = steps.open.missing,
+                                      .runs_before = steps.open.runs_before};
+    is_ok = is_ok && (open || !steps.open.is_there);
     steps_free(&steps);
     free(values);
     free(points);

@@ -38,6 +38,7 @@ struct history_step {
     int64_t old_level, new_level;
     bool is_noisy;
     double deviation;
+    size_t missing, runs_before;  // of one that is not known yet: struct steps_open
 };
 
 enum { HISTORY_NOTE_BYTES = 512 };
@@ -46,6 +47,7 @@ struct history {
     ARRAY(struct history_commit) commits;  // of the line, the oldest first
     ARRAY(struct history_series) series;   // by name
     ARRAY(struct history_step) steps;      // by commit, the newest first
+    ARRAY(struct history_step) open;       // of newest commits: too few runs to say that it is one
     ARRAY(char *) systems;                 // "Debian GNU/Linux 12 (bookworm), x86_64"; 0: ""
     size_t run_count;                      // of the line
     size_t left_out;                       // commits that are not in the line

@@ -82,6 +82,28 @@ static bool put_step(struct json *json, struct history *history, const struct hi
     return true;
 }
 
+static void put_open(struct json *json, const struct history *history,
+                     const struct history_view *view) {
+    json_open_array(json, "not_known");
+    for (size_t i = 0; i < history->open.count; i++) {
+        const struct history_step *step = &history->open.items[i];
+        const struct history_series *series = &history->series.items[step->series];
+        if (!history_step_is_shown(history, view, step)) continue;
+        json_open_object(json, NULL);
+        json_put_string(json, "test", series->test);
+        json_put_string(json, "program", series->program);
+        json_put_string(json, "region", *series->region ? series->region : NULL);
+        json_put_string(json, "measure", history_measures[step->measure].name);
+        json_put_int(json, "before", step->old_level);
+        json_put_int(json, "after", step->new_level);
+        put_commit(json, "commit", history_after(history, step));
+        json_put_uint(json, "runs_before", step->runs_before);
+        json_put_uint(json, "runs_missing", step->missing);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 bool history_write_json(struct history *history, const struct history_view *view, FILE *out,
                         struct error *error) {
     struct json json;
@@ -106,6 +128,7 @@ bool history_write_json(struct history *history, const struct history_view *view
         if (history_step_is_shown(history, view, &history->steps.items[i]))
             is_ok = put_step(&json, history, &history->steps.items[i], error);
     json_close(&json);
+    put_open(&json, history, view);
     json_close(&json);
     fputc('\n', out);
     return is_ok;

@@ -152,7 +152,8 @@ static bool put_series(FILE *out, const struct history *history, const struct hi
         for (int measure = 0; measure < HISTORY_MEASURES; measure++) {
             enum history_measure which = (enum history_measure)measure;
             bool is_first = view->measure < 0 ? measure == HISTORY_PEAK ||
-                                                    history_count_steps(history, index, which)
+                                                    history_count_steps(history, index, which) ||
+                                                    history_is_open(history, index, which)
                                               : measure == view->measure;
             if (is_first == (is_folded != 0)) continue;
             if (!put_chart(out, history, index, which)) return false;
@@ -206,6 +207,21 @@ static bool put_step(FILE *out, struct history *history, const struct history_st
     return true;
 }
 
+static void put_open(FILE *out, const struct history *history, const struct history_view *view) {
+    for (size_t i = 0; i < history->open.count; i++) {
+        const struct history_step *step = &history->open.items[i];
+        char name[HISTORY_NAME_BYTES], text[STEP_BYTES];
+        if (!history_step_is_shown(history, view, step)) continue;
+        history_series_name(&history->series.items[step->series], name);
+        history_open_text(step, text, sizeof text);
+        fputs("<p class=\"note\">Not known yet: <b>", out);
+        text_put_markup(out, name);
+        fprintf(out, "</b> %s: ", history_measures[step->measure].name);
+        text_put_markup(out, text);
+        fputs("</p>\n", out);
+    }
+}
+
 static void put_heading(FILE *out, const struct history *history) {
     fputs(head, out);
     fputs("<h1>Memory over commits</h1><p class=\"dim\">", out);
@@ -240,7 +256,8 @@ bool history_write_page(struct history *history, const struct history_view *view
         steps++;
         is_ok = put_step(out, history, &history->steps.items[i], error);
     }
-    if (!steps) fputs("<p class=\"dim\">None: nothing moved.</p>", out);
+    if (!steps && !history->open.count) fputs("<p class=\"dim\">None: nothing moved.</p>", out);
+    put_open(out, history, view);
     fputs("</body></html>\n", out);
     return is_ok;
 }

@@ -53,6 +53,18 @@ static bool add_step(struct history *history, const struct history_step *step, b
            (results_add(results, &result) || error_set(error, "no memory for results"));
 }
 
+static bool add_open(struct history *history, const struct history_step *step,
+                     struct results *results, struct error *error) {
+    char name[HISTORY_NAME_BYTES], text[sizeof((struct result *)0)->text];
+    struct result result = {
+        .budget = history_measures[step->measure].name, .holds = true, .is_open = true};
+    history_series_name(&history->series.items[step->series], name);
+    snprintf(result.subject, sizeof result.subject, "%.*s", (int)sizeof result.subject - 1, name);
+    history_open_text(step, text, sizeof text);
+    snprintf(result.text, sizeof result.text, "%s", text);
+    return results_add(results, &result) || error_set(error, "no memory for results");
+}
+
 static bool is_at_end(const struct history *history, const struct history_series *series) {
     return series->points.count &&
            series->points.items[series->points.count - 1].commit + 1 == history->commits.count;
@@ -70,6 +82,14 @@ static bool add_series(struct history *history, const struct history_view *view,
         if (!is_wanted) continue;
         has_moved = true;
         if (!add_step(history, step, rises_fail, results, error)) return false;
+    }
+    for (size_t i = 0; i < history->open.count; i++) {
+        const struct history_step *step = &history->open.items[i];
+        bool is_wanted =
+            step->series == index && (view->measure < 0 || (int)step->measure == view->measure);
+        if (!is_wanted) continue;
+        has_moved = true;
+        if (!add_open(history, step, results, error)) return false;
     }
     if (has_moved) return true;
     struct result result = {.budget =

@@ -52,6 +52,13 @@ size_t history_count_steps(const struct history *history, uint32_t series,
     return count;
 }
 
+bool history_is_open(const struct history *history, uint32_t series, enum history_measure measure) {
+    for (size_t i = 0; i < history->open.count; i++)
+        if (history->open.items[i].series == series && history->open.items[i].measure == measure)
+            return true;
+    return false;
+}
+
 static int compare_values(const void *a, const void *b) {
     int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
     return (one > other) - (one < other);
@@ -171,9 +178,10 @@ static bool print_series(const struct history *history, const struct history_vie
     bool is_first = true;
     for (int measure = 0; measure < HISTORY_MEASURES; measure++) {
         enum history_measure which = (enum history_measure)measure;
-        bool is_wanted = view->measure < 0
-                             ? measure == HISTORY_PEAK || history_count_steps(history, index, which)
-                             : measure == view->measure;
+        bool is_wanted = view->measure < 0 ? measure == HISTORY_PEAK ||
+                                                 history_count_steps(history, index, which) ||
+                                                 history_is_open(history, index, which)
+                                           : measure == view->measure;
         if (!is_wanted) continue;
         if (!print_line(history, view, terminal, index, which, is_first)) return false;
         is_first = false;
@@ -195,7 +203,8 @@ static void print_heading(const struct history *history, const struct terminal *
     if (*history->note) terminal_print(terminal, STYLE_WARNING, "%s\n", history->note);
 }
 
-void history_step_text(const struct history_step *step, char *out, size_t size) {
+// Returns how many bytes it takes.
+static int put_levels(const struct history_step *step, char *out, size_t size) {
     int64_t change = step->new_level - step->old_level;
     int used = snprintf(out, size, "%s \xe2\x86\x92 %s, %s",
                         history_amount(step->measure, step->old_level).text,
@@ -208,6 +217,22 @@ void history_step_text(const struct history_step *step, char *out, size_t size) 
             used += snprintf(out + used, size - (size_t)used, " (%s%s)", change > 0 ? "+" : "",
                              percent.text);
     }
+    return used < (int)size ? used : (int)size - 1;
+}
+
+void history_open_text(const struct history_step *step, char *out, size_t size) {
+    int used = put_levels(step, out, size);
+    used += snprintf(out + used, size - (size_t)used, ": runs vary, and %s before it",
+                     units_counted((int64_t)step->runs_before, "run is", "runs are").text);
+    if (used < (int)size && step->missing)
+        snprintf(out + used, size - (size_t)used, "; %s of this commit would say whether it moved",
+                 units_counted((int64_t)step->missing, "more run", "more runs").text);
+    else if (used < (int)size)
+        snprintf(out + used, size - (size_t)used, ", which are too few");
+}
+
+void history_step_text(const struct history_step *step, char *out, size_t size) {
+    int used = put_levels(step, out, size);
     if (step->is_noisy && used < (int)size)
         snprintf(out + used, size - (size_t)used, ", where runs vary by \xc2\xb1 %s",
                  history_amount(step->measure, (int64_t)step->deviation).text);
@@ -283,6 +308,22 @@ static bool is_same_range(const struct history *history, const struct history_st
            history_after(history, one) == history_after(history, other);
 }
 
+// Returns how many there are.
+static size_t print_open(const struct history *history, const struct history_view *view,
+                         const struct terminal *terminal) {
+    size_t shown = 0;
+    for (size_t i = 0; i < history->open.count; i++) {
+        const struct history_step *step = &history->open.items[i];
+        char name[HISTORY_NAME_BYTES], text[STEP_BYTES];
+        if (!history_step_is_shown(history, view, step)) continue;
+        if (!shown++) terminal_print(terminal, STYLE_STRONG, "\nnot known yet\n");
+        history_series_name(&history->series.items[step->series], name);
+        history_open_text(step, text, sizeof text);
+        fprintf(terminal->out, "    %s %s: %s\n", name, history_measures[step->measure].name, text);
+    }
+    return shown;
+}
+
 static bool print_steps(struct history *history, const struct history_view *view,
                         const struct terminal *terminal, struct error *error) {
     const struct history_step *last = NULL;
@@ -303,7 +344,11 @@ static bool print_steps(struct history *history, const struct history_view *view
         last = step;
     }
     if (left) fprintf(terminal->out, "  and %zu older ones (--top 0)\n", left);
-    if (!shown) fputs("\nno steps\n", terminal->out);
+    size_t open = print_open(history, view, terminal);
+    if (!shown && open)
+        fputs("no steps that are known\n", terminal->out);
+    else if (!shown)
+        fputs("\nno steps\n", terminal->out);
     return true;
 }
 

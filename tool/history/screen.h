@@ -36,6 +36,10 @@ bool history_results(struct history *history, const struct history_view *view, b
 
 // The figures of a step in words: "1,203 calls → 1,204 calls, +1".
 void history_step_text(const struct history_step *step, char *out, size_t size);
+// The same of one that is not known yet, with what is missing.
+void history_open_text(const struct history_step *step, char *out, size_t size);
+// Says whether a measure of a series is not known yet.
+bool history_is_open(const struct history *history, uint32_t series, enum history_measure measure);
 
 // The values that stand for a measure, one a commit: the median of its runs. `points` gets the
 // index of each one's last point. Returns how many there are; both for free(), NULL without memory.

@@ -1,44 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noisy series are cut in two at the commit where the means of both sides differ most, in units of
-// how sure that difference is; each half again, until no cut stands out. How far values scatter is
-// taken from the differences between neighbours within the sides, on which levels and drifts
-// have no part; where samples know their noise, that is a floor.
 #include "tool/history/steps.h"
 
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-// A cut has to stand out by so many deviations. Among a hundred commits the largest cut of pure
-// noise reaches 4 once in some hundred series.
-static const double stands_out = 5;
-// Of pairs of values across a cut, so many have to differ the same way.
-static const double beyond_least = 0.75;
-// Noise that is only seen in the values themselves needs so many of them, and three on each side.
-enum { SEEN_COUNT = 12, SEEN_SIDE = 3 };
-// With fewer a step is what two values agree on after so many that agreed on another.
-enum { QUIET_BEFORE = 4, QUIET_AFTER = 2 };
+#include "tool/history/cuts.h"
 
-// What stands on both sides of a cut.
-struct cut {
-    size_t at;  // first value of the right side; 0: none
-    double score;
-};
-
-static double mean(const struct step_value *values, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) sum += (double)values[i].value / (double)count;
-    return sum;
-}
-
-// What the difference of two neighbours says of the variance of a value.
-static double scatter(const struct step_value *value) {
-    double difference = (double)value[1].value - (double)value[0].value;
-    return difference * difference / 2;
-}
+// Further runs of the newest commit after which it is to be known whether it moved.
+enum { MISSING_MOST = 8 };
 
 static double scatter_of(const struct step_value *values, size_t count) {
     double sum = 0;
-    for (size_t i = 0; i + 1 < count; i++) sum += scatter(&values[i]);
+    for (size_t i = 0; i + 1 < count; i++) sum += scatter_of_pair(&values[i]);
     return sum;
 }
 
@@ -53,95 +26,87 @@ static double floor_of(const struct step_value *values, size_t count) {
     return most;
 }
 
-// Whether only what is seen tells of the noise.
+// Says whether only what is seen tells of the noise.
 static bool is_seen_only(const struct step_value *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (values[i].can_vary) return true;
     return false;
 }
 
-// What the scores of all cuts of a segment have in common.
-struct segment {
-    size_t count;
-    double sum;      // of the values
-    double scatter;  // of all neighbours
-    double floor;    // the least variance of a value
-    bool is_seen;    // only what is seen tells of the noise
-};
-
-// Of a cut at `at`, with what lies to its left; `across`: the scatter of the neighbours at the cut.
-static double score_of(const struct segment *segment, size_t at, double left_sum, double across) {
-    double left_count = (double)at, right_count = (double)(segment->count - at);
-    double distance = fabs((segment->sum - left_sum) / right_count - left_sum / left_count);
-    double variance = segment->floor;
-    if (segment->is_seen) {
-        double seen = (segment->scatter - across) / (double)(segment->count - 2);
-        if (seen > variance) variance = seen;
-    }
-    if (distance < 1) return 0;
-    if (variance <= 0) return INFINITY;
-    return distance / sqrt(variance * (1 / left_count + 1 / right_count));
-}
-
-// Of how many pairs the one on the right is beyond the one on the left, in the direction in which
-// the means lie; equal ones count half. A few outliers move a mean, not this.
-static double share_beyond(const struct step_value *values, size_t count, size_t at) {
-    bool is_up = mean(values + at, count - at) > mean(values, at);
-    double beyond = 0;
-    for (size_t i = 0; i < at; i++)
-        for (size_t j = at; j < count; j++) {
-            int64_t left = values[i].value, right = values[j].value;
-            beyond += left == right ? 0.5 : (right > left) == is_up;
-        }
-    return beyond / ((double)at * (double)(count - at));
-}
-
-static bool are_alike(const struct step_value *one, const struct step_value *other) {
-    double distance = fabs((double)one->value - (double)other->value);
-    return distance <= (double)one->bound + (double)other->bound;
-}
-
-static struct cut quiet_cut(const struct step_value *values, size_t count) {
-    size_t at = 1, after = 1;
-    while (at < count && are_alike(&values[at], &values[0])) at++;
-    while (at + after < count && are_alike(&values[at + after], &values[at])) after++;
-    bool is_cut = at >= QUIET_BEFORE && at < count && after >= QUIET_AFTER &&
-                  values[at].commit != values[at - 1].commit;
-    return (struct cut){is_cut ? at : 0, INFINITY};
-}
-
-static struct cut best_cut(const struct step_value *values, size_t count) {
-    struct segment segment = {.count = count,
-                              .scatter = scatter_of(values, count),
-                              .floor = floor_of(values, count),
-                              .is_seen = is_seen_only(values, count)};
-    size_t side = segment.is_seen ? SEEN_SIDE : 1;
-    struct cut best = {0};
-    double left = 0;
-    if (segment.is_seen && count < SEEN_COUNT) return quiet_cut(values, count);
-    for (size_t i = 0; i < count; i++) segment.sum += (double)values[i].value;
-    for (size_t at = 1; at + side <= count; at++) {
-        left += (double)values[at - 1].value;
-        if (at < side || values[at].commit == values[at - 1].commit) continue;
-        double score = score_of(&segment, at, left, scatter(&values[at - 1]));
-        if (score > best.score) best = (struct cut){at, score};
-    }
-    bool is_step = best.score >= stands_out &&
-                   (!segment.is_seen || share_beyond(values, count, best.at) >= beyond_least);
-    if (!is_step) best.at = 0;
-    return best;
+static bool add_step(size_t first, struct steps *steps) {
+    struct step *step = array_push(&steps->list);
+    if (step) *step = (struct step){.first = first};
+    return step != NULL;
 }
 
 // Levels are means between the steps around; filled in when all steps are known.
-static bool cut_all(const struct step_value *values, size_t start, size_t end,
-                    struct steps *steps) {
-    struct cut cut = best_cut(values + start, end - start);
+static bool cut_all(const struct line *line, size_t start, size_t end, struct steps *steps) {
+    const struct step_value *values = line->values + start;
+    struct part part = {.line = line,
+                        .start = start,
+                        .end = end,
+                        .floor = floor_of(values, end - start),
+                        .is_seen = is_seen_only(values, end - start)};
+    struct cut cut;
+    if (!cuts_find(&part, &cut)) return false;
     if (!cut.at) return true;
-    if (!cut_all(values, start, start + cut.at, steps)) return false;
-    struct step *step = array_push(&steps->list);
-    if (!step) return false;
-    *step = (struct step){.first = start + cut.at};
-    return cut_all(values, start + cut.at, end, steps);
+    size_t first = start + cut.at, second = start + cut.end;
+    return cut_all(line, start, first, steps) && add_step(first, steps) &&
+           cut_all(line, first, cut.end ? second : end, steps) &&
+           (!cut.end || (add_step(second, steps) && cut_all(line, second, end, steps)));
+}
+
+// Takes the variance of runs of one commit, whatever commits changed.
+static void read_repeats(const struct step_value *values, size_t count, struct line *line) {
+    double squares = 0;
+    for (size_t start = 0, end; start < count; start = end) {
+        for (end = start + 1; end < count && values[end].commit == values[start].commit;) end++;
+        double middle = mean(values + start, end - start);
+        for (size_t i = start; i < end; i++) {
+            double distance = (double)values[i].value - middle;
+            squares += distance * distance;
+        }
+        line->repeats += end - start - 1;
+    }
+    if (line->repeats) line->repeat_variance = squares / (double)line->repeats;
+}
+
+static size_t runs_of_commit(const struct line *line, size_t first, size_t count) {
+    size_t end = first;
+    while (end < count && line->values[end].commit == line->values[first].commit) end++;
+    return end - first;
+}
+
+// Cuts where runs of a commit agree, and those of the next one agree on something else: if they
+// always do, each difference is a step. The parts between are cut as others.
+static bool cut_where_runs_agree(const struct line *line, size_t count, struct steps *steps) {
+    bool are_exact = line->repeats >= REPEATS_LEAST && line->repeat_variance <= 0;
+    size_t start = 0, runs, next_runs;
+    for (size_t at = 0; are_exact && at < count; at += runs) {
+        runs = runs_of_commit(line, at, count);
+        next_runs = runs_of_commit(line, at + runs, count);
+        if (runs < QUIET_AFTER || next_runs < QUIET_AFTER) continue;
+        if (line->values[at].value == line->values[at + runs].value) continue;
+        if (!cut_all(line, start, at + runs, steps) || !add_step(at + runs, steps)) return false;
+        start = at + runs;
+    }
+    return cut_all(line, start, count, steps);
+}
+
+static bool cut_line(const struct step_value *values, size_t count, struct steps *steps) {
+    struct line line = {.values = values,
+                        .sums = calloc(count + 1, sizeof *line.sums),
+                        .scatters = calloc(count + 1, sizeof *line.scatters)};
+    bool is_ok = line.sums && line.scatters;
+    for (size_t i = 0; i < count && is_ok; i++) {
+        line.sums[i + 1] = line.sums[i] + ((double)values[i].value - (double)values[0].value);
+        line.scatters[i + 1] = line.scatters[i] + (i + 1 < count ? scatter_of_pair(&values[i]) : 0);
+    }
+    read_repeats(values, count, &line);
+    is_ok = is_ok && (!count || cut_where_runs_agree(&line, count, steps));
+    free(line.sums);
+    free(line.scatters);
+    return is_ok;
 }
 
 static void fill_levels(const struct step_value *values, size_t count, struct steps *steps) {
@@ -172,21 +137,7 @@ static bool find_counted(const struct step_value *values, size_t count, struct s
     return true;
 }
 
-static bool find_noisy(const struct step_value *values, size_t count, bool can_vary,
-                       struct steps *steps) {
-    struct step_value *noisy = calloc(count + 1, sizeof *noisy);
-    if (!noisy) return false;
-    for (size_t i = 0; i < count; i++) {
-        noisy[i] = values[i];
-        noisy[i].can_vary = noisy[i].can_vary || can_vary;
-    }
-    bool is_ok = cut_all(noisy, 0, count, steps);
-    if (is_ok) fill_levels(noisy, count, steps);
-    free(noisy);
-    return is_ok;
-}
-
-// How far the values scatter about their levels.
+// Returns how far values scatter about their levels.
 static double deviation_of(const struct step_value *values, size_t count,
                            const struct steps *steps) {
     size_t differences = 0, start = 0;
@@ -198,6 +149,77 @@ static double deviation_of(const struct step_value *values, size_t count,
         start = end;
     }
     return differences ? sqrt(sum / (double)differences) : 0;
+}
+
+// --- what is not decided
+
+// Says whether the commit at `first`, the newest one, would be a step if `more` runs of it agreed
+// with those that there are.
+static bool is_step_with(const struct step_value *values, size_t count, size_t first, size_t more,
+                         bool *is_step) {
+    struct steps steps = {0};
+    struct step_value *longer = calloc(count + more, sizeof *longer);
+    if (!longer) return false;
+    memcpy(longer, values, count * sizeof *longer);
+    for (size_t i = 0; i < more; i++) {
+        longer[count + i] = values[count - 1];
+        longer[count + i].value = llround(mean(values + first, count - first));
+    }
+    bool is_ok = cut_line(longer, count + more, &steps);
+    size_t found = steps.list.count;
+    *is_step = is_ok && found && steps.list.items[found - 1].first == first;
+    steps_free(&steps);
+    free(longer);
+    return is_ok;
+}
+
+// The newest commit lies beyond all runs of the level before it, and is no step yet: further runs
+// of it may make it one. Differences that no few runs would decide are noise.
+static bool find_open(const struct step_value *values, size_t count, struct steps *steps) {
+    size_t first = count,
+           start = steps->list.count ? steps->list.items[steps->list.count - 1].first : 0;
+    while (first && values[first - 1].commit == values[count - 1].commit) first--;
+    if (first <= start || !count) return true;
+    struct range before = range_of(values + start, first - start);
+    double level = mean(values + first, count - first),
+           old_level = mean(values + start, first - start);
+    const double noise_most = 3;
+    struct line line = {0};
+    read_repeats(values, count, &line);
+    double noise = fmax(deviation_of(values, first, steps), sqrt(line.repeat_variance));
+    bool is_within = (level >= before.low && level <= before.high) ||
+                     fabs(level - old_level) <= noise_most * noise;
+    if (is_within || !is_seen_only(values + start, count - start)) return true;
+    struct steps_open *open = &steps->open;
+    open->before = llround(old_level);
+    open->after = llround(level);
+    open->is_there = first - start < QUIET_BEFORE;
+    for (size_t more = 1; more <= MISSING_MOST; more++) {
+        bool is_step;
+        if (!is_step_with(values, count, first, more, &is_step)) return false;
+        if (!is_step) continue;
+        open->missing = more;
+        open->is_there = true;
+        break;
+    }
+    open->first = first;
+    open->runs_before = first - start;
+    return true;
+}
+
+static bool find_noisy(const struct step_value *values, size_t count, bool can_vary,
+                       struct steps *steps) {
+    struct step_value *noisy = calloc(count + 1, sizeof *noisy);
+    if (!noisy) return false;
+    for (size_t i = 0; i < count; i++) {
+        noisy[i] = values[i];
+        noisy[i].can_vary = noisy[i].can_vary || can_vary;
+    }
+    bool is_ok = cut_line(noisy, count, steps);
+    if (is_ok) fill_levels(noisy, count, steps);
+    is_ok = is_ok && find_open(noisy, count, steps);
+    free(noisy);
+    return is_ok;
 }
 
 bool steps_find(const struct step_value *values, size_t count, struct steps *steps) {

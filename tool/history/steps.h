@@ -8,29 +8,29 @@
 #ifndef TOOL_HISTORY_STEPS_H
 #define TOOL_HISTORY_STEPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tool/base/array.h"
-
-struct step_value {
-    uint32_t commit;  // its place in the line; never falls from one value to the next
-    int64_t value;
-    double deviation;  // of an estimate: what samples say of their own noise; 0: counted
-    int64_t bound;     // known within this; 0: exactly
-    bool can_vary;     // two runs of the same program may differ
-};
+#include "tool/history/step_value.h"
 
 struct step {
     size_t first;           // index of the first value of the new level
     int64_t before, after;  // the levels on both sides: of counted figures the values
 };
 
+// The newest commit differs from all runs of the level before, and has too few runs to say whether
+// that is a step.
+struct steps_open {
+    bool is_there;
+    size_t first;           // index of its first value
+    int64_t before, after;  // means of the level before and of its own runs
+    size_t missing;         // so many further runs of it decide; 0: there are too few before it
+    size_t runs_before;     // of the level before
+};
+
 struct steps {
     ARRAY(struct step) list;  // in order
-    bool is_noisy;            // the figure varies from run to run
-    double deviation;         // by so much, where it is not known from samples
+    struct steps_open open;
+    bool is_noisy;     // the figure varies from run to run
+    double deviation;  // by so much, where it is not known from samples
 };
 
 // False without memory. `steps` for steps_free.

@@ -196,6 +196,7 @@ static bool put_values(struct store *store, const struct kept_set *base, int64_t
 struct putting {
     const struct taken_row *row;
     struct kept_set *base;
+    struct stack_numbers *known;
     int64_t *numbers;  // of the stacks, 0: none that matters
     int64_t set;       // that is written, 0: none yet
     bool is_full;      // not only what differs
@@ -217,13 +218,12 @@ static bool has_value(const int64_t values[HISTORY_STACK_MEASURES]) {
 static bool number_stacks(struct store *store, struct putting *putting, bool *is_same,
                           struct error *error) {
     const struct diff *stacks = &putting->row->stacks;
-    struct stack_numbers known = {0};
     bool is_ok = true;
     *is_same = putting->base->number != 0;
     for (size_t i = 0; i < stacks->rows.count && is_ok; i++) {
         const int64_t *values = diff_values(stacks, i);
         if (!has_value(values)) continue;
-        is_ok = stack_number(store, &known, stacks, i, &putting->numbers[i], error);
+        is_ok = stack_number(store, putting->known, stacks, i, &putting->numbers[i], error);
         struct kept *before = find_kept(putting->base, putting->numbers[i]);
         if (before) before->is_met = true;
         *is_same = *is_same && before && !memcmp(before->values, values, sizeof before->values);
@@ -231,7 +231,7 @@ static bool number_stacks(struct store *store, struct putting *putting, bool *is
     for (size_t i = 0; i < putting->base->list.count; i++)
         *is_same = *is_same && (putting->base->list.items[i].is_met ||
                                 !has_value(putting->base->list.items[i].values));
-    stack_numbers_free(&known);
+    stack_numbers_forget_texts(putting->known);
     return is_ok;
 }
 
@@ -264,9 +264,10 @@ static bool put_gone(struct store *store, struct putting *putting, struct error 
 
 // The stacks of a row; `set` becomes that of the base if nothing differs.
 static bool put_stacks(struct store *store, const struct taken_row *row, struct kept_set *base,
-                       int64_t *set, struct error *error) {
+                       struct stack_numbers *known, int64_t *set, struct error *error) {
     struct putting putting = {.row = row,
                               .base = base,
+                              .known = known,
                               .numbers = calloc(row->stacks.rows.count + 1, sizeof(int64_t)),
                               .is_full = !base->number || base->depth >= DEPTH_MAX};
     bool is_same = false;
@@ -296,19 +297,34 @@ static bool put_figures(struct store *store, const struct taken_row *row, int64_
            store_run(store, error);
 }
 
+// Finds the set that a row's stacks are compared with: that of its run before, or else a whole one
+// of another test of the program, which has the same beginning.
+static bool find_base(struct store *store, const struct taken_row *row, int64_t series, int64_t run,
+                      int64_t *base, struct error *error) {
+    if (!store_query(store,
+                     "SELECT stack_set FROM figures WHERE series = ? AND run < ? "
+                     "AND stack_set IS NOT NULL ORDER BY run DESC LIMIT 1",
+                     error) ||
+        !store_bind_int(store, series) || !store_bind_int(store, run) ||
+        !store_ask(store, 0, base, error))
+        return false;
+    return *base || (store_query(store,
+                                 "SELECT stack_set FROM figures JOIN series ON series.id = series "
+                                 "JOIN stack_sets ON stack_sets.id = stack_set WHERE program = ? "
+                                 "AND region = ? AND depth = 0 ORDER BY run DESC LIMIT 1",
+                                 error) &&
+                     store_bind_text(store, row->program) && store_bind_text(store, row->region) &&
+                     store_ask(store, 0, base, error));
+}
+
 static bool put_row(struct store *store, const struct taken_row *row, int64_t run,
-                    struct error *error) {
+                    struct stack_numbers *known, struct error *error) {
     int64_t series, last, set = 0;
     struct kept_set base = {0};
     bool is_ok = add_series(store, row, &series, error) &&
-                 store_query(store,
-                             "SELECT stack_set FROM figures WHERE series = ? AND run < ? "
-                             "AND stack_set IS NOT NULL ORDER BY run DESC LIMIT 1",
-                             error) &&
-                 store_bind_int(store, series) && store_bind_int(store, run) &&
-                 store_ask(store, 0, &last, error) &&
+                 find_base(store, row, series, run, &last, error) &&
                  (!last || read_set(store, last, &base, error)) &&
-                 put_stacks(store, row, &base, &set, error) &&
+                 put_stacks(store, row, &base, known, &set, error) &&
                  put_figures(store, row, run, series, set, error);
     array_free(&base.list);
     return is_ok;
@@ -318,13 +334,15 @@ bool store_append(struct store *store, const struct git_project *project,
                   const struct store_run *run, const struct taken *taken,
                   char note[STORE_NOTE_BYTES], struct error *error) {
     int64_t number;
+    struct stack_numbers known = {0};
     *note = 0;
     if (!store_execute(store, "BEGIN IMMEDIATE", error)) return false;
     bool is_ok =
         store_check_kind(store, true, error) && check_project(store, project, run, note, error) &&
         check_line(store, project, run, note, error) && add_run(store, run, &number, error);
     for (size_t i = 0; i < taken->rows.count && is_ok; i++)
-        is_ok = put_row(store, &taken->rows.items[i], number, error);
+        is_ok = put_row(store, &taken->rows.items[i], number, &known, error);
+    stack_numbers_free(&known);
     store_rest(store);
     if (is_ok && store_execute(store, "COMMIT", error)) return true;
     if (is_ok) is_ok = false;

@@ -11,6 +11,11 @@ void stack_numbers_free(struct stack_numbers *numbers) {
     *numbers = (struct stack_numbers){0};
 }
 
+void stack_numbers_forget_texts(struct stack_numbers *numbers) {
+    free(numbers->functions);
+    numbers->functions = NULL;
+}
+
 static bool number_function(struct store *store, struct stack_numbers *numbers,
                             const struct diff *diff, uint32_t text, int64_t *number,
                             struct error *error) {

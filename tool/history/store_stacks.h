@@ -16,6 +16,8 @@ struct stack_numbers {
     ARRAY(struct stack_node) nodes;
     struct index_table table;
 };
+// Before stacks of another comparison: numbers of its texts are others.
+void stack_numbers_forget_texts(struct stack_numbers *numbers);
 void stack_numbers_free(struct stack_numbers *numbers);
 
 // The number of a row's stack, made if there is none. False with an error.

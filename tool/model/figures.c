@@ -60,6 +60,9 @@ static void add_estimates(struct figures *figures, const struct recording *recor
     figures->peak_estimate = estimates[ESTIMATED_PEAK];
     figures->exit_estimate = estimates[ESTIMATED_EXIT];
     figures->rate_bytes = sampling.rate_bytes;
+    figures->rate_now_bytes =
+        sampling.rate_now_bytes ? sampling.rate_now_bytes : sampling.rate_bytes;
+    figures->slowed_count = sampling.slowed_count;
     figures->frees =
         figures_freed(figures->allocations + figures->inherited_blocks, figures->exit_blocks);
 }

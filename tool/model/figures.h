@@ -23,6 +23,7 @@ struct figures {
     struct estimate peak_estimate, exit_estimate;  // zeros unless is_sampled
     struct sampled_scale scale;                    // what samples can have missed
     uint64_t rate_bytes;                           // one sample in so many, 0 unless is_sampled
+    uint64_t rate_now_bytes, slowed_count;         // as it is now; how often it was doubled
     uint64_t own_ns;                               // time spent in cairn, all threads
     uint64_t lost;                                 // events and names, all reasons
 };

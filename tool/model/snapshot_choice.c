@@ -429,14 +429,26 @@ struct estimate *snapshot_estimates_at(const struct snapshots *snapshots,
     return snapshot_estimates_between(snapshots, NULL, choice);
 }
 
+// Returns what an estimate says of blocks that no sample met.
+static struct estimate unmet_of(struct estimate estimate) {
+    estimate.samples = 0;
+    estimate.uncertain = estimate.extra_blocks = 0;
+    estimate.bytes_variance = estimate.blocks_variance = 0;
+    return estimate;
+}
+
+// A stack whose samples are all older may have allocated since, and no sample met it.
 struct estimate *snapshot_estimates_since(const struct snapshots *snapshots, uint32_t generation) {
     struct estimate *estimates = by_stack(snapshots);
     for (size_t id = 0; estimates && id < snapshots->profile->cell_count; id++) {
         struct cell_values values;
         uint32_t stack, own_generation;
-        if (snapshots_cell_origin(snapshots, id, &stack, &own_generation) &&
-            own_generation >= generation && profile_cell(snapshots->profile, id, &values))
-            estimate_add(&estimates[stack], &values.estimates[ESTIMATED_EXIT]);
+        if (!snapshots_cell_origin(snapshots, id, &stack, &own_generation) ||
+            !profile_cell(snapshots->profile, id, &values))
+            continue;
+        struct estimate estimate = values.estimates[ESTIMATED_EXIT];
+        if (own_generation < generation) estimate = unmet_of(estimate);
+        estimate_add(&estimates[stack], &estimate);
     }
     return estimates;
 }

@@ -45,6 +45,8 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     const struct profile *profile = &opened->profile;
     bool is_second = index >= compared->diff.first_count;
     compared->totals.peak[index] = profile->peak.bytes;
+    compared->totals.peak_ns[index] = clamp(profile->peak.at_ns);
+    compared->totals.run_ns[index] = clamp(profile->recording->header.end_ns);
     compared->totals.exit[index] = profile->exit_bytes;
     compared->totals.allocated[index] = clamp(profile->totals.allocated_bytes);
     compared->totals.calls[index] = clamp(profile->totals.allocations);
@@ -160,6 +162,8 @@ static bool visit(struct compared *compared, const struct compared_list *before,
 
 static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->peak = calloc(count, sizeof *totals->peak);
+    totals->peak_ns = calloc(count, sizeof *totals->peak_ns);
+    totals->run_ns = calloc(count, sizeof *totals->run_ns);
     totals->exit = calloc(count, sizeof *totals->exit);
     totals->allocated = calloc(count, sizeof *totals->allocated);
     totals->calls = calloc(count, sizeof *totals->calls);
@@ -169,16 +173,19 @@ static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->exit_estimates = calloc(count, sizeof *totals->exit_estimates);
     totals->at_estimates = calloc(count, sizeof *totals->at_estimates);
     return totals->peak_estimates && totals->exit_estimates && totals->at_estimates && totals->at &&
-           totals->wasted && totals->peak && totals->exit && totals->allocated && totals->calls;
+           totals->wasted && totals->peak_ns && totals->run_ns && totals->peak && totals->exit &&
+           totals->allocated && totals->calls;
 }
 
 bool compared_build(struct compared *compared, const struct compared_list *before,
                     const struct compared_list *after, struct error *error) {
     size_t count = before->count + after->count;
     diff_start(&compared->diff, count, before->count);
+    enum measure by = compared->request->options.by;
+    compared->diff.is_of_peak =
+        !compared->has_snapshots && (by == MEASURE_PEAK || by == MEASURE_PEAK_BLOCKS);
     // a row of a few pages is not worth the doubt
-    if (measure_about(compared->request->options.by)->is_bytes)
-        compared->diff.doubtful_below = 64 << 10;
+    if (measure_about(by)->is_bytes) compared->diff.doubtful_below = 64 << 10;
     if (!make_totals(&compared->totals, count))
         return error_set(error, "no memory for the comparison");
     for (size_t i = 0; i < count; i++)
@@ -206,6 +213,8 @@ bool compared_print_views(struct compared *compared, const struct compared_list 
 void compared_free(struct compared *compared) {
     diff_free(&compared->diff);
     free(compared->totals.peak);
+    free(compared->totals.peak_ns);
+    free(compared->totals.run_ns);
     free(compared->totals.exit);
     free(compared->totals.allocated);
     free(compared->totals.wasted);

@@ -30,8 +30,9 @@ enum compared_kind {
 // Totals by recording, as struct diff has values; calls and bytes allocated are counted always.
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;
-    int64_t *at;      // at the snapshots that were named
-    int64_t *wasted;  // of no use, in memory: of files that say who keeps what
+    int64_t *peak_ns, *run_ns;  // when the peak was, and how long it ran; 0: not known
+    int64_t *at;                // at the snapshots that were named
+    int64_t *wasted;            // of no use, in memory: of files that say who keeps what
     struct diff_estimate *peak_estimates, *exit_estimates, *at_estimates;
 };
 

@@ -25,6 +25,7 @@ void diff_free(struct diff *diff) {
     array_free(&diff->rows);
     array_free(&diff->values);
     array_free(&diff->estimates);
+    array_free(&diff->calls);
     array_free(&diff->unseen);
     index_table_free(&diff->table);
 }
@@ -92,9 +93,10 @@ static bool add_row(struct diff *diff, uint64_t hash, const struct diff_row *wan
                              .joined_to = index};
     for (size_t i = 0; i < diff->recording_count; i++) {
         int64_t *value = array_push(&diff->values);
+        int64_t *calls = array_push(&diff->calls);
         struct diff_estimate *estimate = array_push(&diff->estimates);
-        if (!value || !estimate) return false;
-        *value = 0;
+        if (!value || !calls || !estimate) return false;
+        *value = *calls = 0;
         *estimate = (struct diff_estimate){0};
     }
     return row->names && row->where && index_table_insert(&diff->table, hash, index);
@@ -245,6 +247,15 @@ bool diff_add(struct diff *diff, size_t recording, const char *key, const char *
     return is_ok;
 }
 
+static int64_t calls_of(const struct profile *profile, size_t stack) {
+    return measure_stack(MEASURE_CALLS, &profile->stacks[stack]).value;
+}
+
+static void add_calls(struct diff *diff, size_t recording, uint32_t row, int64_t calls) {
+    int64_t *sum = &diff->calls.items[row * diff->recording_count + recording];
+    *sum = figures_add(*sum, calls);
+}
+
 // `rows`: of every stack; NULL: those that hold something are enough.
 static bool add_stacks(struct diff *diff, size_t recording, const struct profile *profile,
                        const struct frame_names *names, const struct view_options *view,
@@ -254,13 +265,15 @@ static bool add_stacks(struct diff *diff, size_t recording, const struct profile
     bool is_ok = true;
     for (size_t i = 0; i < profile->stack_count && is_ok; i++) {
         struct measured measured = measure_stack(view->by, &profile->stacks[i]);
-        if (!rows && measured.value <= 0) continue;
+        bool is_worth = measured.value > 0 || (diff->is_of_peak && calls_of(profile, i));
+        if (!rows && !is_worth) continue;
         if (measured.value <= 0) measured = (struct measured){0};
         is_ok = frame_list_fill(&frames, profile, names, profile->stacks[i].node, 0) &&
                 spell(&frames, &speller);
         const struct diff_row row = row_of(&speller);
         uint32_t index = 0;
         is_ok = is_ok && diff_add_row(diff, recording, &row, measured, &index);
+        if (is_ok) add_calls(diff, recording, index, calls_of(profile, i));
         if (rows) rows[i] = index;
     }
     frame_list_free(&frames);
@@ -298,7 +311,7 @@ bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct f
         const struct diff_row row = row_of(&speller);
         if (!is_ok || !find(diff, hash_of(&row), &row, &index)) continue;
         enum change_kind kind = diff_row_change(diff, index).kind;
-        are_kept[i] = kind == CHANGE_NEW || kind == CHANGE_GROWN;
+        are_kept[i] = kind == CHANGE_NEW || kind == CHANGE_GROWN || kind == CHANGE_ONLY_AT_PEAK;
     }
     if (is_ok) profile_keep_stacks(profile, are_kept);
     free(are_kept);
@@ -309,12 +322,13 @@ bool diff_keep_growth(struct diff *diff, struct profile *profile, const struct f
 
 void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
     size_t source = from * diff->recording_count, target = to * diff->recording_count;
-    int64_t *values = diff->values.items;
+    int64_t *values = diff->values.items, *calls = diff->calls.items;
     struct diff_estimate *estimates = diff->estimates.items;
     for (size_t i = 0; i < diff->recording_count; i++) {
         values[target + i] = figures_add(values[target + i], values[source + i]);
         estimate_join(&estimates[target + i], &estimates[source + i]);
-        values[source + i] = 0;
+        calls[target + i] = figures_add(calls[target + i], calls[source + i]);
+        values[source + i] = calls[source + i] = 0;
         estimates[source + i] = (struct diff_estimate){0};
     }
     diff->rows.items[from].joined_to = to;

@@ -42,6 +42,8 @@ struct diff {
     ARRAY(struct diff_row) rows;
     ARRAY(int64_t) values;                  // by row, then by recording
     ARRAY(struct diff_estimate) estimates;  // of the same
+    ARRAY(int64_t) calls;                   // of the same: allocations over all time, if is_of_peak
+    bool is_of_peak;  // stacks at peaks: one that holds nothing then may have allocated as before
     struct index_table table;
     ARRAY(double) unseen;  // by recording: variance of a value of 0; beyond the last ones 0
     struct diff_texts texts;
@@ -56,6 +58,8 @@ enum change_kind {
     CHANGE_GONE,
     CHANGE_GROWN,
     CHANGE_SHRUNK,
+    CHANGE_NOT_AT_PEAK,   // holds nothing at the peak after, though it allocated
+    CHANGE_ONLY_AT_PEAK,  // held nothing at the peak before, though it allocated
     CHANGE_KINDS
 };
 

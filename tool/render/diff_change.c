@@ -6,7 +6,8 @@
 #include "tool/render/diff.h"
 
 const char *change_word(enum change_kind kind) {
-    static const char *const words[CHANGE_KINDS] = {"same", "new", "gone", "grown", "shrunk"};
+    static const char *const words[CHANGE_KINDS] = {
+        "same", "new", "gone", "grown", "shrunk", "not at this peak", "only at this peak"};
     return words[kind];
 }
 
@@ -100,9 +101,22 @@ struct change diff_change(const struct diff *diff, const int64_t *values,
     return change;
 }
 
+// Says whether a side allocated at all.
+static bool has_calls(const int64_t *calls, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (calls[i] > 0) return true;
+    return false;
+}
+
 struct change diff_row_change(const struct diff *diff, size_t row) {
-    return diff_change(diff, diff_values(diff, row),
-                       &diff->estimates.items[row * diff->recording_count]);
+    size_t first = row * diff->recording_count, before = diff->first_count;
+    struct change change = diff_change(diff, diff_values(diff, row), &diff->estimates.items[first]);
+    const int64_t *calls = &diff->calls.items[first];
+    if (!diff->is_of_peak) return change;
+    if (change.kind == CHANGE_GONE && has_calls(calls + before, diff->recording_count - before))
+        change.kind = CHANGE_NOT_AT_PEAK;
+    if (change.kind == CHANGE_NEW && has_calls(calls, before)) change.kind = CHANGE_ONLY_AT_PEAK;
+    return change;
 }
 
 struct ranked {

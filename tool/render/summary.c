@@ -287,19 +287,38 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     parts_end(&line);
 }
 
+// Says that the limit on processor time made samples rare: another rate would change nothing.
+static void print_slowed(const struct terminal *terminal, const struct profile *profile) {
+    const struct cairn_sampling *sampling = &profile->sampling;
+    const uint64_t millionths_of_percent = 10000;
+    fprintf(terminal->out, "the limit of %s processor time made them rare, one in up to %s: ",
+            units_percent((int64_t)sampling->cpu_budget_millionths,
+                          100 * (int64_t)millionths_of_percent)
+                .text,
+            units_size((int64_t)sampling->rate_most_bytes).text);
+    fputs("take a higher --cpu-budget, or ", terminal->out);
+}
+
 // How a sample that says little can be made a better one.
 static void print_advice(const struct terminal *terminal, const struct summary *summary) {
     enum { SAMPLES_LEAST = 30, SAMPLES_GOOD = 200, RATE_LEAST = 1024 };
     const struct profile *profile = summary->profile;
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     bool is_attached = profile->recording->header.is_attached;
-    if (!profile->sampling.is_on || measured_samples(peak) >= SAMPLES_LEAST) return;
+    int64_t interval = measured_interval(peak);
+    bool is_wide = interval > peak.value / 2, is_narrow = interval < peak.value / 10;
+    bool has_few = measured_samples(peak) < SAMPLES_LEAST;
+    if (!profile->sampling.is_on || is_narrow || !(has_few || is_wide)) return;
+    bool is_slowed = profile->sampling.slowed_count && profile->sampling.cpu_budget_millionths &&
+                     profile->sampling.rate_most_bytes > profile->sampling.rate_bytes;
     int64_t rate = RATE_LEAST, good = peak.value / SAMPLES_GOOD;
     while (rate * 2 <= good) rate *= 2;
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_WARNING, "%s little: ",
                    units_counted(measured_samples(peak), "sample says", "samples say").text);
-    if (good >= RATE_LEAST && (uint64_t)rate < profile->sampling.rate_bytes)
+    if (is_slowed)
+        print_slowed(terminal, profile);
+    else if (good >= RATE_LEAST && (uint64_t)rate < profile->sampling.rate_bytes)
         fprintf(terminal->out, "take --rate %" PRId64 "%s (some %s samples), or ",
                 rate >> 20 ? rate >> 20 : rate >> 10, rate >> 20 ? "MiB" : "KiB",
                 units_count(peak.value / rate).text);

@@ -89,11 +89,14 @@ static uint32_t page_bytes_here(void) {
 static uint32_t share_of(struct making *making, const struct event *event) {
     struct script *script = making->script;
     uint64_t bytes;
+    bool is_assumed;
     if (!making->is_writing || !script->is_touch_recorded) return 0;
-    bool is_known = touch_bytes(&making->touch, making->blocks.allocations, event, &bytes);
+    bool is_known =
+        touch_bytes(&making->touch, making->blocks.allocations, event, &bytes, &is_assumed);
     if (event->size >= making->touch.page_bytes) {
         script->page_block_bytes += event->size;
-        script->known_touch_bytes += is_known ? event->size : 0;
+        script->known_touch_bytes += is_known && !is_assumed ? event->size : 0;
+        script->assumed_touch_bytes += is_known && is_assumed ? event->size : 0;
     }
     if (!is_known || bytes >= event->size) return 0;
     return 1 + (uint32_t)((double)bytes / (double)event->size * CAIRN_REPLAY_SHARES);

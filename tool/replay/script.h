@@ -27,6 +27,7 @@ struct script {
     uint64_t unknown_count;  // frees of blocks that are not known: left out
     uint64_t assumed_count;  // frees that are missing: made up where the address is given again
     bool is_touch_recorded;
+    uint64_t assumed_touch_bytes;  // in places of older blocks: as far as these were resident
     uint64_t page_block_bytes, known_touch_bytes;  // of blocks of a page and more: allocated, and
                                                    // of these by stacks whose pages were looked at
     uint64_t mapping_count;                        // mmap and munmap of the program: left out

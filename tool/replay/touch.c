@@ -190,12 +190,13 @@ static double drawn(uint64_t number) {
 }
 
 // A part of which no page was seen is as the one before it, or as the first one that was.
-static int parts_of(const struct touch_cell *cell, uint64_t number) {
+static int parts_of(const struct touch_cell *cell, uint64_t number, bool *is_anywhere) {
     const double least = drawn(number);
     int place = ANYWHERE, parts = 0, unknown = 0;
     for (int part = 0; part < TOUCH_PARTS; part++)
         if (cell->pages[NEW_PLACE][part] > 0) place = NEW_PLACE;
     bool is_touched = false, is_first = true;
+    *is_anywhere = place == ANYWHERE;
     for (int part = 0; part < TOUCH_PARTS; part++) {
         double pages = (double)cell->pages[place][part];
         bool is_known = pages > 0;
@@ -207,12 +208,14 @@ static int parts_of(const struct touch_cell *cell, uint64_t number) {
     return parts;
 }
 
-bool touch_bytes(struct touch *touch, uint64_t number, const struct event *event, uint64_t *bytes) {
+bool touch_bytes(struct touch *touch, uint64_t number, const struct event *event, uint64_t *bytes,
+                 bool *is_assumed) {
+    *is_assumed = false;
     if (event->size < touch->page_bytes) return false;
     if (find_block(touch, number, bytes)) return true;
     uint32_t entry = turns_of(&touch->cells, event->cell);
     if (!entry) return false;
-    int parts = parts_of(&touch->seen.items[entry - 1], number);
+    int parts = parts_of(&touch->seen.items[entry - 1], number, is_assumed);
     *bytes = parts == TOUCH_PARTS
                  ? event->size
                  : (event->size - touch->page_bytes) / TOUCH_PARTS * (uint64_t)parts;

@@ -39,8 +39,10 @@ bool touch_end(struct touch *touch);
 bool touch_is_known(const struct touch *touch);
 
 // The first bytes of an allocation that are touched, of the allocations in their order after
-// touch_end. False: not known.
-bool touch_bytes(struct touch *touch, uint64_t number, const struct event *event, uint64_t *bytes);
+// touch_end. False: not known. `is_assumed`: blocks of its stack were seen only where older ones
+// had been, and count as far as those pages were resident, whoever wrote to them.
+bool touch_bytes(struct touch *touch, uint64_t number, const struct event *event, uint64_t *bytes,
+                 bool *is_assumed);
 
 void touch_free(struct touch *touch);
 

@@ -21,7 +21,7 @@ const char *const torture_kind_texts[TORTURE_KINDS] = {
     [TORTURE_ABORT] = "aborts",
     [TORTURE_HANG] = "does not end",
     [TORTURE_SANITIZER] = "a sanitizer reports",
-    [TORTURE_SILENT] = "other output, but the usual exit status",
+    [TORTURE_SILENT] = "other output, but exit status 0 as usual",
     [TORTURE_LEAK] = "leaks",
     [TORTURE_FLOOD] = "writes too much"};
 
@@ -104,7 +104,7 @@ void torture_judge(struct torture_outcome *outcome, const struct torture_outcome
         outcome->kind = of_signal;
     } else if (has_new_leaks(outcome, usual)) {
         outcome->kind = TORTURE_LEAK;
-    } else if (has_same_output && outcome->status == usual->status &&
+    } else if (has_same_output && !outcome->status && !usual->status &&
                outcome->output_hash != usual->output_hash) {
         outcome->kind = TORTURE_SILENT;
     }

@@ -60,24 +60,11 @@ export function later(make: () => Child): HTMLElement {
 }
 
 /** What a comparison shows of each row: its change, and the values on both sides. */
-export function changeColumns(view: View, sums: Float64Array[], name: Column): Column[] {
+export function changeColumns(view: View, sums: Float64Array[], name: Column, calls: Float64Array[] = []): Column[] {
   const [before, after] = sums,
     of = (row: number) => view.change(sums.map((sum) => sum[row])),
     isSampled = sums.length > 2;
-  const word = (row: number) => {
-    const { by, isSure } = of(row);
-    return !isSure
-      ? "within ±"
-      : !before[row]
-        ? "new"
-        : !after[row]
-          ? "gone"
-          : by > 0
-            ? "grown"
-            : by < 0
-              ? "shrunk"
-              : "same";
-  };
+  const word = (row: number) => view.wordOf(sums, row, calls);
   return [
     name,
     {
@@ -115,6 +102,6 @@ export function changeColumns(view: View, sums: Float64Array[], name: Column): C
       sort: (row) => after[row],
       cell: (row) => amount(view, after[row]),
     },
-    { id: "word", label: "", width: "80px", sort: word, cell: word },
+    { id: "word", label: "", width: calls.length ? "130px" : "80px", sort: word, cell: word },
   ];
 }

@@ -120,6 +120,7 @@ export interface Values {
   self: number;
   whole: number;
   pair: number[] | null;
+  net?: number; // of changes: what they come to
   sure?: string;
   selfSure?: string;
 }
@@ -133,8 +134,10 @@ export function pairFacts(view: View, [before, after]: number[], sure = ""): Chi
 }
 
 function valueFacts(view: View, values: Values): Child[] {
-  const { value, self, whole, pair, sure, selfSure } = values;
+  const { value, self, whole, pair, net, sure, selfSure } = values;
   if (pair) return pairFacts(view, pair, sure);
+  if (net !== undefined)
+    return [fact("Changes", amount(view, value)), fact("Together", units.signed(amount(view, net), net))];
   return [
     fact(view.measure.label, amount(view, value), sure, " ", h("span", { class: "dim" }, units.percent(value, whole))),
     self > 0 ? fact("Self", amount(view, self), selfSure) : null,
@@ -292,7 +295,13 @@ function shapesOf(app: App, isWanted: (stack: number) => boolean): Child {
 
 const FRAMES_SHOWN = 400;
 
-export function stackDetails(app: App, stack: number, pair: number[] | null = null): HTMLElement {
+/** Everything about a stack; of a comparison, of all stacks that a row of it adds up. */
+export function stackDetails(
+  app: App,
+  stack: number,
+  pair: number[] | null = null,
+  stacks: number[] = [stack],
+): HTMLElement {
   const { model, view, state } = app;
   const frames = model.framesOf(stack, state.internal),
     part = model.parts[model.partOf[stack]];
@@ -309,8 +318,13 @@ export function stackDetails(app: App, stack: number, pair: number[] | null = nu
       );
     if (sources.length >= 4) break;
   }
-  const calls = view.by("calls").values[stack],
-    allocated = view.by("allocated").values[stack];
+  const sides = (pair ? ["before", "after"] : [""]).map((role) =>
+    stacks.filter((one) => !role || !model.isDiff || model.parts[model.partOf[one]].profile.facts.role === role),
+  );
+  const sum = (values: ArrayLike<number>, of: number[]) => of.reduce((all, one) => all + values[one], 0);
+  const calls = sum(view.by("calls").values, stacks),
+    allocated = sum(view.by("allocated").values, stacks);
+  const shown = (text: (values: number[]) => string) => sides.map(text).join(" → ");
   return h(
     "div",
     { class: "details" },
@@ -330,25 +344,29 @@ export function stackDetails(app: App, stack: number, pair: number[] | null = nu
         .map((measure) =>
           fact(
             measure.label,
-            units.size(measure.values[stack]),
-            model.sure(stack, measure),
+            shown((of) => units.size(sum(measure.values, of))),
+            pair ? "" : model.sure(stack, measure),
             " ",
-            h("span", { class: "dim" }, units.plural(measure.counts[stack], ...measure.noun)),
+            h(
+              "span",
+              { class: "dim" },
+              shown((of) => units.plural(sum(measure.counts, of), ...measure.noun)),
+            ),
           ),
         ),
       view.measures
         .filter(({ id }) => ["temporary", "slack"].includes(id))
         .map((measure) =>
-          measure.values[stack]
+          sum(measure.values, stacks)
             ? fact(
                 measure.label,
-                measure.isBytes ? units.size(measure.values[stack]) : units.count(measure.values[stack]),
+                shown((of) => (measure.isBytes ? units.size : units.count)(sum(measure.values, of))),
               )
             : null,
         ),
       fact("Average size", calls ? units.size(allocated / calls) : "–"),
     ),
-    shapesOf(app, (one) => one === stack),
+    shapesOf(app, (one) => stacks.includes(one)),
     h(
       "div",
       { class: "actions" },

@@ -227,9 +227,8 @@ function threads(view: View): Finding[] {
 
 function changes(app: App, view: View): Finding[] {
   const { isBytes } = view.measure,
-    { stack: of, sums } = view.pairs;
-  const [before, after] = sums,
-    change = (node: number) => view.change(sums.map((sum) => sum[node]));
+    { stack: of, sums, calls } = view.pairs;
+  const change = (node: number) => view.change(sums.map((sum) => sum[node]));
   const text = isBytes ? units.size : units.count,
     whole = Math.max(...view.sums());
   return [...of.keys()]
@@ -239,10 +238,16 @@ function changes(app: App, view: View): Finding[] {
     .sort((a, b) => Math.abs(b.by) - Math.abs(a.by))
     .slice(0, 6)
     .map(({ node, by, sure }) => {
-      const word = !before[node] ? "new" : !after[node] ? "gone" : by > 0 ? "grew" : "shrank";
-      const sign = units.signed(text(by), by) + sure;
+      const said: Record<string, string> = {
+        new: "a new stack",
+        gone: "a stack is gone",
+        grown: "a stack grew",
+        shrunk: "a stack shrank",
+      };
+      const word = view.wordOf(sums, node, calls),
+        sign = units.signed(text(by), by) + sure;
       return {
-        text: `${sign}: ${word === "new" ? "a new stack" : word === "gone" ? "a stack is gone" : "a stack " + word}`,
+        text: `${sign}: ${said[word] ?? `a stack is ${word}`}`,
         detail: stackTitle(app, of[node], 3),
         weight: Math.abs(by) / whole,
         go: { view: "table" as const, table: "stacks", sort: "change" },

@@ -294,6 +294,7 @@ export class FlameScreen implements Screen {
         self: data.self[node],
         whole: data.value[0],
         pair,
+        net: this.view.isDiff && !pair ? this.netOf(data, node) : undefined,
         sure: this.view.nodeSure(data, node, pair),
       }),
     );

@@ -110,13 +110,14 @@ function stackColumns(app: App, view: View, most: number): Column[] {
 }
 
 function pairColumns(app: App, view: View): Column[] {
-  return changeColumns(view, view.pairs.sums, {
+  const name: Column = {
     id: "name",
     label: "Own function → what it called ← callers",
     width: "minmax(260px, 1fr)",
     sort: (row) => leafName(app, view.pairs.stack[row]),
     cell: (row) => stackCell(app, view.pairs.stack[row]),
-  });
+  };
+  return changeColumns(view, view.pairs.sums, name, view.pairs.calls);
 }
 
 /** Stacks through a function with such a name: asked once a function, not once a stack. */
@@ -153,6 +154,7 @@ export function listStacks(app: App, view: View): Listed {
             app,
             view.pairs.stack[row],
             view.pairs.sums.map((sum) => sum[row]),
+            view.stacksOfPair(row),
           )
         : stackDetails(app, row),
     open: (row) => app.set(focused(app.state, "stack", String(view.isDiff ? view.pairs.stack[row] : row))),

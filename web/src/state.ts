@@ -37,7 +37,7 @@ export const initial: State = {
   zoom: "",
   shape: "flame",
   colour: "module",
-  side: "after",
+  side: "change",
   table: "stacks",
   key: "",
   sort: "",

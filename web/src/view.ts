@@ -303,7 +303,7 @@ export class View {
   }
 
   /** Of a comparison: a stack for each row, and what its sides add up to. What is hidden may make stacks one that were two. */
-  get pairs(): { stack: Int32Array; sums: Float64Array[] } {
+  get pairs(): { stack: Int32Array; sums: Float64Array[]; calls: Float64Array[]; key: ArrayLike<number> } {
     return this.kept("pairs." + this.keyOf(this.measure), () => {
       const { tree, leaf } = this.baseTree,
         mask = this.mask,
@@ -313,14 +313,37 @@ export class View {
       const key = rows && !this.state.hide.length ? rows : leaf,
         count = rows ? Math.max(mask.length, tree.count) : tree.count;
       const stack = new Int32Array(count).fill(-1),
-        sums = values.map(() => new Float64Array(count));
+        sums = values.map(() => new Float64Array(count)),
+        calls = this.ofPeaks.map(() => new Float64Array(count));
       for (let i = 0; i < mask.length; i++) {
         if (!mask[i]) continue;
+        calls.forEach((sum, side) => (sum[key[i]] += this.ofPeaks[side][i]));
         sums.forEach((sum, k) => (sum[key[i]] += values[k][i]));
         if (stack[key[i]] < 0 || after[i] > after[stack[key[i]]]) stack[key[i]] = i;
       }
-      return { stack, sums };
+      return { stack, sums, calls, key };
     });
+  }
+
+  /** Calls by stack of both sides, if peaks are compared: what holds nothing at one may have allocated as before. */
+  private get ofPeaks(): Float64Array[] {
+    return this.isDiff && this.measure.id.startsWith("peak") ? this.sides(this.by("calls")) : [];
+  }
+
+  /** What became of a row of a comparison, as cairn diff says it. */
+  wordOf(sums: Float64Array[], row: number, calls: Float64Array[] = []): string {
+    const [before, after] = sums,
+      { by, isSure } = this.change(sums.map((sum) => sum[row]));
+    if (!isSure) return "within ±";
+    if (!before[row] && after[row]) return calls[0]?.[row] ? "only at this peak" : "new";
+    if (!after[row] && before[row]) return calls[1]?.[row] ? "not at this peak" : "gone";
+    return by > 0 ? "grown" : by < 0 ? "shrunk" : "same";
+  }
+
+  /** All stacks of a row of a comparison, of both sides. */
+  stacksOfPair(row: number): number[] {
+    const { key } = this.pairs;
+    return [...this.mask.keys()].filter((stack) => this.mask[stack] && key[stack] === row);
   }
 
   private leafColumns(): Columns {

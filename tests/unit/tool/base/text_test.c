@@ -106,6 +106,8 @@ static void test_quote(void **state) {
         text_quote(out, sizeof out, cases[i].text);
         assert_string_equal(out, cases[i].quoted);
     }
+    text_quote_word(out, sizeof out, "--gtest_filter=A.*");
+    assert_string_equal(out, "'--gtest_filter=A.*'");
     text_quote(small, sizeof small, "abcdef");
     assert_string_equal(small, "abc");
 }

@@ -42,8 +42,29 @@ static void rows(void **state) {
     has(text, "\n# TYPE cairn_allocations_total counter\ncairn_allocations_total 1099511627776\n");
     has(text, "\ncairn_inuse_bytes 4096\n");
     has(text, "\ncairn_samples_dropped_total{reason=\"nested\"} 3\n");
+    has(text, "\ncairn_samples_dropped_total{reason=\"no_memory\"} 0\n");
+    has(text, "\ncairn_sample_interval_bytes 1\n");
+    assert_null(strstr(text, "\ncairn_peak_inuse_error_bytes "));
+    assert_null(strstr(text, "\ncairn_sample_slowdowns_total "));
     assert_null(strstr(text, "\nprocess_resident_memory_bytes "));
     assert_null(strstr(text, "# EOF"));
+    free(text);
+}
+
+// The interval is the one in force, and each estimate has its error.
+static void samples(void **state) {
+    (void)state;
+    struct metrics_process one = sample();
+    one.figures.is_sampled = true;
+    one.figures.rate_bytes = 512 << 10;
+    one.figures.rate_now_bytes = 64 << 20;
+    one.figures.slowed_count = 7;
+    one.figures.peak_bytes = 134 << 20;
+    one.figures.peak_estimate = estimate_of_interval(200 << 20, 2);
+    char *text = print(&one, 1, false, METRICS_PROMETHEUS);
+    has(text, "\ncairn_sample_interval_bytes 67108864\n");
+    has(text, "\ncairn_sample_slowdowns_total 7\n");
+    has(text, "\ncairn_peak_inuse_error_bytes 2097152");
     free(text);
 }
 
@@ -92,8 +113,8 @@ static void documented(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows), cmocka_unit_test(labels),
-                                       cmocka_unit_test(none), cmocka_unit_test(forms),
-                                       cmocka_unit_test(documented)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows),   cmocka_unit_test(samples),
+                                       cmocka_unit_test(labels), cmocka_unit_test(none),
+                                       cmocka_unit_test(forms),  cmocka_unit_test(documented)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

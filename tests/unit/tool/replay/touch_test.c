@@ -31,10 +31,13 @@ static void look(struct touch *touch, const struct live_block *block, uint64_t p
     assert_true(touch_look(touch, &event, block));
 }
 
+static bool is_assumed;  // of the block that was asked for last
+
 static uint64_t touched(struct touch *touch, uint64_t number, uint64_t size, uint32_t cell) {
     const struct event event = {.flags = CAIRN_EVENT_ALLOC, .cell = cell, .size = size};
     uint64_t bytes = UINT64_MAX;
-    return touch_bytes(touch, number, &event, &bytes) ? bytes : UINT64_MAX;
+    is_assumed = true;
+    return touch_bytes(touch, number, &event, &bytes, &is_assumed) ? bytes : UINT64_MAX;
 }
 
 // Reserved and never used, between small blocks that are: pages at their ends say nothing.
@@ -68,6 +71,28 @@ static void test_places_that_were_used(void **state) {
     assert_true(touch_end(&touch));
     for (uint64_t i = 0; i < 200; i++) assert_int_equal(touched(&touch, i, BLOCK, CELL), 0);
     for (uint64_t i = 200; i < 300; i++) assert_int_equal(touched(&touch, i, BLOCK, CELL), 0);
+    touch_free(&touch);
+}
+
+// Of a stack that is seen only where older blocks were, it is not known who wrote to the pages.
+static void test_used_places_alone(void **state) {
+    (void)state;
+    struct touch touch = {.page_bytes = PAGE};
+    uint64_t address = 0x10000010;
+    for (uint64_t i = 0; i < 200; i++, address += STEP) {
+        allocate(&touch, address, BLOCK, OTHER, 0);
+        struct live_block block = allocate(&touch, address, BLOCK, CELL, i);
+        look(&touch, &block, 1);
+    }
+    for (uint64_t i = 200; i < 300; i++, address += STEP) {
+        struct live_block block = allocate(&touch, address, BLOCK, OTHER, i);
+        look(&touch, &block, 1);
+    }
+    assert_true(touch_end(&touch));
+    assert_int_equal(touched(&touch, 300, BLOCK, CELL), BLOCK);
+    assert_true(is_assumed);
+    assert_int_equal(touched(&touch, 301, BLOCK, OTHER), BLOCK);
+    assert_false(is_assumed);
     touch_free(&touch);
 }
 
@@ -178,10 +203,11 @@ static void test_older_and_late_logs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new_places),          cmocka_unit_test(test_places_that_were_used),
-        cmocka_unit_test(test_filled_or_not),       cmocka_unit_test(test_first_part),
-        cmocka_unit_test(test_large_blocks),        cmocka_unit_test(test_growth_and_youth),
-        cmocka_unit_test(test_older_and_late_logs), cmocka_unit_test(test_sizes_that_cannot_be),
+        cmocka_unit_test(test_new_places),           cmocka_unit_test(test_places_that_were_used),
+        cmocka_unit_test(test_used_places_alone),    cmocka_unit_test(test_filled_or_not),
+        cmocka_unit_test(test_first_part),           cmocka_unit_test(test_large_blocks),
+        cmocka_unit_test(test_growth_and_youth),     cmocka_unit_test(test_older_and_late_logs),
+        cmocka_unit_test(test_sizes_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
