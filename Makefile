@@ -647,6 +647,10 @@ install: all install-api
 	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/
 	for file in $(wildcard docs/*.md docs/*/*.md docs/images/*.png); do \
 		install -D -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; done
+	install -d $(DESTDIR)$(UNITDIR)
+	for file in $(notdir $(wildcard examples/systemd/*)); do \
+		sed 's|/usr/bin/cairn|$(PREFIX)/bin/cairn|' examples/systemd/$$file >$(DESTDIR)$(UNITDIR)/$$file && \
+			chmod 644 $(DESTDIR)$(UNITDIR)/$$file || exit 1; done
 	SOURCE_DATE_EPOCH=$$(dev/commit.sh --seconds) dev/install-manual.sh $(BUILD)/cairn '$(DESTDIR)$(MANDIR)' \
 		'$(DESTDIR)$(BASHCOMPDIR)' '$(DESTDIR)$(ZSHCOMPDIR)' '$(DESTDIR)$(FISHCOMPDIR)'
 
@@ -678,6 +682,7 @@ FORCE:
 LIBDIR ?= $(PREFIX)/lib
 DOCDIR ?= $(PREFIX)/share/doc/cairn
 MANDIR ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d

@@ -151,7 +151,7 @@ def waiting():
         t.wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/task")) == 5 and
                      all(t.is_in_state(int(tid), "S") for tid in os.listdir(f"/proc/{process.pid}/task")))
         for words in (["core", str(process.pid), "summarize"], ["report", "--view", "heap", str(process.pid)]):
-            is_refused(f"{words} of its own heap", t.run_cairn(*words), "no heap of glibc's malloc")
+            is_refused(f"{words} of its own heap", t.run_cairn(*words), "no arena of glibc's lies in the data")
         first = Attached(process.pid, "--exact")
         t.check_equal("waiting: allocations", first.leave()["totals"]["allocations"], 0)
         attached = Attached(process.pid, "--exact")

@@ -139,13 +139,22 @@ for arguments, status, words in ((["--label", "host", leak], 2, "KEY=VALUE"),
                                  (["--label", "live_bytes=1", leak], 1, "live_bytes"),
                                  (["--label", "frees=1", leak], 1, "frees"),
                                  (["@bad_list"], 1, "bad_list:1: a label is KEY=VALUE"),
-                                 (["@missing_list"], 1, "missing_list:3: nowhere.cairn"),
                                  (["@no_list"], 1, "no_list: No such file"),
                                  (["--focus", "nowhere", leak], 1, "no stack"),
                                  (["--snapshots", "--thread", "main", leak], 2, "exclude each other")):
     result = t.run_cairn("export", "-f", "parquet", "-o", "bad.parquet", *arguments)
     t.check_equal(f"{arguments}: status", result.status, status)
     t.check(words in result.err.decode() and not os.path.exists("bad.parquet"), f"{arguments}: {result.err.decode()}")
+# a list goes on without what cannot be read, names it, and ends with 1
+pathlib.Path("cut.cairn").write_bytes(pathlib.Path(leak).read_bytes()[:5000])
+pathlib.Path("missing_list").write_text(f"{leak}\n\nnowhere.cairn\ncut.cairn\n")
+for form, name in (("parquet", "part.parquet"), ("csv", "part.csv")):
+    result = t.run_cairn("export", "-f", form, "-o", name, "@missing_list")
+    said = result.err.decode()
+    t.check_equal(f"{form} of a list with bad files: {said}", (result.status, os.path.exists(name)), (1, True))
+    t.check("left out: missing_list:3: nowhere.cairn: " in said and "left out: cut.cairn: " in said, said)
+pathlib.Path("good_list").write_text(f"{leak}\n")
+t.check_equal("what is left of it", pathlib.Path("part.csv").read_bytes(), t.export("@good_list", "csv"))
 for option in (["--label", "a=b"], ["--snapshots"]):
     result = t.run_cairn("export", "-f", "csv", *option, leak)
     t.check(result.status == 2 and b"for parquet" in result.err, f"{option} for csv: {result.err}")

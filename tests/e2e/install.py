@@ -16,7 +16,8 @@ TRIPLET = f"{platform.machine()}-linux-gnu"
 LEAK = t.program("leak")
 DATA = ["include/cairn/cairn.h", "include/cairn/expect.h", "share/bash-completion/completions/cairn",
         "share/zsh/site-functions/_cairn", "share/fish/vendor_completions.d/cairn.fish", "share/doc/cairn/README.md",
-        "share/doc/cairn/LICENSE", "share/doc/cairn/THIRD_PARTY.md", "share/doc/cairn/docs/tutorial.md"]
+        "lib/systemd/system/cairn-serve.socket", "lib/systemd/system/cairn-push.service",
+        "lib/systemd/system/cairn-oom@.service", "share/doc/cairn/LICENSE", "share/doc/cairn/THIRD_PARTY.md", "share/doc/cairn/docs/tutorial.md"]
 LIBRARIES = ["cairn/libcairn.so", "cairn/libcairn-cxx.so", "cairn/libcairn-musl.so", "cairn/libcairn-torture.so", "cairn/cairn-replay", "cairn/libcairn_stub.a", "cairn/libcairn_static.a",
              "cairn/libcairn_embed.a", "pkgconfig/cairn.pc", "pkgconfig/cairn-stub.pc", "pkgconfig/cairn-static.pc"]
 PROGRAM = """

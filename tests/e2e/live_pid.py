@@ -39,7 +39,11 @@ def check_live(what, argv, env=None):
 
 def check_beside():
     """`./program` lies where its name is given: it is the process that is meant."""
-    os.mkdir("beside")
+    for place in ("beside", "noted", "taken"):
+        os.mkdir(place)
+    pathlib.Path("noted/holds").write_text("what it holds\n", encoding="ascii")
+    _, path = t.record(["true"])
+    os.rename(path, "taken/recording")
     for name, text in (("beside/holds", None), ("beside/script", "#!/bin/sh\necho holding\nread -r line\n")):
         if text:
             pathlib.Path(name).write_text(text, encoding="ascii")
@@ -52,9 +56,24 @@ def check_beside():
             t.check_equal(f"{word}: start", child.stdout.read(7), b"holding")
             result = t.run_cairn("report", word, cwd="beside")
             t.check(result.status == 0 and b"is running" in result.out, f"{word}: {result.out[:200]} {result.err}")
+            if not text:
+                check_memory_of(word)
             child.communicate(b"", timeout=t.PATIENCE_S)
         result = t.run_cairn("report", word, cwd="beside")
         t.check_equal(f"{word} has ended", (result.status, b"is not a cairn recording" in result.err), (1, True))
+
+
+def check_memory_of(word):
+    """What asks for the memory of a process takes it beside any file that is neither a recording nor a core."""
+    for place in ("beside", "noted"):
+        for words in (("report", "--view", "heap", word), ("report", "--view", "owners", "--print", word),
+                      ("core", word, "count", "used"), ("leaks", "--unreachable", word)):
+            result = t.run_cairn(*words, cwd=place)
+            t.check_equal(f"{place}: {words}: {result.err}", result.status, 0)
+    os.rename("taken/recording", f"taken/{word}")
+    result = t.run_cairn("report", word, cwd="taken")
+    t.check(result.status == 0 and b"the file is taken; process" in result.err and b"is running" not in result.out,
+            f"a recording of that name: {result.out[:200]} {result.err}")
 
 
 def check_begun():

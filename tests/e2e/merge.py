@@ -144,6 +144,13 @@ shutil.copy(leak, "hurt/whole.cairn")
 pathlib.Path("hurt/empty.cairn").write_text("no recording")
 _, said = merge("hurt")
 t.check(said.endswith("; 1 recording could not be read\n"), said)
+pathlib.Path("hurt.list").write_text(f"{leak}\nhurt/empty.cairn\nnowhere.cairn\n")
+partly = t.run_cairn("merge", "-o", "partly.cairn", "@hurt.list")
+said = partly.err.decode()
+t.check_equal(f"a list with bad files: {said}", (partly.status, said.endswith("; 2 recordings could not be read\n")), (1, True))
+t.check("left out: hurt/empty.cairn: " in said and "left out: hurt.list:3: nowhere.cairn: " in said, said)
+t.check_equal("what is left of it", by_names(t.report("partly.cairn", "--all-frames")),
+              by_names(t.report(leak, "--all-frames")))
 before_bytes = pathlib.Path(merged).read_bytes()
 for arguments, status, words in (([], 2, "which recordings?"), ([leak], 2, "where to?"),
                                  ([leak, "-o", merged], 1, "exists"),

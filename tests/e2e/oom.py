@@ -10,6 +10,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import cairn_test as t
 from memory_cgroup import MIB, Cgroup
@@ -67,6 +68,9 @@ def check_evidence(directory, pid, least_bytes):
     t.check(re.search(r"100 % +[\d,]+  session\n", text), f"types: {text}")
     t.check(re.search(r"100\.0 % +[\d,]+  all_sessions\n", text), f"owners: {text}")
     t.check("not known: " not in text, f"all is known: {text}")
+    t.check("are not in these tables" not in text, f"malloc has nearly all of it: {text}")
+    stack = re.search(r"== stacks of threads\nthread (\d+)\n((?:    .*\n)+)", text)
+    t.check(stack and int(stack[1]) == pid and "    main+" in stack[2], f"the stack of its thread: {text}")
     found = t.report(path.removesuffix(".txt") + ".cairn", "--by", "exit")
     kept = sum(stack["at_exit_bytes"] for stack in found["stacks"] if "all_sessions" in t.functions(stack))
     t.check(kept >= least_bytes, f"what all_sessions keeps: {kept}, at least {least_bytes}")
@@ -112,6 +116,31 @@ def check_narrow():
     check_evidence("narrow", pid, 78 * MIB)
 
 
+KEEPER = """
+import sys
+kept = []
+for line in sys.stdin:
+    kept.append([(i, str(i)) for i in range(50000)])
+    print("ready", flush=True)
+"""
+
+
+def check_python():
+    """What malloc does not have is said, and whose it is as a rule."""
+    with Cgroup("python", 150) as cgroup, Watch(cgroup, "python", "--when", "rss>40%") as watch:
+        program = cgroup.start(sys.executable, "-c", KEEPER)
+        for _ in range(10):
+            step(program)
+        t.wait_until(lambda: glob.glob("python/oom-*.cairn") and f"{program.pid} in " in watch.log(), pause=0.1)
+        program.kill()
+        program.communicate(timeout=t.PATIENCE_S)
+    path, = glob.glob(f"python/oom-*-{program.pid}-*.txt")
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    missing = re.search(r"\n([\d.]+) MiB of the ([\d.]+) MiB of heap and other anonymous memory are not in these tables: "
+                        r"Python's own allocator, pymalloc", text)
+    t.check(missing and float(missing[2]) * 0.5 < float(missing[1]) < float(missing[2]), f"what is missing: {text}")
+
+
 def check_fast():
     """As fast as it can: evidence, or what was missed; a word in any case."""
     with Cgroup("fast", 64) as cgroup, Watch(cgroup, "fast") as watch:
@@ -155,6 +184,7 @@ if not probe.path:
 else:
     check_recorded_too()
     check_narrow()
+    check_python()
     check_fast()
     check_rate(2, 96, 10)
     if os.environ.get("CAIRN_LONG"):

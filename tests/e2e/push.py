@@ -5,6 +5,7 @@ off or no engine at all; what waits on disk; processes that come and go; samples
 engine is a stub (tests/tools/push_engine.py); pprof is also read by `go tool pprof`."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -19,6 +20,17 @@ STATE = os.path.abspath("state")
 ENVIRONMENT = {"XDG_STATE_HOME": STATE, "no_proxy": "*"}
 ENGINES = {"pyroscope": "/ingest", "pyroscope-push": "/push.v1.PusherService/Push", "parca": "/api/profiles/writeraw",
            "otlp": "/v1development/profiles"}
+
+
+def check_place(labels):
+    """Takes away the cgroup, which is the test's own; a container's id is a part of its path."""
+    own = pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8")
+    cgroup = labels.pop("cgroup", "/")
+    t.check(f":{cgroup}\n" in own, f"cgroup {cgroup} in {own}")
+    for name in ("container_id", "container.id"):
+        t.check(labels.pop(name, "") in cgroup, f"{name} in {cgroup}")
+    for name in ("pod_uid", "k8s.pod.uid"):
+        t.check(labels.pop(name, "").replace("-", "_") in cgroup.replace("-", "_"), f"{name} in {cgroup}")
 
 
 def push(*words, status=0):
@@ -68,6 +80,7 @@ def check_deltas():
         t.check_equal("held at the end", totals(engine, "inuse_space")[-1], after["at_exit"]["bytes"])
         t.check_equal("blocks at the end", totals(engine, "inuse_objects")[-1], after["at_exit"]["blocks"])
         labels, profile = engine.taken[-1].profile()
+        check_place(labels)
         t.check_equal("labels", labels, {"service_name": "commands", "pid": program.pid, "env": "prod",
                                          "instance": os.uname().nodename, "note": "a _b__c_ d"})
         t.check_equal("types", (profile.types, profile.usual), (TYPES, "inuse_space"))
@@ -112,6 +125,9 @@ def check_protocols():
                 t.check(request.headers["User-Agent"].startswith("cairn/"), "user agent")
                 labels, profile = request.profile()
                 labels.pop("__name__", None)
+                check_place(labels)
+                # else Pyroscope makes differences of what is of an interval already
+                t.check_equal(f"{name}: __delta__", labels.pop("__delta__", None), "false" if name == "pyroscope-push" else None)
                 service, host = ("service.name", "host.name") if name == "otlp" else ("service_name", "instance")
                 t.check_equal(f"{name}: labels", labels, {service: "commands", host: os.uname().nodename, "x_1": "ü"})
                 t.check_equal(f"{name}: types", profile.types, TYPES)
@@ -276,6 +292,7 @@ def check_metrics():
                             ("cairn_allocated_bytes_total", found["totals"]["allocated_bytes"])]:
             t.check_equal(name, series[name][1], value)
         labels = dict(series["cairn_inuse_bytes"][0])
+        check_place(labels)
         t.check_equal("labels", labels, {"__name__": "cairn_inuse_bytes", "job": "mine", "instance": os.uname().nodename,
                                          "name": "commands", "pid": program.pid, "cluster": "a\"\\b"})
         t.check_equal("version", request.headers["X-Prometheus-Remote-Write-Version"], "0.1.0")

@@ -56,6 +56,14 @@ def check_default():
     newest = t.run_cairn("report", cwd=place)
     t.check_equal("report of the newest: status", newest.status, 0)
     t.check(b"leak_large" in newest.out, f"report of the newest: {newest.out[:400]}")
+    (place / "later.cairn").touch()
+    passed = t.run_cairn("report", cwd=place)
+    t.check(b"leak_large" in passed.out and b"later.cairn is empty or no recording" in passed.err,
+            f"a newer file that is empty: {passed.out[:400]} {passed.err}")
+    imported = t.run_cairn("import", names[0], cwd=place)
+    t.check(imported.status == 1 and b"is a recording of cairn already" in imported.err, f"import: {imported.err}")
+    exported = t.run_cairn("export", "-o", "x.json", names[0], cwd=place)
+    t.check(exported.status == 0 and b"x.json: format json (everything" in exported.err, f"export: {exported.err}")
 
 
 def check_summary_file():

@@ -15,8 +15,22 @@ MANY = 100
 # other programs of this machine may be recorded too
 
 
+def key_of(values, pid, name, program):
+    start = f'{name}{{name="{program}",pid="{pid}"'
+    return next((key for key in values if key.startswith(start + "}") or key.startswith(start + ",")), None)
+
+
 def row(values, pid, name="cairn_inuse_bytes", program="commands"):
-    return values.get(f'{name}{{name="{program}",pid="{pid}"}}')
+    return values.get(key_of(values, pid, name, program))
+
+
+def check_place(values, pid):
+    """The cgroup is this test's own, and nothing where that is the root."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        own = [line.strip().split(":", 2)[2] for line in file]
+    key = key_of(values, pid, "cairn_inuse_bytes", "commands")
+    found = re.search(r'cgroup="([^"]*)"', key)
+    t.check(found[1] in own if found else set(own) == {"/"}, f"the cgroup in {key}, one of {own}")
 
 
 def held(pid):
@@ -33,6 +47,7 @@ def check_births_and_deaths():
         first.do("early 70000")
         with Server("--all") as server:
             t.check_equal("there already", row(server.metrics(), first.pid), held(first.pid))
+            check_place(server.metrics(), first.pid)
             with Commanded("second.cairn") as second:
                 second.do("late 90000")
                 t.wait_until(lambda: row(server.metrics(), second.pid) == held(second.pid))

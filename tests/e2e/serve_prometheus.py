@@ -31,7 +31,12 @@ tests:
     input_series:
       - {series: 'cairn_inuse_bytes{job="leaks"}', values: '5000000+2000000x300'}
       - {series: 'cairn_inuse_bytes{job="waves"}', values: '50000000x300'}
+      - {series: 'cairn_inuse_bytes{name="shop",pid="1"}', values: '5000000+2000000x39'}
+      - {series: 'cairn_inuse_bytes{name="shop",pid="2"}', values: '_x39 5000000+2000000x39'}
+      - {series: 'cairn_inuse_bytes{name="shop",pid="3"}', values: '_x79 5000000+2000000x39'}
+      - {series: 'cairn_inuse_bytes{name="calm",pid="4"}', values: '50000000x300'}
     alert_rule_test:
+      - {alertname: HeapGrowsAgain, eval_time: 100m, exp_alerts: [{exp_labels: {name: shop}}, {exp_labels: {}}]}
       - {alertname: HeapGrows, eval_time: 1h, exp_alerts: []}
       - {alertname: HeapGrows, eval_time: 2h, exp_alerts: [{exp_labels: {job: leaks}}]}
 """

@@ -40,6 +40,32 @@ HERE = pathlib.Path.cwd()
 CLOSURE_LINE = 1 + SOURCE[:SOURCE.index("auto put")].count("\n")
 
 
+COPIES = """
+#include <set>
+std::set<int> *kept;
+int main() {
+    std::set<int> keys;
+    for (int i = 0; i < 10; i++) keys.insert(i);
+    kept = new std::set<int>(keys);
+    return 0;
+}
+"""
+
+
+def check_halves():
+    """A constructor of the library that is split in two and inlined into itself: --all-frames has both."""
+    pathlib.Path("copies.cc").write_text(COPIES)
+    t.check_equal("copies: g++", t.run(["g++", "-g", "-O2", "-o", "copies", "copies.cc"]).status, 0)
+    _, path = t.record(["./copies"])
+    places = {}
+    for stack in t.report(path, "--all-frames")["stacks"]:
+        for frame in stack["frames"]:
+            if frame["module"].endswith("/copies"):
+                places.setdefault(frame["offset"], {})[(frame["function"], frame["line"])] = True
+    for offset, named in places.items():
+        said = t.run(["addr2line", "-i", "-e", "copies", hex(offset)]).out.decode().split()
+        t.check_equal(f"copies: frames at {offset:#x}: {named}", len(named), len([line for line in said if ":" in line]))
+
 def build(directory, *options):
     """The program, stripped, with its debug file beside it."""
     directory.mkdir(parents=True)
@@ -203,4 +229,5 @@ if shutil.which("debuginfod"):
     check_server()
 if shutil.which("debuginfod-find"):
     check_cancel()
+check_halves()
 t.finish()

@@ -164,7 +164,7 @@ def check_refused():
     _, path = t.record(t.program("leak"))
     result = t.run_cairn("report", path, "--view", "containers")
     t.check_equal("of a recording: status", result.status, 1)
-    t.check(b"view containers is of a running process or a core dump" in result.err, f"of a recording: {result.err}")
+    t.check(b"view containers needs a running process or a core dump" in result.err, f"of a recording: {result.err}")
 
 
 def check_attached():

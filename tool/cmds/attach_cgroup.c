@@ -23,7 +23,8 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/oom.h"
 
-static const uint64_t copied_usual_bytes = 1024 * MEBIBYTE;
+// The process is about to be killed: a second's pause of it is no harm, an endless one would be.
+static const uint64_t copied_usual_bytes = 16 * 1024 * MEBIBYTE;
 static const uint64_t growth_span_ns = CLOCK_SECOND_NS / 2;
 static const uint64_t shortest_ns = CLOCK_SECOND_NS / 100, longest_ns = CLOCK_SECOND_NS / 5;
 static const double sudden_growth = 100.0 * (double)MEBIBYTE;  // bytes a second

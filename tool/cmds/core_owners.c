@@ -68,16 +68,15 @@ static bool print_screen(const struct owner_listing *listing, struct error *erro
     char name[LABEL_BYTES];
     text_escape(name, sizeof name, listing->subject->look.name);
     terminal_print(&terminal, STYLE_STRONG, "%s", name);
-    printf(" · %s in %s by who keeps them; of %s no single block or root refers to all\n",
+    printf(" · %s in %s by who keeps them; %s have several owners\n",
            units_size((int64_t)owners->retained[0]).text,
            units_counted(owners->counts[0], "block", "blocks").text,
            units_size((int64_t)owners->shared_bytes).text);
     if (owners->inner_count)
-        terminal_print(
-            &terminal, STYLE_DIM,
-            "to %s in %s words lead only inside, not to the start: some may be numbers\n",
-            units_size((int64_t)owners->inner_bytes).text,
-            units_counted((int64_t)owners->inner_count, "block", "blocks").text);
+        terminal_print(&terminal, STYLE_DIM,
+                       "%s in %s are reached only by words that point inside, perhaps by chance\n",
+                       units_size((int64_t)owners->inner_bytes).text,
+                       units_counted((int64_t)owners->inner_count, "block", "blocks").text);
     if (!listing->subject->is_recorded) core_print_sources(listing->subject, &terminal);
     terminal_print(&terminal, STYLE_DIM, "  RETAINED   SHARE      BLOCKS  OWNER\n");
     bool is_ok = true;

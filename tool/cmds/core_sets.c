@@ -107,8 +107,7 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
                   other);
     else if (subject->core->missing_bytes)
         error_set(error,
-                  "no heap of glibc's malloc was found in it; the file is cut off, %s of it "
-                  "are missing",
+                  "its malloc heap could not be found: the file is cut off, %s of it are missing",
                   units_size((int64_t)subject->core->missing_bytes).text);
     return false;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/core_types.h"
+#include "tool/glibc/chunks.h"
+#include "tool/heap/frames.h"
 #include "tool/proc/process.h"
 #include "tool/watch/rss_parts.h"
 
@@ -48,10 +51,12 @@ static void print_bytes(uint64_t bytes, const char *what) {
 }
 
 // What /proc says. `has_free`: with the free chunks of glibc's malloc, which takes longer.
-static bool print_memory(pid_t pid, bool has_free, struct error *error) {
+// `heap_bytes` (NULL: not asked) becomes what of it is heap and other anonymous memory.
+static bool print_memory(pid_t pid, bool has_free, uint64_t *heap_bytes, struct error *error) {
     struct rss_parts parts;
     bool is_ok = rss_parts_of_process(pid, &parts);
     struct cairn_picture *picture = &parts.picture;
+    if (heap_bytes) *heap_bytes = is_ok ? picture->heap_bytes : 0;
     if (is_ok && !has_free) {
         print_bytes(picture->rss_bytes, "resident");
         print_bytes(picture->heap_bytes, "of it heap and other anonymous memory");
@@ -67,7 +72,7 @@ static bool print_memory(pid_t pid, bool has_free, struct error *error) {
     return is_ok || error_set(error, "process %d: it is gone, or may not be read", (int)pid);
 }
 
-static void print_facts(const struct evidence_wish *wish) {
+static void print_facts(const struct evidence_wish *wish, uint64_t *heap_bytes) {
     char command[1024], when[64], text[2 * sizeof command];
     struct error error;
     time_t now = time(NULL);
@@ -79,7 +84,88 @@ static void print_facts(const struct evidence_wish *wish) {
     strftime(when, sizeof when, "%F %T %z", localtime_r(&now, &local));
     printf("process %d: %s\n%s\n%s\n", (int)wish->pid, text, when, wish->why);
     heading("memory");
-    end_part(print_memory(wish->pid, false, &error), &error);
+    end_part(print_memory(wish->pid, false, heap_bytes, &error), &error);
+}
+
+// --- what the tables do not have
+
+// Who takes memory without malloc, by the files that the process had mapped.
+static const struct {
+    const char *file, *what;
+} takers[] = {
+    {"libjvm.", "the Java heap, as a rule (jcmd PID GC.class_histogram)"},
+    {"libpython3", "Python's own allocator, pymalloc, as a rule"},
+    {"python3", "Python's own allocator, pymalloc, as a rule"},
+    {"node", "the heap of JavaScript, as a rule"},
+    {"libnode.", "the heap of JavaScript, as a rule"},
+    {"ruby", "the heap of Ruby, as a rule"},
+    {"libruby", "the heap of Ruby, as a rule"},
+};
+
+static const char *taker_of(const struct core_subject *subject) {
+    const char *other = core_other_allocator(subject);
+    if (other) return other;
+    for (size_t i = 0; i < subject->core->files.count; i++) {
+        const char *name = text_base_name(subject->core->files.items[i].path);
+        for (size_t j = 0; j < sizeof takers / sizeof *takers; j++)
+            if (!strncmp(name, takers[j].file, strlen(takers[j].file))) return takers[j].what;
+    }
+    return "an allocator of its own, or memory that it mapped itself";
+}
+
+static uint64_t bytes_of_malloc(const struct glibc_heap *heap) {
+    uint64_t sum = heap->top_bytes;
+    for (size_t i = 0; i < heap->chunks.count; i++)
+        sum += heap->chunks.items[i].size + CHUNK_HEADER_BYTES / 2;
+    return sum;
+}
+
+// Blocks of malloc's that are not resident count too: so at least so much is missing.
+static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes) {
+    enum { PART_LEAST = 10 };  // a tenth: less is slack and caches
+    char safe[PATH_MAX];
+    struct error unused;
+    uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(core_heap_of(subject)) : 0;
+    if (known >= heap_bytes || (heap_bytes - known) < heap_bytes / PART_LEAST) return;
+    text_escape(safe, sizeof safe, taker_of(subject));
+    printf("\n%s of the %s of heap and other anonymous memory are not in these tables: %s\n",
+           units_size((int64_t)(heap_bytes - known)).text, units_size((int64_t)heap_bytes).text,
+           safe);
+    fflush(stdout);
+}
+
+// --- stacks of threads
+
+enum { FRAMES_SHOWN = 40, THREADS_SHOWN = 100 };
+
+struct shown_stacks {
+    struct core_subject *subject;
+    uint32_t tid;
+    unsigned frames, threads;
+};
+
+static bool print_frame(void *context, const struct thread_frame *frame) {
+    struct shown_stacks *shown = context;
+    char place[PATH_MAX];
+    if (frame->thread->tid != shown->tid || !shown->threads) {
+        if (shown->threads++ == THREADS_SHOWN) return false;
+        shown->tid = frame->thread->tid;
+        shown->frames = 0;
+        printf("thread %u\n", shown->tid);
+    }
+    if (shown->frames++ >= FRAMES_SHOWN) return true;
+    if (!core_types_place(shown->subject->types, frame->pc, place, sizeof place))
+        snprintf(place, sizeof place, "0x%" PRIx64, frame->pc);
+    printf("    %s\n", place);
+    return true;
+}
+
+static bool print_stacks(struct core_subject *subject, struct error *error) {
+    struct shown_stacks shown = {.subject = subject};
+    if (!core_need_types(subject, error)) return false;
+    frames_each(subject->core, subject->types, print_frame, &shown);
+    if (shown.threads > THREADS_SHOWN) printf("and more threads\n");
+    return shown.threads || error_set(error, "no thread's stack could be followed");
 }
 
 static const struct view_options owner_options = {
@@ -87,11 +173,15 @@ static const struct view_options owner_options = {
 static const struct view_options type_options = {.by = MEASURE_EXIT, .top = 40};
 
 // From the copy alone; what takes longest comes last.
-static void print_heap(struct core_subject *subject, const struct evidence_wish *wish) {
+static void print_heap(struct core_subject *subject, const struct evidence_wish *wish,
+                       uint64_t heap_bytes) {
     struct error error;
     char path[PATH_MAX];
     heading("heap");
     end_part(core_print_heap_figures(subject, &error), &error);
+    print_uncovered(subject, heap_bytes);
+    heading("stacks of threads");
+    end_part(print_stacks(subject, &error), &error);
     heading("types");
     end_part(core_types_print(subject, &type_options, &error), &error);
     heading("who keeps it");
@@ -118,18 +208,19 @@ static void take(const struct evidence_wish *wish, int progress) {
     struct error error;
     char word[16];
     snprintf(word, sizeof word, "%d", (int)wish->pid);
-    print_facts(wish);
+    uint64_t heap_bytes = 0;
+    print_facts(wish, &heap_bytes);
     heading("the process as it stood");
     if (!core_subject_open(word, &look, NULL, &subject, &error)) {
         tell(progress, EVIDENCE_REFUSED);
         end_part(false, &error);
-        if (print_memory(wish->pid, true, &error)) fflush(stdout);
+        if (print_memory(wish->pid, true, NULL, &error)) fflush(stdout);
         return;
     }
     tell(progress, EVIDENCE_COPIED);
     take_turns();
     fflush(stdout);
-    print_heap(&subject, wish);
+    print_heap(&subject, wish, heap_bytes);
     core_subject_close(&subject);
 }
 

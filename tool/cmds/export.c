@@ -2,10 +2,12 @@
 // cairn export: a recording in the format of another tool. The formats are rows of a table in
 // tool/export; here their input is put together: profile, names, and what a report says about
 // trust, narrowed by the same filters as a report.
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tool/base/output.h"
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/base/version.h"
 #include "tool/cmds/commands.h"
@@ -23,9 +25,28 @@ struct order {
     bool is_by_chosen;
     bool can_replace;
     bool has_snapshots;
+    bool has_left_out;  // recordings of a list
     struct request request;
     struct recordings recordings;  // of a format that takes one after the other
 };
+
+// The ending of another format ends so too, as .speedscope.json does like .json.
+static bool has_shared_ending(const struct export_format *format) {
+    size_t length = strlen(format->ending);
+    for (const struct export_format *other = export_formats; other->name; other++) {
+        size_t whole = strlen(other->ending);
+        if (whole > length && !strcmp(other->ending + whole - length, format->ending)) return true;
+    }
+    return false;
+}
+
+static void tell_format(const struct command_args *args, const struct order *order) {
+    char safe[PATH_MAX];
+    bool is_guessed = !args_has(args, OPTION_FORMAT) && order->path;
+    if (!is_guessed || !has_shared_ending(order->format)) return;
+    text_escape(safe, sizeof safe, order->path);
+    fprintf(stderr, "cairn: %s: format %s (%s)\n", safe, order->format->name, order->format->help);
+}
 
 static bool choose_format(const struct command_args *args, struct order *order,
                           struct error *error) {
@@ -191,6 +212,7 @@ static bool export_sum(struct order *order, const struct command_args *args, str
     bool is_one = !order->request.is_of_all_heaps || !opened.merge;
     if (!is_one) error_set(error, "--heap '' is of one process: --process NAME or PID");
     bool is_ok = is_one && write_export(order, filter, &opened, write_sum, order, error);
+    order->has_left_out = opened.left_out;
     opened_close(&opened);
     return is_ok;
 }
@@ -200,7 +222,7 @@ struct adding {
     const struct export_series *series;
     void *table;
     const struct export_labels *labels;
-    size_t stack_count, bad_files;
+    size_t stack_count;
 };
 
 static bool add_one(void *context, const struct export *export, struct error *error) {
@@ -211,12 +233,15 @@ static bool add_one(void *context, const struct export *export, struct error *er
     return adding->series->add(adding->table, &labelled, error);
 }
 
-static bool add_recording(const struct order *order, const struct listed_recording *listed,
+static bool add_recording(struct order *order, const struct listed_recording *listed,
                           struct filter *filter, struct adding *adding, struct error *error) {
     struct opened opened;
-    if (!opened_open(listed->path, &opened, listed->is_of_run ? NULL : error)) {
-        adding->bad_files++;
-        return listed->is_of_run;
+    if (!opened_open(listed->path, &opened, error)) {
+        if (listed->is_of_list)
+            recordings_leave_out(&order->recordings, error);
+        else
+            order->recordings.bad_files++;
+        return listed->is_of_list || listed->is_of_run;
     }
     const struct narrowing narrowing = {&order->request, filter};
     bool is_ok = request_narrow(&narrowing, &opened.profile, error) &&
@@ -239,9 +264,11 @@ static bool add_recordings(struct order *order, struct filter *filter, struct ad
     progress_end(&progress);
     is_ok = is_ok &&
             (adding->stack_count || error_set(error, "there is no stack in it that was asked for"));
-    if (is_ok && adding->bad_files)
+    size_t bad_files = order->recordings.bad_files;
+    order->has_left_out = order->recordings.left_out;
+    if (is_ok && bad_files)
         fprintf(stderr, "cairn: %s could not be read\n",
-                units_counted((int64_t)adding->bad_files, "recording", "recordings").text);
+                units_counted((int64_t)bad_files, "recording", "recordings").text);
     return is_ok;
 }
 
@@ -254,7 +281,6 @@ static bool export_series(struct order *order, const struct command_args *args,
         return false;
     if (!recordings_labels(&order->recordings, &labels))
         return error_set(error, "no memory for labels");
-    adding.bad_files = order->recordings.bad_files;
     if (!output_open(order->path, order->can_replace, &output, error)) return false;
     adding.table = adding.series->open(output.file, &labels, CAIRN_TOOL_VERSION, error);
     bool is_ok = adding.table && add_recordings(order, filter, &adding, error);
@@ -281,5 +307,7 @@ int cmd_export(const struct command_args *args) {
                                       : export_sum(&order, args, filter, &error);
     recordings_free(&order.recordings);
     filter_close(filter);
-    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+    if (is_ok) tell_format(args, &order);
+    int status = order.has_left_out ? STATUS_FAILURE : STATUS_OK;
+    return is_ok ? status : command_fail(STATUS_FAILURE, &error);
 }

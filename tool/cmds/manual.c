@@ -22,10 +22,12 @@ const struct topic topics[] = {
     {"leaks", "what was never freed",
      "  cairn leaks                       what was left at the end, by stack\n"
      "  cairn leaks --view tree           the same as a tree, from main inwards\n"
+     "  cairn run --unreachable PROGRAM   searches memory for pointers at its end, then:\n"
+     "  cairn leaks --unreachable         only what nothing refers to; of a PID too\n"
      "\n"
-     "cairn does not search memory for pointers: all that was not freed is shown, also\n"
-     "what a program keeps until its end on purpose. Blocks left by stacks that run once\n"
-     "are seldom leaks; many blocks of one stack often are.\n"},
+     "Without --unreachable all that was not freed is shown, also what a program keeps\n"
+     "until its end on purpose. Blocks left by stacks that run once are seldom leaks; many\n"
+     "blocks of one stack often are.\n"},
     {"growth", "a server or loop that takes more and more",
      "  cairn run SERVER                  in one terminal\n"
      "  cairn top SERVER                  in another: its stacks, live\n"

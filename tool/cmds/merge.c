@@ -314,7 +314,8 @@ int cmd_merge(const struct command_args *args) {
     bool is_ok = import_start(&imported, &error) &&
                  make(&opened, opening.has_lines, &imported, &error) &&
                  write_sum(args, &opened, &imported, &error);
+    int status = opened.left_out ? STATUS_FAILURE : STATUS_OK;
     import_free(&imported);
     opened_close(&opened);
-    return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+    return is_ok ? status : command_fail(STATUS_FAILURE, &error);
 }

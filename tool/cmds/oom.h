@@ -23,6 +23,7 @@ struct oom_process {
     bool is_seen;       // in the last listing
     bool is_wanted;     // evidence is to be taken
     bool has_evidence;  // copied, at least
+    bool is_refused;    // it could not be copied, and its text says why
     bool is_attached;
     bool is_told;         // its end was
     uint64_t taken_ns;    // 0: never

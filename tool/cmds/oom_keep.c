@@ -209,6 +209,7 @@ static void follow_taking(struct oom_guard *guard, struct oom_taking *taking) {
     struct oom_process *known = oom_find_process(guard, taking->pid, 0);
     if (known && before == EVIDENCE_STARTED && stage >= EVIDENCE_COPIED) {
         known->has_evidence = stage != EVIDENCE_REFUSED;
+        known->is_refused = stage == EVIDENCE_REFUSED;
         oom_say(guard, "%s: %s of %s in use, %s: %s of %s %d in %s.txt",
                 guard->schedule.rules[0].text, oom_size(guard->taken_used_bytes).text,
                 oom_size(guard->memory.limit_bytes).text, oom_growth(guard).text,

@@ -121,6 +121,9 @@ static void say_kill(struct oom_guard *guard, struct oom_process *known) {
     if (known->has_evidence)
         oom_say(guard, "%s %d was killed; what it had is in %s.txt", known->name, (int)known->pid,
                 known->base);
+    else if (known->is_refused)
+        oom_say(guard, "%s %d was killed; why its heap could not be taken is in %s.txt",
+                known->name, (int)known->pid, known->base);
     else
         say_missed(guard, known);
 }

@@ -189,6 +189,12 @@ static const char *destination_name(const struct session *session) {
     return session->pushing.destination.name;
 }
 
+static void say_dropped(const struct session *session, uint64_t count, const char *why) {
+    if (count)
+        say(session, "dropped: %s %s", units_counted((int64_t)count, "request", "requests").text,
+            why);
+}
+
 static void say_start(const struct session *session) {
     const struct pushing *pushing = &session->pushing;
     size_t waiting = pushing->queue.requests.count;
@@ -204,6 +210,7 @@ static void say_start(const struct session *session) {
     if (waiting)
         say(session, "%s of an earlier push will be sent too",
             units_counted((int64_t)waiting, "request", "requests").text);
+    say_dropped(session, pushing->queue.damaged, "of an earlier push, whose files are damaged");
 }
 
 // The engine went away, or came back.
@@ -231,12 +238,6 @@ static void say_refusals(struct session *session, uint64_t now_ns) {
     session->refused = pushing->delivery.refused;
     session->unmade = pushing->unmade;
     session->told_ns = now_ns;
-}
-
-static void say_dropped(const struct session *session, uint64_t count, const char *why) {
-    if (count)
-        say(session, "dropped: %s %s", units_counted((int64_t)count, "request", "requests").text,
-            why);
 }
 
 static void say_end(const struct session *session) {

@@ -32,6 +32,7 @@ struct report {
     struct leaks leaks;
     struct filter *filter;
     bool has_summary;    // above the view
+    bool is_summed_up;   // the summary was printed
     bool is_all;         // of a run: all processes, though one of them is the largest
     const char *of_run;  // the line of context says so; NULL: of no run
 };
@@ -68,7 +69,7 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
     if (!(view ? view : views)->print(out, &subject, error)) return false;
     if (leaks) leaks_print(leaks, &terminal, &report->request.options);
-    name_hints_print(out, opened);
+    name_hints_print(out, opened, report->is_summed_up);
     return true;
 }
 
@@ -78,7 +79,7 @@ static bool is_asked(const struct report *report) {
     return request->view || request->snapshot.kind || filter_is_any(report->filter);
 }
 
-static bool print_text(const struct report *report, struct opened *opened, const char *path,
+static bool print_text(struct report *report, struct opened *opened, const char *path,
                        struct error *error) {
     // the list of places goes by its own length, --top is that of the view
     struct view_options summary = report->request.options;
@@ -97,6 +98,7 @@ static bool print_text(const struct report *report, struct opened *opened, const
     if (has_list && !report_resolve_places(opened, summary.by, error)) return false;
     if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
     if (is_empty) return true;
+    report->is_summed_up = true;
     fputc('\n', stdout);
     return print_view(stdout, report, opened, names, error);
 }
@@ -375,7 +377,8 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = subject_find(args->words[0], &subject, &error) &&
+    bool is_ok = view_check_recording(report.request.view, &error) &&
+                 subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
     int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;

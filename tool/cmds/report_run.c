@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/combined.h"
+#include "tool/query/languages.h"
 #include "tool/query/name_options.h"
 #include "tool/query/subject.h"
 #include "tool/query/unwrapped.h"
@@ -103,6 +104,7 @@ static bool print_summary(FILE *out, struct opened *opened, const char *path,
     if (!summary.empty_reason)
         summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
     if (!summary_print_facts(&terminal, &summary, error)) return false;
+    if (!profile_is_empty(&opened->profile)) languages_print(&terminal, opened, LINE_INDENT);
     if (summary.has_prefix && !unwrapped_print_of(&terminal, &opened->recording, LINE_INDENT))
         return error_set(error, "no memory for the functions of --wrap");
     summary_print_file(&terminal, &summary);
@@ -242,7 +244,9 @@ static bool print_places(FILE *out, struct opened *opened, const void *context,
     struct frame_names names = names_frames(opened->names);
     const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
     trust_print(&terminal, &opened->profile, &names);
-    return summary_print_list(&terminal, &summary, error);
+    if (!summary_print_list(&terminal, &summary, error)) return false;
+    languages_print(&terminal, opened, LINE_INDENT);
+    return true;
 }
 
 static bool print_largest(FILE *out, const struct run *run, enum measure by,

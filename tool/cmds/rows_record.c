@@ -110,7 +110,7 @@ const struct command command_attach = {
         {OPTION_CGROUP, "cgroup", 0, "PATH", "wait outside this cgroup until memory runs short"},
         {OPTION_WHEN, "when", 0, "RULE", "cgroup: when that is (rss>85%)"},
         {OPTION_KEEP, "keep", 0, "DIR", "cgroup: what is kept of its processes goes here"},
-        {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL, "cgroup: copy more than 1 GiB of one"},
+        {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL, "cgroup: copy more than 16 GiB of one"},
         OPTION_ROWS_RECORDING,
         OPTION_ROW_PYTHON,
         OPTION_ROW_FRAMES,

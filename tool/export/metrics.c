@@ -191,6 +191,20 @@ static void print_label(FILE *out, const char *key, const char *text) {
     fputc('"', out);
 }
 
+// A row is known by them as long as its process is where it was.
+static void print_place(FILE *out, const struct metrics_process *process) {
+    enum { PLACE_BYTES = 1024 };
+    const char *const labels[][2] = {{",cgroup", process->cgroup},
+                                     {",container_id", process->container_id},
+                                     {",pod_uid", process->pod_uid}};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char text[PLACE_BYTES];
+        if (!labels[i][1] || !*labels[i][1]) continue;
+        text_escape(text, sizeof text, labels[i][1]);
+        print_label(out, labels[i][0], text);
+    }
+}
+
 static void print_row(FILE *out, const struct family *family, const struct metrics_process *process,
                       bool has_labels, const char *reason, double value) {
     char name[NAME_MAX];
@@ -199,7 +213,9 @@ static void print_row(FILE *out, const struct family *family, const struct metri
     if (has_labels) {
         text_escape(name, sizeof name, process->name);
         print_label(out, "name", name);
-        fprintf(out, ",pid=\"%d\"%s", (int)process->pid, reason ? "," : "");
+        fprintf(out, ",pid=\"%d\"", (int)process->pid);
+        print_place(out, process);
+        if (reason) fputc(',', out);
     }
     if (reason) print_label(out, "reason", reason);
     if (has_labels || reason) fputc('}', out);

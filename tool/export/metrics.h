@@ -17,6 +17,7 @@
 struct metrics_process {
     char name[NAME_MAX];  // any bytes
     pid_t pid;
+    const char *cgroup, *container_id, *pod_uid;  // NULL and "": not known
     bool is_running;
     uint64_t rss_bytes;  // 0: not known
     struct figures figures;

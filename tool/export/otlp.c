@@ -230,7 +230,9 @@ static const char *attribute_name(const char *label) {
     static const struct {
         const char *label, *attribute;
     } names[] = {
-        {"service_name", "service.name"}, {"instance", "host.name"}, {"pid", "process.pid"}};
+        {"service_name", "service.name"}, {"instance", "host.name"},  {"pid", "process.pid"},
+        {"container_id", "container.id"}, {"pod_uid", "k8s.pod.uid"},
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(label, names[i].label)) return names[i].attribute;
     return label;

@@ -430,8 +430,8 @@ bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, st
     if (is_ok) return true;
     glibc_heap_free(heap);
     return error_set(error, is_found ? "out of memory"
-                                     : "no heap of glibc's malloc was found in it: another "
-                                       "allocator, or a core without that memory");
+                                     : "its malloc heap could not be found: no arena of glibc's "
+                                       "lies in the data of its modules");
 }
 
 void glibc_heap_free(struct glibc_heap *heap) {

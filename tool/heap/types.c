@@ -412,8 +412,9 @@ size_t core_types_missing(const struct core_types *types, char *text, size_t siz
     for (size_t i = 0; i < types->modules.count; i++) {
         const struct elf_module *module = &types->modules.items[i];
         bool has_names = module->files.module.elf || module->files.debug.elf;
-        bool is_recording = !strncmp(module->path, "/memfd:cairn", strlen("/memfd:cairn"));
-        if (has_names || is_recording || module->files.is_data) continue;
+        bool is_own = !strncmp(module->path, "/memfd:cairn", strlen("/memfd:cairn")) ||
+                      module_is_cairn(module->path);
+        if (has_names || is_own || module->files.is_data) continue;
         if (!module->files.note || !module->is_asked_for) continue;
         char safe[NAME_BYTES_MAX];
         text_escape(safe, sizeof safe, module->path);

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "format/format.h"
 #include "tool/import/import.h"
 
 enum { CHUNK_BYTES = 65536, GZIP_WINDOW_BITS = 15 + 16, HEAD_MAX = 64, XZ_MEMORY_BYTES = 1 << 30 };
@@ -298,8 +299,11 @@ bool import_read(FILE *in, const struct import_format **format, struct imported 
     if (!unpacked) return false;
     const struct import_format *row = *format ? *format : import_formats;
     while (!*format && row->name && !row->is_one(head, size)) row++;
+    bool is_own = size >= CAIRN_MAGIC_BYTES && !memcmp(head, CAIRN_MAGIC, CAIRN_MAGIC_BYTES);
     bool is_ok = row->name ? row->read(unpacked, imported, error)
-                           : error_set(error, "is of no known format");
+                           : error_set(error, is_own ? "is a recording of cairn already: "
+                                                       "cairn report shows it"
+                                                     : "is of no known format");
     *format = row->name ? row : NULL;
     fclose(unpacked);
     if (is_ok && imported->is_cut) say_cut(imported);

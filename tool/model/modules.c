@@ -15,7 +15,9 @@
 enum { PATH_BYTES_MAX = 4096 };
 
 bool module_is_cairn(const char *path) {
-    return !strcmp(text_base_name(path), "memfd:libcairn");
+    static const char name[] = "memfd:libcairn";
+    const char *base = text_base_name(path), *rest = base + sizeof name - 1;
+    return !strncmp(base, name, sizeof name - 1) && (!*rest || strchr(".- ", *rest));
 }
 
 bool module_is_library(const char *path) {

@@ -136,7 +136,8 @@ static const char *read_date(const char *text, struct tm *tm) {
 
 // A time of the clock as an offset; a time without a date is the first one not before the start, or
 // the second or minute of the start itself.
-static bool read_wall_time(const struct snapshots *snapshots, const char *text, uint64_t *ns) {
+static bool read_wall_time(const struct snapshots *snapshots, const char *text, uint64_t *ns,
+                           bool *is_before) {
     const struct cairn_header *header = &snapshots->profile->recording->header;
     time_t start = (time_t)(header->start_unix_ns / second_ns);
     struct tm tm;
@@ -148,15 +149,36 @@ static bool read_wall_time(const struct snapshots *snapshots, const char *text, 
     time_t wanted = mktime(&tm), length = strchr(strchr(text, ':') + 1, ':') ? 1 : MINUTE_S;
     if (!clock && wanted + length < start) wanted += DAY_S;
     *ns = wanted > start ? (uint64_t)(wanted - start) * second_ns : 0;
+    *is_before = wanted + length < start;
     return true;
 }
 
-static bool read_time(const struct snapshots *snapshots, const char *text, uint64_t *ns) {
+// `is_before`: the time is before the recording's start, which stands for it.
+static bool read_time(const struct snapshots *snapshots, const char *text, uint64_t *ns,
+                      bool *is_before) {
     uint64_t end = end_ns(snapshots);
     bool is_from_end = *text == '-';
-    if (!units_duration_parse(text + is_from_end, ns)) return read_wall_time(snapshots, text, ns);
+    *is_before = false;
+    if (!units_duration_parse(text + is_from_end, ns))
+        return read_wall_time(snapshots, text, ns, is_before);
+    *is_before = is_from_end && *ns > end;
     if (is_from_end) *ns = *ns < end ? end - *ns : 0;
     return true;
+}
+
+// A time that the recording does not have; a second more or less is none of those.
+static bool is_outside(const struct snapshots *snapshots, uint64_t ns, bool is_before) {
+    return is_before || ns > end_ns(snapshots) + second_ns;
+}
+
+static bool refuse_time(const struct snapshots *snapshots, const char *text, struct error *error) {
+    enum { CLOCK_BYTES = 16 };
+    char clock[CLOCK_BYTES] = "";
+    time_t start = (time_t)(snapshots->profile->recording->header.start_unix_ns / second_ns);
+    struct tm tm;
+    if (localtime_r(&start, &tm)) strftime(clock, sizeof clock, "%H:%M:%S", &tm);
+    return error_set(error, "\"%s\" is outside of the recording: it began at %s and lasted %s",
+                     text, clock, units_duration(end_ns(snapshots)).text);
 }
 
 // The last snapshot of that label.
@@ -214,7 +236,10 @@ bool snapshot_choose(const struct snapshots *snapshots, const char *text,
         *choice = (struct snapshot_choice){.kind = CHOICE_EXIT, .at_ns = end_ns(snapshots)};
         return true;
     }
-    if (!read_time(snapshots, text, &wanted_ns)) return refuse(snapshots, text, false, error);
+    bool is_before;
+    if (!read_time(snapshots, text, &wanted_ns, &is_before))
+        return refuse(snapshots, text, false, error);
+    if (is_outside(snapshots, wanted_ns, is_before)) return refuse_time(snapshots, text, error);
     *choice = nearest(snapshots, wanted_ns);
     return true;
 }
@@ -229,7 +254,9 @@ bool snapshot_choose_mark(const struct snapshots *snapshots, const char *text,
                          "(cairn ctl mark); --between %s,exit has the difference",
                          text, text);
     }
-    if (!read_time(snapshots, text, &wanted_ns)) return refuse(snapshots, text, true, error);
+    bool is_before;
+    if (!read_time(snapshots, text, &wanted_ns, &is_before))
+        return refuse(snapshots, text, true, error);
     for (size_t i = snapshots->count; i-- > 0;) {
         const struct snapshot *snapshot = &snapshots->list[i];
         if (snapshot->reason != CAIRN_SNAPSHOT_MARK || snapshot->at_ns > wanted_ns) continue;

@@ -174,3 +174,76 @@ bool cgroup_list(const struct cgroup *cgroup, struct process_pids *list) {
     process_pids_sort(list);
     return true;
 }
+
+// --- where a process belongs
+
+enum { CONTAINER_DIGITS = 64, POD_LEAST = 32, POD_MOST = 36 };
+
+// The path of a line "4:memory:/docker/1f..."; of version 2 "0::/docker/1f...".
+static const char *path_in(const char *line, const char *controller, size_t *length) {
+    size_t all = strcspn(line, "\n");
+    const char *first = memchr(line, ':', all);
+    const char *second = first ? memchr(first + 1, ':', all - (size_t)(first + 1 - line)) : NULL;
+    if (!second) return NULL;
+    size_t wanted = strlen(controller);
+    bool is_it = (size_t)(second - first - 1) == wanted && !strncmp(first + 1, controller, wanted);
+    *length = all - (size_t)(second + 1 - line);
+    return is_it && *length > 1 ? second + 1 : NULL;
+}
+
+static const char *find_path(const char *text, size_t *length) {
+    static const char *const controllers[] = {"", "memory", "name=systemd"};
+    for (size_t i = 0; i < sizeof controllers / sizeof *controllers; i++)
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            const char *path = path_in(line, controllers[i], length);
+            if (path) return path;
+        }
+    return NULL;
+}
+
+static bool is_hex(char c) {
+    return isdigit((unsigned char)c) || (c >= 'a' && c <= 'f');
+}
+
+// A container's id: docker-ID.scope, cri-containerd-ID.scope, /docker/ID, ...; the last one, as
+// containers may lie in each other.
+static void find_container(struct cgroup_place *place) {
+    for (const char *at = place->path; *at;) {
+        size_t digits = 0;
+        while (is_hex(at[digits])) digits++;
+        if (digits == CONTAINER_DIGITS)
+            snprintf(place->container_id, sizeof place->container_id, "%.*s", CONTAINER_DIGITS, at);
+        at += digits ? digits : 1;
+    }
+}
+
+// .../kubepods/burstable/podUID/..., or kubepods-burstable-podUID.slice with _ for -.
+static void find_pod(struct cgroup_place *place) {
+    const char *at = strstr(place->path, "kubepods");
+    for (; at && (at = strstr(at, "pod")); at += strlen("pod")) {
+        const char *uid = at + strlen("pod");
+        size_t length = 0;
+        while (is_hex(uid[length]) || uid[length] == '-' || uid[length] == '_') length++;
+        if (length < POD_LEAST || length > POD_MOST) continue;
+        snprintf(place->pod_uid, sizeof place->pod_uid, "%.*s", (int)length, uid);
+        for (char *c = place->pod_uid; *c; c++)
+            if (*c == '_') *c = '-';
+    }
+}
+
+void cgroup_place_read(const char *text, struct cgroup_place *place) {
+    size_t length;
+    *place = (struct cgroup_place){.path = ""};
+    const char *path = find_path(text, &length);
+    if (!path || length >= sizeof place->path) return;
+    memcpy(place->path, path, length);
+    find_container(place);
+    find_pod(place);
+}
+
+void cgroup_place_of(pid_t pid, struct cgroup_place *place) {
+    char text[FILE_BYTES];
+    process_read(pid, "cgroup", text, sizeof text);
+    cgroup_place_read(text, place);
+}

@@ -147,12 +147,27 @@ static bool is_wanted(const struct mapping *mapping, enum extent_kind kind) {
            (mapping->permissions[3] == 'p' && is_anonymous(mapping) && !is_code);
 }
 
+// Memory that grows after a fork becomes a mapping of its own: a heap may lie in several. What is
+// larger than any heap is address space, and stays apart.
+static bool continues(const struct extent *before, const struct mapping *mapping,
+                      enum extent_kind kind) {
+    const uint64_t heap_most = 1ull << 40;
+    return before->kind == EXTENT_MEMORY && kind == EXTENT_MEMORY &&
+           before->end == mapping->start && before->is_code == (mapping->permissions[2] == 'x') &&
+           before->end - before->start <= heap_most && mapping->end - mapping->start <= heap_most;
+}
+
 bool extents_read(struct maps *maps, struct extents *extents) {
     struct mapping mapping;
     extents->items.count = 0;
     while (maps_next(maps, &mapping)) {
         enum extent_kind kind = kind_of(&mapping);
+        size_t count = extents->items.count;
         if (!is_wanted(&mapping, kind)) continue;
+        if (count && continues(&extents->items.items[count - 1], &mapping, kind)) {
+            extents->items.items[count - 1].end = mapping.end;
+            continue;
+        }
         struct extent *slot = array_push(&extents->items);
         if (!slot) return false;
         *slot = (struct extent){mapping.start, mapping.end, mapping.offset, kind,

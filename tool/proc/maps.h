@@ -76,7 +76,8 @@ struct extents {
     ARRAY(struct extent) items;  // ascending
 };
 
-// Lists the mappings of these kinds; others are left out. False without memory.
+// Lists the mappings of these kinds; others are left out, and neighbours of EXTENT_MEMORY are one.
+// False without memory.
 bool extents_read(struct maps *maps, struct extents *extents);
 
 // The same of a process; false, with an error, also if it is gone.

@@ -117,6 +117,7 @@ static bool encode_push(const struct parcel *parcel, struct byte_buffer *body, c
     *query = 0;
     if (!pack(export_pprof_plain, parcel->export, &profile, plain_bytes, error)) return false;
     put_label(&series, &inner, "__name__", "memory");
+    put_label(&series, &inner, "__delta__", "false");  // what was allocated is of the interval
     for (size_t i = 0; i < parcel->label_count; i++)
         put_label(&series, &inner, parcel->labels[i].name, parcel->labels[i].value);
     message_put_message(&inner, SAMPLE_PROFILE, &profile);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/push/pushing.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "tool/base/version.h"
 #include "tool/export/metrics.h"
 #include "tool/model/all_heaps.h"
+#include "tool/proc/cgroup.h"
 #include "tool/query/exported.h"
 #include "tool/watch/rss.h"
 
@@ -22,10 +24,11 @@ enum { STACKS_LEAST = 64, PID_BYTES = 16 };
 // --- labels
 
 struct labels {
-    struct export_label list[PUSH_LABELS_MOST + 4];
+    struct export_label list[PUSH_LABELS_MOST + 8];
     size_t count;
     char name[NAME_MAX];
     char pid[PID_BYTES];
+    struct cgroup_place place;
 };
 
 static void set_label(struct labels *labels, const char *name, const char *value) {
@@ -51,14 +54,20 @@ static void finish_labels(const struct pushing *pushing, struct labels *labels) 
     qsort(labels->list, kept, sizeof *labels->list, compare_labels);
 }
 
-static void labels_of_profile(const struct pushing *pushing, const char *name, int pid,
+// `runs`: the process is there, and the kernel says where it belongs.
+static void labels_of_profile(const struct pushing *pushing, const char *name, int pid, bool runs,
                               struct labels *labels) {
     labels->count = 0;
+    labels->place = (struct cgroup_place){.path = ""};
+    if (runs) cgroup_place_of(pid, &labels->place);
     text_escape(labels->name, sizeof labels->name, *name ? name : "process");
     snprintf(labels->pid, sizeof labels->pid, "%d", pid);
     set_label(labels, "service_name", labels->name);
     set_label(labels, "instance", pushing->host);
     if (pid) set_label(labels, "pid", labels->pid);
+    set_label(labels, "cgroup", labels->place.path);
+    set_label(labels, "container_id", labels->place.container_id);
+    set_label(labels, "pod_uid", labels->place.pod_uid);
     finish_labels(pushing, labels);
 }
 
@@ -106,7 +115,7 @@ static bool try_target(struct pushing *pushing, struct target *target, size_t st
     if (!target_take(target, stacks, unix_ns, &taken, error)) return false;
     const struct frame_names names = names_frames(target->names);
     char *trust = exported_trust_text(&taken.profile, NULL);
-    labels_of_profile(pushing, target->process.name, target->process.pid, &labels);
+    labels_of_profile(pushing, target->process.name, target->process.pid, true, &labels);
     const struct export_interval interval = {taken.end_unix_ns,
                                              taken.end_unix_ns - taken.start_unix_ns,
                                              taken.folded_count ? &taken.folded : NULL};
@@ -211,6 +220,7 @@ static void remove_target(struct pushing *pushing, size_t index) {
 // Its last interval, if it is over, is what it did until its end.
 static void look_at_targets(struct pushing *pushing, const struct live_list *list,
                             uint64_t clock_ns, uint64_t unix_ns) {
+    bool has_removed = false;
     for (size_t i = pushing->targets.count; i-- > 0;) {
         struct target *target = pushing->targets.items[i];
         struct error error;
@@ -221,15 +231,24 @@ static void look_at_targets(struct pushing *pushing, const struct live_list *lis
             error_wrap(&error, "process %d", target->process.pid);
             note_problem(pushing, &error);
         }
+        has_removed |= is_over || target->is_over || !is_seen;
         if (is_over || target->is_over || !is_seen) remove_target(pushing, i);
     }
+    // what they took lies between what others have: most of it goes back only if asked to
+    if (has_removed) malloc_trim(0);
 }
 
 // --- metrics
 
-static bool read_metrics(const struct live_process *process, struct metrics_process *read) {
+static bool read_metrics(const struct live_process *process, struct cgroup_place *place,
+                         struct metrics_process *read) {
     static struct follow follow;  // large, and on pages of its own
-    *read = (struct metrics_process){.pid = process->pid, .is_running = true};
+    cgroup_place_of(process->pid, place);
+    *read = (struct metrics_process){.pid = process->pid,
+                                     .cgroup = place->path,
+                                     .container_id = place->container_id,
+                                     .pod_uid = place->pod_uid,
+                                     .is_running = true};
     snprintf(read->name, sizeof read->name, "%s", process->name);
     read->rss_bytes = rss_look(process->pid).rss_bytes;
     if (!follow_open(process->path, &follow, NULL)) return false;
@@ -242,14 +261,17 @@ static bool read_metrics(const struct live_process *process, struct metrics_proc
 // For free(); NULL without memory.
 static char *metrics_text(const struct live_list *list) {
     struct metrics_process *processes = calloc(list->processes.count + 1, sizeof *processes);
+    struct cgroup_place *places = calloc(list->processes.count + 1, sizeof *places);
     size_t count = 0, size = 0;
     char *text = NULL;
-    for (size_t i = 0; processes && i < list->processes.count; i++)
-        count += read_metrics(&list->processes.items[i], &processes[count]);
-    FILE *out = processes ? open_memstream(&text, &size) : NULL;
+    bool has_memory = processes && places;
+    for (size_t i = 0; has_memory && i < list->processes.count; i++)
+        count += read_metrics(&list->processes.items[i], &places[count], &processes[count]);
+    FILE *out = has_memory ? open_memstream(&text, &size) : NULL;
     if (out) metrics_print(out, processes, count, true, METRICS_PROMETHEUS);
     bool is_ok = out && !fclose(out);
     free(processes);
+    free(places);
     if (is_ok) return text;
     free(text);
     return NULL;
@@ -367,7 +389,7 @@ static bool add_opened(struct pushing *pushing, struct opened *opened, uint64_t 
     if (!check_age(pushing, end_unix_ns, unix_ns, error)) return false;
     bool is_ok = profile_show_all_heaps(&opened->profile, error) &&
                  exported_prepare(opened, &exported, error);
-    labels_of_profile(pushing, exported.program, (int)header->pid, &labels);
+    labels_of_profile(pushing, exported.program, (int)header->pid, false, &labels);
     exported.export.command = NULL;  // its arguments are nobody else's business
     exported.export.labels = labels.list;
     exported.export.label_count = labels.count;

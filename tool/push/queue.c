@@ -56,10 +56,16 @@ static void remove_files(const struct queue *queue, uint64_t number) {
     unlink(path);
 }
 
+// Of both files of a request: two numbers and the query stand in the first.
+static uint64_t file_bytes(uint64_t body_bytes, const char *query) {
+    enum { NUMBERS_BYTES = 2 * 20 + 3 };
+    return body_bytes + strlen(query) + NUMBERS_BYTES;
+}
+
 void queue_remove(struct queue *queue, size_t index) {
     struct queue_request *request = &queue->requests.items[index];
     remove_files(queue, request->number);
-    queue->bytes -= request->bytes;
+    queue->bytes -= file_bytes(request->bytes, request->query);
     free(request->query);
     queue->requests.count--;
     memmove(request, request + 1, (queue->requests.count - index) * sizeof *request);
@@ -74,7 +80,7 @@ static bool enter(struct queue *queue, uint64_t number, uint64_t unix_ns, uint64
         queue->requests.count--;
         return false;
     }
-    queue->bytes += bytes;
+    queue->bytes += file_bytes(bytes, query);
     if (number > queue->last_number) queue->last_number = number;
     return true;
 }
@@ -95,14 +101,14 @@ static bool write_request(struct queue *queue, uint64_t number, uint64_t unix_ns
 
 bool queue_add(struct queue *queue, size_t held, uint64_t unix_ns, const char *query,
                const struct byte_buffer *body, struct error *error) {
-    uint64_t number = queue->last_number + 1;
-    while (queue->bytes + body->size > queue->bytes_most && queue->requests.count > held) {
+    const uint64_t number = queue->last_number + 1, bytes = file_bytes(body->size, query);
+    while (queue->bytes + bytes > queue->bytes_most && queue->requests.count > held) {
         queue_remove(queue, held);
         queue->crowded_out++;
     }
-    if (queue->bytes + body->size > queue->bytes_most)
-        return error_set(error, "a request of %zu bytes has no room in a queue of %" PRIu64,
-                         body->size, queue->bytes_most);
+    if (queue->bytes + bytes > queue->bytes_most)
+        return error_set(error, "a request of %" PRIu64 " bytes has no room in a queue of %" PRIu64,
+                         bytes, queue->bytes_most);
     bool is_written = write_request(queue, number, unix_ns, query, body);
     int problem = errno;
     if (is_written && enter(queue, number, unix_ns, body->size, query)) return true;
@@ -183,7 +189,7 @@ static bool read_all(struct queue *queue, struct error *error) {
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *ending;
         uint64_t number = number_of(entry->d_name, &ending);
-        if (number && !strcmp(ending, "request")) read_request(queue, number);
+        if (number && !strcmp(ending, "request")) queue->damaged += !read_request(queue, number);
     }
     closedir(entries);
     remove_rests(queue);

@@ -30,6 +30,7 @@ struct queue {
     uint64_t bytes, bytes_most;
     ARRAY(struct queue_request) requests;  // oldest first
     uint64_t last_number;
+    uint64_t damaged;      // requests of an earlier push that are not whole
     uint64_t crowded_out;  // requests that had no room any more
 };
 

@@ -65,8 +65,14 @@ static bool report(const char *word, const struct heap_look *look, const struct 
     return is_ok;
 }
 
+// A running process of that name comes before a file that is neither a recording nor a core.
+static bool means_process(const char *word) {
+    pid_t first;
+    return access(word, F_OK) || (running_may_be(word) && running_count(word, &first));
+}
+
 bool heap_views_have_memory(const char *word) {
-    return word && (access(word, F_OK) || core_is_one(word));
+    return word && (means_process(word) || core_is_one(word));
 }
 
 bool heap_views_report(const char *word, const struct request *request, struct error *error) {
@@ -116,8 +122,22 @@ static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth de
     return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
 }
 
+// Says which of several processes is taken: one that is recorded comes before others.
+static bool find_recorded(const char *word, struct heap_look *look) {
+    struct live_process process;
+    struct error unused;
+    pid_t first;
+    if (running_is_number(word) || !live_choose(word, &process, &unused)) return false;
+    look->pid = process.pid;
+    if (running_count(word, &first) > 1)
+        fprintf(stderr, "cairn: of the processes of this name, %d is taken: it is recorded\n",
+                process.pid);
+    return true;
+}
+
 static bool find_process(const char *word, struct heap_look *look, struct error *error) {
     struct error reason;
+    if (find_recorded(word, look)) return true;
     if (running_find(word, &look->pid, &reason)) return true;
     if (running_is_number(word)) return error_set(error, "%s", reason.text);
     return error_set(error, "%s: No such file or directory; %s", word, reason.text);
@@ -153,7 +173,7 @@ bool heap_look_take(const char *word, const struct heap_wish *wish, struct heap_
                     struct error *error) {
     memset(look, 0, sizeof *look);
     look->recording = -1;
-    if (!access(word, F_OK)) return take_core(word, look, error);
+    if (!means_process(word)) return take_core(word, look, error);
     if (!find_process(word, look, error)) return false;
     snprintf(look->name, sizeof look->name, "%d", (int)look->pid);
     find_recording(look);

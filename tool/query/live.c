@@ -4,11 +4,8 @@
 #include "tool/query/live.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +16,8 @@
 #include "format/format.h"
 #include "tool/base/text.h"
 #include "tool/base/unnamed_file.h"
+#include "tool/events/event_log.h"
+#include "tool/heap/image.h"
 #include "tool/model/reader.h"
 #include "tool/proc/process.h"
 
@@ -28,21 +27,28 @@ bool running_is_number(const char *text) {
     return *text && !text[strspn(text, "0123456789")];
 }
 
-// Whether the file is a program or a script: `./server` runs where its file lies, under its name.
-static bool is_program(const char *path) {
-    static const char script[] = {'#', '!'};
-    Elf64_Ehdr head = {0};
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = file >= 0 ? read(file, &head, sizeof head) : 0;
-    if (file >= 0) close(file);
-    if (!memcmp(head.e_ident, script, sizeof script)) return true;
-    return size > (ssize_t)offsetof(Elf64_Ehdr, e_machine) &&
-           !memcmp(head.e_ident, ELFMAG, SELFMAG) &&
-           (head.e_type == ET_EXEC || head.e_type == ET_DYN);
+bool live_is_recording(const char *path) {
+    char magic[CAIRN_MAGIC_BYTES];
+    struct stat status;
+    if (stat(path, &status) || !S_ISREG(status.st_mode)) return false;
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    bool is_right =
+        fread(magic, sizeof magic, 1, file) == 1 && !memcmp(magic, CAIRN_MAGIC, sizeof magic);
+    fclose(file);
+    return is_right;
+}
+
+// Answers by itself: a recording, an event log, a core dump, or a directory, which may have some.
+static bool is_subject(const char *path) {
+    struct stat status;
+    if (stat(path, &status)) return false;
+    return S_ISDIR(status.st_mode) || live_is_recording(path) || event_log_is_one(path) ||
+           core_is_one(path);
 }
 
 bool running_may_be(const char *word) {
-    return *word && !strchr(word, '/') && (access(word, F_OK) != 0 || is_program(word));
+    return *word && !strchr(word, '/') && !is_subject(word);
 }
 
 static int how_called(pid_t pid, const char *name) {
@@ -85,6 +91,15 @@ static bool running_list(const char *name, running_is_wanted *is_wanted, void *c
     closedir(entries);
     process_pids_sort(list);
     return has_memory || error_set(error, "no memory for the list of processes");
+}
+
+size_t running_count(const char *name, pid_t *first) {
+    struct process_pids list;
+    size_t count = 0;
+    if (running_list(name, NULL, NULL, &list, NULL)) count = list.pids.count;
+    if (count) *first = list.pids.items[0];
+    array_free(&list.pids);
+    return count;
 }
 
 static size_t children_of(const struct process_pids *list, pid_t pid) {
@@ -176,19 +191,6 @@ bool running_find_tree(const char *which, pid_t *pid, struct error *error) {
 
 enum { LINE_BYTES = PATH_MAX + 128 };
 
-// Whether a file starts like a recording: other files may have such a name.
-static bool is_recording(const char *path) {
-    char magic[CAIRN_MAGIC_BYTES];
-    struct stat status;
-    if (stat(path, &status) || !S_ISREG(status.st_mode)) return false;
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    bool is_right =
-        fread(magic, sizeof magic, 1, file) == 1 && !memcmp(magic, CAIRN_MAGIC, sizeof magic);
-    fclose(file);
-    return is_right;
-}
-
 // A descriptor of the process `pid` for the memory with this inode.
 static bool find_descriptor(const char *pid, ino_t inode, char path[PATH_MAX]) {
     char directory[PATH_MAX];
@@ -201,7 +203,7 @@ static bool find_descriptor(const char *pid, ino_t inode, char path[PATH_MAX]) {
         if (!running_is_number(entry->d_name)) continue;
         int length = snprintf(path, PATH_MAX, "%s/%s", directory, entry->d_name);
         is_found = length < PATH_MAX && !stat(path, &status) && status.st_ino == inode &&
-                   S_ISREG(status.st_mode) && is_recording(path);
+                   S_ISREG(status.st_mode) && live_is_recording(path);
     }
     closedir(entries);
     return is_found;
@@ -233,10 +235,10 @@ static bool has_inode(const char *path, uintmax_t inode) {
 // A file that a process has mapped, which may be in a tree of its own (a container).
 static bool find_file(const char *pid, const char *name, uintmax_t inode, char path[PATH_MAX]) {
     snprintf(path, PATH_MAX, "%s", name);
-    bool is_plain = is_recording(path);
+    bool is_plain = live_is_recording(path);
     if (is_plain && has_inode(path, inode)) return true;
     int length = snprintf(path, PATH_MAX, "/proc/%.16s/root%s", pid, name);
-    if (length < PATH_MAX && is_recording(path)) return true;
+    if (length < PATH_MAX && live_is_recording(path)) return true;
     snprintf(path, PATH_MAX, "%s", name);
     return is_plain;
 }

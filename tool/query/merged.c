@@ -112,7 +112,7 @@ struct adder {
     ARRAY(struct given) given;
     ARRAY(uint32_t) given_of_place;  // of the sum, plus 1; 0: none
     struct strings *texts;           // of given frames; belongs to what is opened
-    size_t bad_files;                // of runs, that could not be read
+    size_t bad_files, left_out;      // of runs and lists, that could not be read
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
@@ -256,12 +256,15 @@ static bool add_recording(struct adder *adder, struct recording *recording, stru
 }
 
 // What a run lost of its processes is printed; it is no reason to show nothing.
-static bool add_listed(struct adder *adder, const struct listed_recording *listed,
-                       struct error *error) {
+static bool add_listed(struct adder *adder, struct recordings *recordings,
+                       const struct listed_recording *listed, struct error *error) {
     struct recording recording;
-    if (!recording_open(listed->path, &recording, listed->is_of_run ? NULL : error)) {
-        adder->bad_files++;
-        return listed->is_of_run;
+    if (!recording_open(listed->path, &recording, error)) {
+        if (listed->is_of_list)
+            recordings_leave_out(recordings, error);
+        else
+            recordings->bad_files++;
+        return listed->is_of_list || listed->is_of_run;
     }
     bool is_ok = add_recording(adder, &recording, error);
     recording_close(&recording);
@@ -274,12 +277,13 @@ static bool add_all(struct adder *adder, struct error *error) {
     struct progress progress;
     const struct symbol_progress shown = progress_start(&progress, "adding up recordings");
     bool is_ok = recordings_find_all(&recordings, opening->words, opening->count, error);
-    adder->bad_files = recordings.bad_files;
     for (size_t i = 0; is_ok && i < recordings.list.count; i++) {
-        is_ok = add_listed(adder, &recordings.list.items[i], error);
+        is_ok = add_listed(adder, &recordings, &recordings.list.items[i], error);
         shown.show(shown.context, i + 1, recordings.list.count);
     }
     progress_end(&progress);
+    adder->bad_files = recordings.bad_files;
+    adder->left_out = recordings.left_out;
     recordings_free(&recordings);
     return is_ok && (adder->merge->process_count ||
                      error_set(error, "there is no recording of a process in it"));
@@ -309,6 +313,7 @@ bool merged_open(const struct opening *opening, struct opened *opened, struct er
     if (is_ok) {
         opened->process_count = adder.merge->process_count;
         opened->bad_files = adder.bad_files;
+        opened->left_out = adder.left_out;
         merge_finish(adder.merge, &opened->recording, &opened->profile);
         is_ok = names_open(&opened->profile, &opened->names, error);
     }

@@ -24,7 +24,8 @@ struct opened {
     struct names *names;
     struct merge *merge;    // NULL: one recording
     struct strings *texts;  // of a sum: names that its recordings brought
-    size_t bad_files;       // of a run, that could not be read
+    size_t bad_files;       // of a run or list, that could not be read
+    size_t left_out;        // those of a list among them
     char at_text[768];  // which snapshots the values "at" are of (query/snapshot_options.h); "": no
                         // moment was asked for
     size_t process_count;          // that were added up; 1 for one recording

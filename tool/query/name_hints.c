@@ -7,6 +7,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/query/languages.h"
 #include "tool/query/name_options.h"
 #include "tool/query/unwrapped.h"
 #include "tool/render/terminal.h"
@@ -66,18 +67,10 @@ static void print_python(const struct terminal *terminal, const struct cairn_hea
                        : "cairn reads those of " CAIRN_PYTHON_READ);
 }
 
-// A JVM whose frames were not asked for, or cannot be read.
-static void print_java(const struct terminal *terminal, const struct opened *opened) {
-    const struct module_map *modules = &opened->profile.modules;
-    const struct cairn_header *header = &opened->recording.header;
-    bool has_jvm = false;
-    for (uint32_t i = 0; i < modules->count; i++)
-        has_jvm |= !strcmp(text_base_name(modules->modules[i].path), "libjvm.so");
-    if (!has_jvm || header->has_java_frames) return;
-    if (!header->java_version)
-        terminal_print(terminal, STYLE_DIM,
-                       "Java: its own frames are missing, --frames=java records them\n");
-    else if (header->java_version == CAIRN_JAVA_UNKNOWN)
+// A JVM whose frames cannot be read.
+static void print_java(const struct terminal *terminal, const struct cairn_header *header) {
+    if (!header->java_version || header->has_java_frames) return;
+    if (header->java_version == CAIRN_JAVA_UNKNOWN)
         terminal_print(terminal, STYLE_DIM,
                        "a JVM of unknown version: Java frames are missing, cairn reads those "
                        "of " CAIRN_JAVA_READ "\n");
@@ -88,26 +81,9 @@ static void print_java(const struct terminal *terminal, const struct opened *ope
                        header->java_version);
 }
 
-// Among the frames that names were wanted of there is a function whose name begins so.
-static bool has_function(const struct opened *opened, const char *beginning) {
-    struct frame_names names = names_frames(opened->names);
-    size_t length = strlen(beginning);
-    for (uint32_t place = 0; place < opened->profile.places.list.count; place++) {
-        size_t count;
-        const struct frame *frames = names.of_place(names.context, place, &count);
-        for (size_t i = 0; i < count; i++)
-            if (frames[i].function && !strncmp(frames[i].function, beginning, length)) return true;
-    }
-    return false;
-}
-
-// Go whose frames were not asked for, or cannot be read: by the function through which it calls C.
-static void print_go(const struct terminal *terminal, const struct opened *opened) {
-    const struct cairn_header *header = &opened->recording.header;
+// Go whose frames cannot be read.
+static void print_go(const struct terminal *terminal, const struct cairn_header *header) {
     if (header->has_go_frames) return;
-    if (!header->go_version && has_function(opened, "runtime.asmcgocall"))
-        terminal_print(terminal, STYLE_DIM,
-                       "Go: its own frames are missing, --frames=go records them\n");
     if (header->go_version == CAIRN_GO_UNKNOWN)
         terminal_print(terminal, STYLE_DIM,
                        "Go of unknown version: its frames are missing, cairn reads those of "
@@ -119,14 +95,10 @@ static void print_go(const struct terminal *terminal, const struct opened *opene
                        header->go_version, CAIRN_GO_FIRST);
 }
 
-// V8 whose frames were not asked for, or cannot be read.
-static void print_js(const struct terminal *terminal, const struct opened *opened) {
+// V8 whose frames cannot be read.
+static void print_js(const struct terminal *terminal, const struct cairn_header *header) {
     const unsigned shift = 8, mask = 0xff;
-    const struct cairn_header *header = &opened->recording.header;
     if (header->has_js_frames) return;
-    if (!header->js_version && has_function(opened, "v8::internal::"))
-        terminal_print(terminal, STYLE_DIM,
-                       "JavaScript: its own frames are missing, --frames=js records them\n");
     if (header->js_version)
         terminal_print(terminal, STYLE_DIM,
                        "V8 %u.%u: JavaScript frames are missing, cairn reads those of V8 %s\n",
@@ -174,15 +146,17 @@ bool name_hints_lost(const struct opened *opened, char *out, size_t size) {
     return true;
 }
 
-void name_hints_print(FILE *out, const struct opened *opened) {
+void name_hints_print(FILE *out, const struct opened *opened, bool is_summed_up) {
     struct terminal terminal = terminal_of(out);
+    const struct cairn_header *header = &opened->recording.header;
     const struct module_map *modules = &opened->profile.modules;
     struct parts line = {.terminal = &terminal};
     size_t hints = 0;
-    print_python(&terminal, &opened->recording.header);
-    print_java(&terminal, opened);
-    print_go(&terminal, opened);
-    print_js(&terminal, opened);
+    if (!is_summed_up) languages_print(&terminal, opened, 0);
+    print_python(&terminal, header);
+    print_java(&terminal, header);
+    print_go(&terminal, header);
+    print_js(&terminal, header);
     unwrapped_print_of(&terminal, opened->profile.recording, 0);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

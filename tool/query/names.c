@@ -199,7 +199,8 @@ static bool is_asked(const struct names *names, size_t place) {
     return is_wanted && !is_answered && names_is_code(names, place);
 }
 
-// Functions of the standard library that are inlined into others of the same name say it twice.
+// Functions of the standard library that are inlined into others of the same name, as the halves of
+// a constructor, say it twice: one of them is internal frames.
 static bool is_repetition(const struct symbol_frame *found) {
     const struct symbol_frame *next = found + 1;
     return found->is_inlined && found->plain && next->plain && !strcmp(found->plain, next->plain) &&
@@ -212,6 +213,7 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
     const char *path =
         entry->module == MODULE_NONE ? NULL : names->profile->modules.modules[entry->module].path;
     struct place_names *known = &names->places[place];
+    bool is_runtime = internal_is_runtime(path);
     known->was_asked = true;
     if (!query->frame_count) return true;
     known->frames = calloc(query->frame_count, sizeof *known->frames);
@@ -219,7 +221,7 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
     for (size_t i = 0; i < query->frame_count; i++) {
         const struct symbol_frame *found = &query->frames[i];
         enum internal_kind kind = names_kind_of(names, found->plain, path);
-        if (i + 1 < query->frame_count && is_repetition(found)) continue;
+        bool is_repeated = i + 1 < query->frame_count && is_repetition(found);
         struct frame *frame = &known->frames[known->count++];
         *frame =
             (struct frame){.function = found->function,
@@ -228,9 +230,10 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
                            .module = path,
                            .offset = entry->address,
                            .is_inlined = found->is_inlined,
-                           .is_hidden = names_is_internal(kind),
+                           .is_hidden = names_is_internal(kind) || is_repeated,
                            .is_interpreter = kind == INTERNAL_PYTHON,
                            .is_allocator = kind == INTERNAL_ALLOCATOR,
+                           .is_runtime = is_runtime,
                            .is_own = names_is_own(names, found->plain, found->file, path, kind)};
         if (!names_map_source(names, &frame->file)) return false;
         frame_seal(frame);

@@ -9,12 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tool/base/text.h"
 #include "tool/query/subject.h"
 
 // What a word is searched for, and the labels of its line.
 struct finding {
     struct recordings *recordings;
     size_t first_label, label_count;
+    bool is_of_list;
 };
 
 static bool no_memory(struct error *error) {
@@ -55,6 +57,7 @@ static bool add_path(const struct finding *finding, const char *path, bool is_of
     if (!slot) return no_memory(error);
     *slot = (struct listed_recording){.path = strdup(path),
                                       .is_of_run = is_of_run,
+                                      .is_of_list = finding->is_of_list,
                                       .first_label = finding->first_label,
                                       .label_count = finding->label_count};
     return slot->path || no_memory(error);
@@ -129,27 +132,43 @@ static bool add_subject(const struct finding *finding, const char *word, struct 
                           : add_path(finding, subject.path, false, error);
 }
 
-static bool add_line(struct recordings *recordings, char *line, struct error *error) {
+void recordings_leave_out(struct recordings *recordings, const struct error *why) {
+    char safe[4 * sizeof why->text];
+    text_escape(safe, sizeof safe, why->text);
+    fprintf(stderr, "cairn: left out: %s\n", safe);
+    recordings->left_out++;
+    recordings->bad_files++;
+}
+
+// A subject that is not there is left out; a label that is none ends it all.
+static bool add_line(struct recordings *recordings, char *line, const char *where,
+                     struct error *error) {
     char *rest = NULL;
     const char *word = strtok_r(line, "\t", &rest);
     size_t first = recordings->labels.count;
     if (!word) return true;
     for (char *label; (label = strtok_r(NULL, "\t", &rest));)
         if (!add_label(recordings, label, error)) return false;
-    const struct finding finding = {recordings, first, recordings->labels.count - first};
-    return add_subject(&finding, word, error);
+    const struct finding finding = {recordings, first, recordings->labels.count - first, true};
+    struct error why;
+    if (!add_subject(&finding, word, &why)) {
+        error_wrap(&why, "%s", where);
+        recordings_leave_out(recordings, &why);
+    }
+    return true;
 }
 
 static bool add_list(struct recordings *recordings, const char *path, struct error *error) {
     bool is_stdin = !strcmp(path, "-"), is_ok = true;
     size_t capacity = 0, number = 0;
-    char *line = NULL;
+    char *line = NULL, where[PATH_MAX];
     FILE *in = is_stdin ? stdin : fopen(path, "re");
     if (!in) return error_set(error, "%s: %s", path, strerror(errno));
     while (is_ok && getline(&line, &capacity, in) >= 0) {
         number++;
         line[strcspn(line, "\r\n")] = 0;
-        is_ok = add_line(recordings, line, error) || error_wrap(error, "%s:%zu", path, number);
+        snprintf(where, sizeof where, "%s:%zu", path, number);
+        is_ok = add_line(recordings, line, where, error) || error_wrap(error, "%s", where);
     }
     if (is_ok && ferror(in)) is_ok = error_set(error, "%s: %s", path, strerror(errno));
     free(line);

@@ -18,7 +18,8 @@ struct recording_label {
 
 struct listed_recording {
     char *path;
-    bool is_of_run;  // or of a directory: if it cannot be read, the others are all the same
+    bool is_of_run;   // or of a directory: if it cannot be read, the others are all the same
+    bool is_of_list;  // if it cannot be read, that is told (recordings_leave_out)
     size_t first_label, label_count;  // of its line of a list
 };
 
@@ -27,6 +28,7 @@ struct recordings {
     ARRAY(struct recording_label) labels;
     size_t common_count;       // of the labels: those that all recordings have, the first ones
     size_t bad_files;          // of runs, that cannot be read and are not in the list
+    size_t left_out;           // of lists, that cannot be read: each was named
     const char *process;       // of each run this one alone; NULL: all
     ARRAY(const char *) keys;  // of all labels, each once; and the values of one recording
     ARRAY(const char *) values;
@@ -41,6 +43,10 @@ bool recordings_add_label(struct recordings *recordings, const char *text, struc
 bool recordings_find_all(struct recordings *recordings, char *const *words, int count,
                          struct error *error);
 void recordings_free(struct recordings *recordings);
+
+// Says on stderr which part of a list is left out, and why. The others are read all the same, and
+// the command ends with STATUS_FAILURE.
+void recordings_leave_out(struct recordings *recordings, const struct error *why);
 
 // All keys there are; values as recordings_label sets them. False without memory.
 bool recordings_labels(struct recordings *recordings, struct export_labels *labels);

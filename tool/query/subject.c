@@ -9,42 +9,67 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/base/text.h"
 #include "tool/events/event_log.h"
 #include "tool/events/log_recording.h"
 #include "tool/heap/recorded.h"
 #include "tool/query/live.h"
 
-static bool time_of(const char *path, uint64_t *time_ns) {
+// `is_right`: it is a directory, or starts like a recording.
+static bool time_of(const char *path, uint64_t *time_ns, bool *is_right) {
     const uint64_t ns_per_s = 1000000000u;
     struct stat status;
     if (stat(path, &status)) return false;
     *time_ns = (uint64_t)status.st_mtim.tv_sec * ns_per_s + (uint64_t)status.st_mtim.tv_nsec;
+    *is_right = S_ISDIR(status.st_mode) || live_is_recording(path);
     return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-// The newest recording of a directory; of equally old ones the first by name, so that the choice is
-// always the same. `count` becomes their number.
+// The newest of the files that were seen, and its time; of equally old ones the first by name.
+struct newest {
+    char path[PATH_MAX];
+    uint64_t time_ns;
+    size_t count;
+};
+
+static void note_newest(struct newest *newest, const char *path, uint64_t time_ns) {
+    bool is_newer =
+        time_ns > newest->time_ns || (time_ns == newest->time_ns && strcmp(path, newest->path) < 0);
+    if (newest->count++ && !is_newer) return;
+    newest->time_ns = time_ns;
+    snprintf(newest->path, sizeof newest->path, "%s", path);
+}
+
+// Newer than the recording that is taken.
+static void tell_passed_over(const struct newest *other, const struct newest *taken) {
+    char safe[PATH_MAX];
+    if (!other->count || !taken->count || other->time_ns < taken->time_ns) return;
+    text_escape(safe, sizeof safe, other->path);
+    fprintf(stderr, "cairn: %s is empty or no recording: an older one is taken\n", safe);
+}
+
+// The newest recording of a directory, always the same one; only without any, a file that is merely
+// called so. `count` becomes their number.
 static bool find_newest(const char *directory, struct subject *subject, size_t *count,
                         struct error *error) {
+    struct newest right = {.count = 0}, other = {.count = 0};
     DIR *entries = opendir(directory);
     if (!entries) return error_set(error, "%s: %s", directory, strerror(errno));
-    uint64_t newest = 0;
-    *count = 0;
     for (struct dirent *entry; (entry = readdir(entries));) {
         char path[PATH_MAX];
         uint64_t time_ns;
         bool is_here = !strcmp(directory, ".");
         int length = snprintf(path, sizeof path, "%s%s%s", is_here ? "" : directory,
                               is_here ? "" : "/", entry->d_name);
-        bool is_candidate = run_row_is_file_name(entry->d_name) && length < (int)sizeof path;
-        if (!is_candidate || !time_of(path, &time_ns)) continue;
-        bool is_newer = time_ns > newest || (time_ns == newest && strcmp(path, subject->path) < 0);
-        if (!(*count)++ || is_newer) {
-            newest = time_ns;
-            memcpy(subject->path, path, sizeof path);
-        }
+        bool is_right, is_candidate = run_row_is_file_name(entry->d_name);
+        if (!is_candidate || length >= (int)sizeof path || !time_of(path, &time_ns, &is_right))
+            continue;
+        note_newest(is_right ? &right : &other, path, time_ns);
     }
     closedir(entries);
+    tell_passed_over(&other, &right);
+    *count = right.count ? right.count : other.count;
+    memcpy(subject->path, right.count ? right.path : other.path, sizeof subject->path);
     return true;
 }
 
@@ -106,6 +131,17 @@ static bool find_named(const char *word, struct subject *subject, struct error *
     return true;
 }
 
+// A recording that is called like a running process.
+static void tell_file_taken(const char *word) {
+    char safe[PATH_MAX];
+    pid_t pid;
+    bool may_be_name = !strchr(word, '/') && !run_row_is_file_name(word);
+    if (!may_be_name || running_is_number(word) || !running_count(word, &pid)) return;
+    text_escape(safe, sizeof safe, word);
+    fprintf(stderr, "cairn: %s: the file is taken; process %d is called so too, by its pid\n", safe,
+            (int)pid);
+}
+
 static bool find_path(const char *word, struct subject *subject, struct error *error) {
     *subject = (struct subject){0};
     struct stat status;
@@ -123,6 +159,8 @@ static bool find_path(const char *word, struct subject *subject, struct error *e
         if (running_may_be(word)) return find_named(word, subject, error);
         return error_set(error, "%s: %s", word, strerror(why));
     }
+    bool is_subject = word != subject->path && !running_may_be(word);
+    if (is_subject) tell_file_taken(word);
     if (S_ISDIR(status.st_mode)) return find_in_directory(word, subject, error);
     if (event_log_is_one(word)) {
         snprintf(subject->log, sizeof subject->log, "%s", word);

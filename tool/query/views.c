@@ -184,8 +184,15 @@ static bool print_heap_totals(FILE *out, const struct view_subject *subject, str
 // A recording does not have what is in blocks; processes and cores do not come here.
 static bool print_no_contents(FILE *out, const struct view_subject *subject, struct error *error) {
     (void)out;
-    return error_set(error, "view %s is of a running process or a core dump, not of a recording",
-                     subject->request->view->name);
+    return view_check_recording(subject->request->view, error);
+}
+
+bool view_check_recording(const struct view *view, struct error *error) {
+    return !view || view->print != print_no_contents ||
+           error_set(error,
+                     "view %s needs a running process or a core dump, since a recording does not "
+                     "have what is in blocks: while the program runs, cairn report --view %s PID",
+                     view->name, view->name);
 }
 
 // clang-format off

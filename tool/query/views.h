@@ -100,4 +100,7 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error);
 
+// False, with what to do, if the view is of what is in blocks, which a recording does not have.
+bool view_check_recording(const struct view *view, struct error *error);
+
 #endif

@@ -124,7 +124,8 @@ static void print_line(const struct annotation *annotation, unsigned number, con
                 calls ? units_count(calls->total.value).text : "");
     terminal_print(terminal, STYLE_DIM, " %*u  ", NUMBER_COLUMNS, number);
     text_escape(safe, sizeof safe, text);
-    text_cut(safe, terminal->columns > used + 1 ? terminal->columns - used : 1);
+    if (terminal->is_terminal)
+        text_cut(safe, terminal->columns > used + 1 ? terminal->columns - used : 1);
     terminal_print(terminal, line ? STYLE_STRONG : STYLE_PLAIN, "%s\n", safe);
 }
 

@@ -91,14 +91,23 @@ const struct frame *frame_list_next(const struct frame_list *list, size_t *index
     return NULL;
 }
 
-const struct frame *frame_list_first_own(const struct frame_list *list) {
-    size_t index = 0;
-    const struct frame *first = NULL, *frame;
-    while ((frame = frame_list_next(list, &index))) {
-        if (frame->is_own) return frame;
-        if (!first) first = frame;
+struct frame_lead frame_list_lead(const struct frame_list *list) {
+    struct frame_lead first = {0}, own = {0}, named = {0};
+    const struct frame *frame, *before = NULL;
+    for (size_t index = 0; (frame = frame_list_next(list, &index)); before = frame) {
+        const struct frame_lead here = {frame, NULL, index};
+        if (!first.frame) first = here;
+        if (frame->is_own && !own.frame) own = (struct frame_lead){frame, before, index};
+        if (own.frame == frame && frame->function) return own;
+        if (frame->function && !frame->is_runtime && !named.frame) named = here;
+        if (own.frame && named.frame) return named;
     }
-    return first;
+    if (own.frame) return own;
+    return first.frame && !first.frame->function && named.frame ? named : first;
+}
+
+const struct frame *frame_list_first_own(const struct frame_list *list) {
+    return frame_list_lead(list).frame;
 }
 
 static bool is_same_text(const char *a, const char *b) {

@@ -19,6 +19,7 @@ struct frame {
     bool is_own;           // of the program that was recorded: no internal frames, in no library
     bool is_python;        // code in Python
     bool is_interpreter;   // a function of Python's: internal frames in a stack with code in Python
+    bool is_runtime;       // of the C or C++ library, through which nearly all goes
     uint64_t function_hash;  // frame_seal's; 0: frame_hash works it out each time
 };
 
@@ -54,8 +55,15 @@ void frame_list_free(struct frame_list *list);
 // The next frame to be shown from `*index` on, moved behind it; NULL at the end.
 const struct frame *frame_list_next(const struct frame_list *list, size_t *index);
 
-// The first shown frame of the program's own, else the first shown one; NULL: none is there.
-const struct frame *frame_list_first_own(const struct frame_list *list);
+// The frame that says who allocates: the first shown one of the program's own, else the first shown
+// one. An address loses to the innermost frame with a name, unless that is the C library's.
+struct frame_lead {
+    const struct frame *frame;   // NULL: none is there
+    const struct frame *callee;  // the frame that an own one called; NULL: none is shown
+    size_t next;                 // index for frame_list_next
+};
+struct frame_lead frame_list_lead(const struct frame_list *list);
+const struct frame *frame_list_first_own(const struct frame_list *list);  // of it the frame
 
 // The same function at the same line; `frame_is_same_function` leaves out the line.
 bool frame_is_same(const struct frame *a, const struct frame *b);

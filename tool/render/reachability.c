@@ -49,8 +49,8 @@ void reachability_print_line(const struct terminal *terminal, const struct profi
     print_all(terminal, reachability);
     if (!reachability->known_count) return;
     fprintf(terminal->out,
-            "at the end, which waited %s for a copy of %s; stacks have what is lost with their "
-            "blocks\n",
+            "at the end, which waited %s for a copy of %s; each row counts its lost blocks and "
+            "all that only they keep\n",
             units_duration(reachability->sums.pause_ns).text,
             units_size((int64_t)reachability->sums.copied_bytes).text);
 }

@@ -6,22 +6,17 @@
 
 #include "tool/base/behind.h"
 
-// The first frame of the program's own, and the library's function that it called, if one lies
-// between it and the allocator. Without an own frame, the first that is shown.
+// The frame that leads (frames.h), and the library's function that it called, if one lies between
+// it and the allocator. Of all frames, the first.
 static void choose_first(const struct frame_list *frames, struct site *site, size_t *index) {
-    const struct frame *frame, *before = NULL;
-    site->callee = NULL;
-    for (size_t at = 0; !frames->are_all_shown && (frame = frame_list_next(frames, &at));) {
-        if (frame->is_own) {
-            site->frames[site->frame_count++] = frame;
-            site->callee = before;
-            *index = at;
-            return;
-        }
-        before = frame;
-    }
-    frame = frame_list_next(frames, index);
-    if (frame) site->frames[site->frame_count++] = frame;
+    struct frame_lead lead = {0};
+    if (frames->are_all_shown)
+        lead.frame = frame_list_next(frames, &lead.next);
+    else
+        lead = frame_list_lead(frames);
+    *index = lead.next;
+    site->callee = lead.callee;
+    if (lead.frame) site->frames[site->frame_count++] = lead.frame;
 }
 
 // A caller that is the same function as the frame before it (recursion) tells nothing new.
@@ -73,16 +68,17 @@ static int compare(const void *a, const void *b) {
 }
 
 // Whether some frame's being shown may depend on frames further out (frames.h), or the first own
-// frame may lie there.
+// frame or the first name may lie there.
 static bool is_undecided(const struct frame_list *frames, const struct site *site) {
-    if (!frames->are_all_shown && !site->frames[0]->is_own) return true;
+    const struct frame *lead = site->frames[0];
+    if (!frames->are_all_shown && (!lead->is_own || !lead->function)) return true;
     for (size_t i = 0; i < frames->frames.count; i++)
         if (frames->frames.items[i]->is_interpreter) return true;
     return false;
 }
 
-// By place: whether it has a frame of the program's own. False without memory, and where frames are
-// shown or not by what lies further out.
+// By place: whether it has a frame of the program's own. False without memory, where frames are
+// shown or not by what lies further out, and where an own frame has no name to lead by.
 static bool find_own_places(const struct profile *profile, const struct frame_names *names,
                             bool *have_own) {
     const struct places *places = &profile->places;
@@ -92,7 +88,7 @@ static bool find_own_places(const struct profile *profile, const struct frame_na
                                          ? NULL
                                          : names->of_place(names->context, (uint32_t)place, &count);
         for (size_t i = 0; i < count; i++) {
-            if (frames[i].is_interpreter) return false;
+            if (frames[i].is_interpreter || (frames[i].is_own && !frames[i].function)) return false;
             have_own[place] |= frames[i].is_own;
         }
     }

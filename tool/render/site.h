@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that look the same in one line - the first frame of the program's own with its line, what
-// it called, then two callers - added up. A program has thousands of stacks and few such sites, so
+// Stacks that look the same in one line - the frame that leads (frames.h) with its line, what it
+// called, then two callers - added up. A program has thousands of stacks and few such sites, so
 // a short list of them says where the memory is.
 #ifndef TOOL_RENDER_SITE_H
 #define TOOL_RENDER_SITE_H
@@ -9,7 +9,7 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-#define SITE_FRAMES 3  // the first own frame (or the first one) and two callers
+#define SITE_FRAMES 3  // the frame that leads and two callers
 // Places looked through for them, from the innermost; what is asked for before is resolved in vain.
 #define SITE_PLACES_MAX 24
 
@@ -56,5 +56,10 @@ void site_print(const struct terminal *terminal, const struct site *site, size_t
 #define SITES_JOINED 2000u
 bool site_lines_join(struct site_list *list, const struct terminal *terminal,
                      size_t figures_columns);
+
+// Functions of the program's own that seem to wrap malloc and lead the sites of most blocks, as
+// safe text "a, b", and how many blocks of all go through them. False: there are none.
+bool site_wrappers_find(const struct site_list *list, char *names, size_t size, int64_t *blocks,
+                        int64_t *all_blocks);
 
 #endif

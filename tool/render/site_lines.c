@@ -7,7 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/render/site.h"
 
-enum { LABEL_COLUMNS = 48, OTHERS_BYTES = 2048 };
+enum { LABEL_COLUMNS = 48, MODULE_COLUMNS_LEAST = 8, OTHERS_BYTES = 2048 };
 static const char from[] = "\xe2\x86\x90 ", calls[] = "\xe2\x86\x92 ";  // arrows
 
 // What a line says, shortened to its room.
@@ -60,15 +60,31 @@ static void fit_others(const struct site *site, size_t room, char *out) {
     put_others(site, least, room > 2 ? room - 2 : 1, out);
 }
 
+// A module takes what the function's name leaves of the room, a file and its line half at most, in
+// a pipe all that it is.
+static void fit_location(const struct terminal *terminal, const struct frame *frame, size_t room,
+                         struct site_text *text) {
+    frame_location(frame, text->location, sizeof text->location);
+    if (frame->file) {
+        if (terminal->is_terminal) text_cut(text->location, room / 2);
+        return;
+    }
+    frame_label(frame, text->label, sizeof text->label, LABEL_COLUMNS);
+    size_t used = text_columns(text->label) + 2;
+    if (used + MODULE_COLUMNS_LEAST > room)
+        *text->location = 0;
+    else
+        text_cut(text->location, room - used);
+}
+
 static void text_of(const struct terminal *terminal, const struct site *site, size_t room,
                     struct site_text *text) {
     *text->label = *text->location = *text->others = 0;
     if (!site->frame_count) return;
-    frame_location(site->frames[0], text->location, sizeof text->location);
-    if (terminal->is_terminal) text_cut(text->location, room / 2);
+    fit_location(terminal, site->frames[0], room, text);
     size_t location_columns = *text->location ? text_columns(text->location) + 2 : 0;
     // on a wide screen a short name leaves room for its callers
-    size_t label_room = room > location_columns + 1 ? room - location_columns : 1;
+    size_t label_room = room > location_columns + room / 2 ? room - location_columns : room / 2;
     if (label_room > LABEL_COLUMNS) label_room = LABEL_COLUMNS;
     frame_label(site->frames[0], text->label, sizeof text->label, label_room);
     fit_others(site, room, text->others);

@@ -174,6 +174,20 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
                    units_noun((int64_t)others, "call site", "call sites"));
 }
 
+// Wrappers of malloc that say nothing about who holds the memory, and how to look behind them.
+static void print_wrappers(const struct terminal *terminal, const struct site_list *list) {
+    char names[FRAME_TEXT_BYTES];
+    int64_t blocks, all_blocks;
+    if (!site_wrappers_find(list, names, sizeof names, &blocks, &all_blocks)) return;
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "%s of the blocks go through %s:\n",
+                   units_percent(blocks, all_blocks).text, names);
+    terminal_indent(terminal, LIST_INDENT);
+    terminal_print(terminal, STYLE_DIM,
+                   "--internal-frames FILE with \"allocator NAME\" a line shows "
+                   "their callers\n");
+}
+
 bool summary_print_list(const struct terminal *terminal, const struct summary *summary,
                         struct error *error) {
     struct site_list list;
@@ -189,6 +203,7 @@ bool summary_print_list(const struct terminal *terminal, const struct summary *s
         print_heading(terminal, &list,
                       is_of_owners ? "by who keeps them" : measure_about(by)->snapshot);
         print_sites(terminal, summary, &list);
+        print_wrappers(terminal, &list);
     }
     site_list_free(&list);
     return is_ok;

@@ -192,14 +192,26 @@ static void add_damage(struct parts *line, const struct damage *damage) {
                   units_counted(others, "entry is", "entries are").text);
 }
 
+// With as many of the modules as a line has room for.
 static void add_names(struct parts *line, const struct frame_names *names) {
+    enum { AROUND = 8 };  // indent, blank, brackets, comma and ellipsis
+    char text[PART_BYTES], modules[PART_BYTES] = "";
     if (!names || !names->unresolved_count) return;
-    parts_add(line, STYLE_PLAIN, "%s of %s without a name%s%s%s",
-              units_count((int64_t)names->unresolved_count).text,
-              units_counted((int64_t)names->wanted_count, "frame", "frames").text,
-              names->unresolved_modules ? " (" : "",
-              names->unresolved_modules ? names->unresolved_modules : "",
-              names->unresolved_modules ? ")" : "");
+    snprintf(text, sizeof text, "%s of %s without a name",
+             units_count((int64_t)names->unresolved_count).text,
+             units_counted((int64_t)names->wanted_count, "frame", "frames").text);
+    if (names->unresolved_modules)
+        snprintf(modules, sizeof modules, "%s", names->unresolved_modules);
+    size_t used = text_columns(text) + AROUND, room = line->terminal->columns;
+    bool is_cut = false;
+    for (char *last; used + text_columns(modules) > room && (last = strrchr(modules, ','));) {
+        *last = 0;
+        is_cut = true;
+    }
+    if (*modules)
+        parts_add(line, STYLE_PLAIN, "%s (%s%s)", text, modules, is_cut ? ", \xe2\x80\xa6" : "");
+    else
+        parts_add(line, STYLE_PLAIN, "%s", text);
 }
 
 // "cairn itself 4.1 MiB".

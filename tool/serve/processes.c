@@ -46,6 +46,7 @@ static bool serve_process(struct processes *processes, const struct live_process
                               .serial = ++processes->last_serial,
                               .random_at = random_of(process->pid)};
     memcpy(served->name, process->name, sizeof served->name);
+    cgroup_place_of(process->pid, &served->place);
     return open_recording(served, process->path, error);
 }
 
@@ -308,7 +309,11 @@ bool processes_figures(const struct processes *processes, struct served *served,
     static struct follow follow;  // large, and on pages of its own
     bool runs = processes_is_running(served);
     const char *path = processes_path(processes, served);
-    *figures = (struct metrics_process){.pid = served->pid, .is_running = runs};
+    *figures = (struct metrics_process){.pid = served->pid,
+                                        .cgroup = served->place.path,
+                                        .container_id = served->place.container_id,
+                                        .pod_uid = served->place.pod_uid,
+                                        .is_running = runs};
     memcpy(figures->name, served->name, sizeof figures->name);
     bool is_ok = follow_open(path, &follow, NULL) ? read_figures(&follow, figures, error)
                                                   : read_file(path, figures, error);

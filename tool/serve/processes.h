@@ -19,7 +19,8 @@
 #include "tool/proc/cgroup.h"
 
 struct served {
-    pid_t pid;  // 0: a recording in a file
+    struct cgroup_place place;  // where it was when it was found
+    pid_t pid;                  // 0: a recording in a file
     char name[NAME_MAX];
     char path[64];          // by which its recording is opened; of a file see processes_path
     int file;               // held open; -1: it is a file

@@ -106,3 +106,19 @@ void candidates_of_package(struct candidates *list, const struct symbol_options 
             add(list, store, "%s/%s.dwp", options->debug_dirs[dir], text_base_name(path));
     }
 }
+
+void candidates_of_object(struct candidates *list, const struct symbol_options *options,
+                          const char *path, const char *directory, const char *name,
+                          struct string_pool *store) {
+    char text[ROOT_TEXT_BYTES];
+    const char *root = process_root(options, text), *base = text_base_name(name);
+    const bool is_whole = *name == '/';
+    const char *before = is_whole || !directory ? "" : directory;
+    const char *slash = is_whole || !directory ? "" : "/";
+    if (options->sysroot) add(list, store, "%s%s%s%s", options->sysroot, before, slash, name);
+    if (root) add(list, store, "%s%s%s%s", root, before, slash, name);
+    add(list, store, "%s%s%s", before, slash, name);
+    add(list, store, "%.*s%s", (int)(text_base_name(path) - path), path, base);
+    for (size_t i = 0; i < options->debug_dir_count; i++)
+        add(list, store, "%s/%s", options->debug_dirs[i], base);
+}

@@ -36,4 +36,10 @@ void candidates_of_package(struct candidates *list, const struct symbol_options 
                            const char *module_path, const char *debug_path,
                            struct string_pool *store);
 
+// The object file called `name` by a unit that was compiled in `directory` (NULL: not known), of a
+// module or its debug file at `path`.
+void candidates_of_object(struct candidates *list, const struct symbol_options *options,
+                          const char *path, const char *directory, const char *name,
+                          struct string_pool *store);
+
 #endif

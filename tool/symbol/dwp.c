@@ -31,6 +31,7 @@ struct dwp {
     struct image image;
     uint8_t *memory;  // head, package, tables
     size_t bytes, package_bytes;
+    bool is_object;      // an object file: its sections are a unit's, without an index
     struct bytes index;  // behind its header: ids, rows, columns, offsets, sizes
     uint32_t version, columns, units, slots;
     struct bytes addresses, ranges;  // copies of the program's, inside of the memory
@@ -98,6 +99,18 @@ struct dwp *dwp_open(const char *path, const struct image *dwarf_image) {
     return NULL;
 }
 
+struct dwp *dwp_open_object(const char *path, const struct image *dwarf_image) {
+    struct dwp *dwp = calloc(1, sizeof *dwp);
+    GElf_Shdr header;
+    if (!dwp) return NULL;
+    dwp->is_object = true;
+    if (image_open(&dwp->image, path) == IMAGE_OK &&
+        image_section(&dwp->image, parts[0].name, &header) && map_all(dwp, dwarf_image))
+        return dwp;
+    dwp_close(dwp);
+    return NULL;
+}
+
 void dwp_close(struct dwp *dwp) {
     if (!dwp) return;
     if (dwp->memory) munmap(dwp->memory, dwp->bytes);
@@ -156,7 +169,7 @@ static bool add_part(const struct dwp *dwp, struct maker *maker, size_t part, ui
     GElf_Shdr header;
     uint64_t offset = 0, size;
     bool is_five = dwp->version == VERSION_5;
-    uint32_t column = is_five ? parts[part].five : parts[part].gnu;
+    uint32_t column = dwp->is_object ? 0 : is_five ? parts[part].five : parts[part].gnu;
     if (!image_section(&dwp->image, parts[part].name, &header)) return true;
     size = header.sh_size;
     if (header.sh_flags & SHF_COMPRESSED) return false;
@@ -221,12 +234,22 @@ static bool make_file(struct dwp *dwp, uint32_t row, const struct dwp_unit *unit
     return true;
 }
 
+// The unit with this id: a package's part is one unit, an object may have several.
+static bool find_unit(struct dwp_unit *unit, uint64_t id) {
+    Dwarf_CU *at = NULL;
+    uint64_t found;
+    while (!dwarf_get_units(unit->dwarf, at, &at, NULL, NULL, &unit->die, NULL))
+        if (!dwarf_cu_info(at, NULL, NULL, NULL, NULL, &found, NULL, NULL) && found == id)
+            return true;
+    return false;
+}
+
 bool dwp_unit_open(struct dwp *dwp, Dwarf_Die *skeleton, struct dwp_unit *unit) {
     Dwarf_Half version;
     uint64_t id;
     *unit = (struct dwp_unit){.elf = NULL};
     if (dwarf_cu_info(skeleton->cu, &version, NULL, NULL, NULL, &id, NULL, NULL)) return false;
-    uint32_t row = find_row(dwp, id);
+    uint32_t row = dwp->is_object ? 1 : find_row(dwp, id);
     if (!row) return false;
     unit->version = (uint8_t)version;
     unit->addresses = table_of(&dwp->addresses, skeleton, DW_AT_addr_base, DW_AT_GNU_addr_base);
@@ -235,9 +258,7 @@ bool dwp_unit_open(struct dwp *dwp, Dwarf_Die *skeleton, struct dwp_unit *unit) 
     if (!make_file(dwp, row, unit)) return false;
     unit->elf = elf_memory((char *)dwp->memory, dwp->bytes);
     unit->dwarf = unit->elf ? dwarf_begin_elf(unit->elf, DWARF_C_READ, NULL) : NULL;
-    Dwarf_CU *first = NULL;
-    if (unit->dwarf && !dwarf_get_units(unit->dwarf, NULL, &first, NULL, NULL, &unit->die, NULL))
-        return true;
+    if (unit->dwarf && find_unit(unit, id)) return true;
     dwp_unit_close(unit);
     return false;
 }

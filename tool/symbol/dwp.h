@@ -21,6 +21,9 @@ struct dwp;
 // Opens a package for the units of a program whose debug information is in `dwarf_image`. NULL: it
 // is not there, is none, or there is no memory.
 struct dwp *dwp_open(const char *path, const struct image *dwarf_image);
+// The same of an object file that has its split unit inside (clang -gsplit-dwarf=single), which
+// libdw does not find either.
+struct dwp *dwp_open_object(const char *path, const struct image *dwarf_image);
 void dwp_close(struct dwp *dwp);
 
 // One unit, while it is open.

@@ -106,13 +106,16 @@ const struct internal_rule internal_rules[] = {
     {"ztrymalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"ztrycalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"ztryrealloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"__malloc", SUFFIX, INTERNAL_ALLOCATOR, NULL},  // mosquitto__malloc
+    {"__calloc", SUFFIX, INTERNAL_ALLOCATOR, NULL},
+    {"__realloc", SUFFIX, INTERNAL_ALLOCATOR, NULL},
+    {"gmalloc", EXACT, INTERNAL_ALLOCATOR, NULL},  // of Graphviz
+    {"gcalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"grealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"CRYPTO_malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"CRYPTO_zalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"CRYPTO_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"jv_mem_", PREFIX, INTERNAL_ALLOCATOR, NULL},
-    {"uv__malloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"uv__calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"uv__realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
 
     // Pools of servers: blocks of theirs are shared by all who take from them.
     {"ngx_alloc", EXACT, INTERNAL_ALLOCATOR, NULL},
@@ -181,8 +184,8 @@ const struct internal_rule internal_rules[] = {
     {"alloc::slice::hack", PREFIX, INTERNAL_LIBRARY, NULL},
     {"alloc::collections::btree::node::", PREFIX, INTERNAL_LIBRARY, NULL},
     {"<alloc::collections::btree::node::", PREFIX, INTERNAL_LIBRARY, NULL},
-    {"hashbrown::raw::", PREFIX, INTERNAL_LIBRARY, NULL},
-    {"<hashbrown::raw::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"hashbrown::", PREFIX, INTERNAL_LIBRARY, NULL},
+    {"<hashbrown::", PREFIX, INTERNAL_LIBRARY, NULL},
     {"::to_vec_in", SUFFIX, INTERNAL_LIBRARY, NULL},
     {"::extend_desugared", CONTAINS, INTERNAL_LIBRARY, NULL},
     {"::extend_trusted", CONTAINS, INTERNAL_LIBRARY, NULL},
@@ -471,7 +474,7 @@ bool internal_is_library(const char *function, const char *file) {
                                         "alloc::", "<alloc::",       "__gnu_cxx::", "std.",
                                         "object.", "core.internal.", NULL};
     static const char *const sources[] = {"/usr/include/", "/usr/lib/", "/usr/share/", "/rustc/",
-                                          "/nix/",         "/gnu/",     NULL};
+                                          "/rust/deps/",   "/nix/",     "/gnu/",       NULL};
     if (function && begins_with_any(function, names)) return true;
     if (!file) return false;
     return begins_with_any(file, sources) || strstr(file, "/rustlib/src/") ||

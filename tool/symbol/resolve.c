@@ -123,18 +123,41 @@ static void open_package(struct resolution *work) {
         work->package = dwp_open(list.paths[i], work->debug.image);
 }
 
-// libdw finds .dwo files; a package is found here. Without either the unit has lines only.
+// The object file of a skeleton that has the skeleton's unit inside; NULL: none has.
+static struct dwp *open_object(struct resolution *work, Dwarf_Die *skeleton,
+                               struct dwp_unit *unit) {
+    struct candidates list = {.count = 0};
+    Dwarf_Attribute name_at, directory_at;
+    const char *name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_dwo_name, &name_at));
+    if (!name) name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &name_at));
+    if (!name) return NULL;
+    candidates_of_object(&list, work->resolver->options, work->debug.path,
+                         dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &directory_at)),
+                         name, work->scratch);
+    for (size_t i = 0; i < list.count; i++) {
+        struct dwp *object = dwp_open_object(list.paths[i], work->debug.image);
+        if (object && dwp_unit_open(object, skeleton, unit)) return object;
+        dwp_close(object);
+    }
+    return NULL;
+}
+
+// libdw finds .dwo files; packages and object files are found here. Without any the unit has lines
+// only.
 static bool read_skeleton(struct resolution *work, Dwarf_Die *skeleton, Dwarf_Die *split,
                           struct request *requests, size_t count) {
     struct dwp_unit packed;
+    struct dwp *object = NULL;
     if (split->addr) return read_split(work, skeleton, split, NULL, requests, count);
     if (!work->has_looked_for_package) open_package(work);
-    if (!work->package || !dwp_unit_open(work->package, skeleton, &packed)) {
+    bool is_packed = work->package && dwp_unit_open(work->package, skeleton, &packed);
+    if (!is_packed && !(object = open_object(work, skeleton, &packed))) {
         work->note = "debug information is missing that was split off into .dwo or .dwp files";
         return true;
     }
     bool is_done = read_split(work, skeleton, &packed.die, &packed, requests, count);
     dwp_unit_close(&packed);
+    dwp_close(object);
     return is_done;
 }
 

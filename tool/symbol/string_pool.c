@@ -13,8 +13,11 @@
 
 #include "tool/symbol/name.h"
 
+// A chunk has twice the bytes of the one before, up to the larger: there are many small pools where
+// many processes are looked at.
+#define FIRST_CHUNK_BYTES ((size_t)4 * 1024)
 #define CHUNK_BYTES ((size_t)256 * 1024)
-#define FIRST_SLOT_COUNT 1024  // power of two
+#define FIRST_SLOT_COUNT 128  // power of two
 
 struct chunk {
     struct chunk *next;
@@ -58,12 +61,18 @@ void string_pool_close(struct string_pool *store) {
     free(store);
 }
 
+static size_t next_size(const struct string_pool *store, size_t bytes) {
+    size_t size = store->chunks ? 2 * store->chunks->size : FIRST_CHUNK_BYTES;
+    if (size > CHUNK_BYTES) size = CHUNK_BYTES;
+    return bytes > size ? bytes : size;
+}
+
 void *string_pool_alloc(struct string_pool *store, size_t bytes) {
     if (bytes > SIZE_MAX / 2) return NULL;
     bytes = (bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
     struct chunk *chunk = store->chunks;
     if (!chunk || chunk->size - chunk->used < bytes) {
-        size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        size_t size = next_size(store, bytes);
         chunk = calloc(1, sizeof *chunk + size);
         if (!chunk) return NULL;
         chunk->size = size;

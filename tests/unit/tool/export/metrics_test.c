@@ -76,6 +76,14 @@ static void labels(void **state) {
               "counter\ncairn_allocations_total{name=\"a\\\"b\\\\c\\\\x0ad\",pid=\"12\"} ");
     has(text, "{name=\"a\\\"b\\\\c\\\\x0ad\",pid=\"12\",reason=\"nested\"} 3\n");
     has(text, "\n# UNIT cairn_inuse_bytes bytes\n");
+    free(text);
+    struct metrics_process placed = sample();
+    placed.cgroup = "/kubepods/a\"b";
+    placed.container_id = "1f";
+    placed.pod_uid = "";
+    text = print(&placed, 1, true, METRICS_OPEN_METRICS);
+    has(text, ",pid=\"12\",cgroup=\"/kubepods/a\\\"b\",container_id=\"1f\"} ");
+    has(text, ",container_id=\"1f\",reason=\"nested\"} 3\n");
     assert_string_equal(text + strlen(text) - strlen("# EOF\n"), "# EOF\n");
     free(text);
 }

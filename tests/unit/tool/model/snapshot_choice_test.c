@@ -90,11 +90,10 @@ static void test_words(void **state) {
     check_time("3s", (uint64_t)3 * SECOND);
     check_time("3.4s", (uint64_t)3 * SECOND);
     check_time("3600 ms", (uint64_t)4 * SECOND);
-    check_time("1h", (uint64_t)10 * SECOND);
+    check_time("10.9s", (uint64_t)10 * SECOND);
     check_time("-2s", (uint64_t)8 * SECOND);
     check_time("22:13:24", (uint64_t)4 * SECOND);
     check_time("22:13", SECOND);  // the start's minute
-    check_time("22:14", (uint64_t)10 * SECOND);
     check_time("2023-11-14 22:13:26", (uint64_t)6 * SECOND);
     check_time("2023-11-14T22:13:26", (uint64_t)6 * SECOND);
     static const char *const wrong[] = {"", "soon", "22:1", "25:00", "-", "12:00x", "2023-11-14"};
@@ -103,6 +102,19 @@ static void test_words(void **state) {
         struct error error;
         assert_false(snapshot_choose(&snapshots, wrong[i], &choice, &error));
         assert_non_null(strstr(error.text, "warm, late, seven"));
+    }
+}
+
+// The program did not run then: nothing is near.
+static void test_outside(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"1h", "22:14", "14:30", "-1m", "2023-11-13 22:13:26"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct snapshot_choice choice;
+        struct error error;
+        assert_false(snapshot_choose(&snapshots, wrong[i], &choice, &error));
+        if (!strstr(error.text, "it began at 22:13:20 and lasted 10.0 s"))
+            fail_msg("%s", error.text);
     }
 }
 
@@ -133,6 +145,7 @@ static void test_held(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_outside),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_held),
     };

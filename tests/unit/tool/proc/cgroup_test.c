@@ -129,8 +129,40 @@ static void test_no_cgroup(void **state) {
     assert_non_null(strstr(error.text, "it has no cgroup.procs"));
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// Lines of /proc/PID/cgroup as runtimes of containers leave them.
+static void test_places(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *path, *container_id, *pod_uid;
+    } rows[] = {
+        {"0::/\n", "", "", ""},
+        {"", "", "", ""},
+        {"0::/user.slice/session-2.scope\n", "/user.slice/session-2.scope", "", ""},
+        {"0::/system.slice/docker-" ID ".scope\n", "/system.slice/docker-" ID ".scope", ID, ""},
+        {"4:cpu:/other\n2:memory:/docker/" ID "\n0::/\n", "/docker/" ID, ID, ""},
+        {"0::/kubepods.slice/kubepods-pod11112222_3333_4444_5555_666677778888.slice/crio-" ID
+         ".scope\n",
+         "/kubepods.slice/kubepods-pod11112222_3333_4444_5555_666677778888.slice/crio-" ID ".scope",
+         ID, "11112222-3333-4444-5555-666677778888"},
+        {"3:memory:/kubepods/besteffort/pod11112222-3333-4444-5555-666677778888/" ID "\n",
+         "/kubepods/besteffort/pod11112222-3333-4444-5555-666677778888/" ID, ID,
+         "11112222-3333-4444-5555-666677778888"},
+        {"0::/docker/" ID "0\n", "/docker/" ID "0", "", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct cgroup_place place;
+        cgroup_place_read(rows[i].text, &place);
+        assert_string_equal(place.path, rows[i].path);
+        assert_string_equal(place.container_id, rows[i].container_id);
+        assert_string_equal(place.pod_uid, rows[i].pod_uid);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),
         cmocka_unit_test_setup_teardown(test_version_2, setup, teardown),
         cmocka_unit_test_setup_teardown(test_version_1, setup, teardown),
         cmocka_unit_test_setup_teardown(test_processes, setup, teardown),

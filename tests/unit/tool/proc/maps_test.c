@@ -67,6 +67,22 @@ static void test_kinds(void **state) {
     array_free(&extents.items);
 }
 
+// What a heap takes after a fork is a mapping of its own; a kind of another, code and address space
+// larger than any heap stay apart.
+static void test_neighbours(void **state) {
+    (void)state;
+    struct extents extents = read_text("7f05a8000000-7f05a8021000 rw-p 00000000 00:00 0 \n"
+                                       "7f05a8021000-7f05a8027000 rw-p 00000000 00:00 0 \n"
+                                       "7f05a8027000-7f05a8028000 rwxp 00000000 00:00 0 \n"
+                                       "7f05a8028000-7f15a8028000 rw-p 00000000 00:00 0 \n"
+                                       "7f25a8028000-7f25a8029000 rw-p 00000000 00:00 0 \n");
+    assert_int_equal(extents.items.count, 4);
+    check(&extents, 0, 0x7f05a8000000, 0x7f05a8027000, EXTENT_MEMORY);
+    check(&extents, 1, 0x7f05a8027000, 0x7f05a8028000, EXTENT_MEMORY);
+    check(&extents, 2, 0x7f05a8028000, 0x7f15a8028000, EXTENT_MEMORY);
+    array_free(&extents.items);
+}
+
 // A heap that grew between two reads of the file stands there twice; a flag of smaps says what is
 // locked.
 static void test_grown_between_pieces(void **state) {
@@ -145,7 +161,9 @@ static void test_odd_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_grown_between_pieces),
-                                       cmocka_unit_test(test_kinds), cmocka_unit_test(test_hidden),
+                                       cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_neighbours),
+                                       cmocka_unit_test(test_hidden),
                                        cmocka_unit_test(test_files),
                                        cmocka_unit_test(test_odd_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);

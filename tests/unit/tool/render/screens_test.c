@@ -25,33 +25,52 @@ enum {
     INSERT = PROGRAM + 0x300,
     NEW = PROGRAM + 0x400,
     MALLOC = PROGRAM + 0x500,
-    UNKNOWN = PROGRAM + 0x600
+    UNKNOWN = PROGRAM + 0x600,
+    LAYOUT = PROGRAM + 0x700,
+    ROW = PROGRAM + 0x800,
+    COPY = PROGRAM + 0x900,
+    DECODE = PROGRAM + 0xa00,
+    WRAPPER = PROGRAM + 0xb00
 };
 
 static const char module_path[] = "/usr/bin/sample";
-static const struct frame main_frames[] = {
-    {"main", "/src/shell.c", module_path, 0xff, 31, false, false, false, true, false, false, 0}};
-static const struct frame load_frames[] = {
-    {"parse_line", "/src/load.c", module_path, 0x1ff, 5, true, false, false, true, false, false, 0},
-    {"load_file", "/src/load.c", module_path, 0x1ff, 40, false, false, false, true, false, false,
-     0}};
+static const struct frame main_frames[] = {{"main", "/src/shell.c", module_path, 0xff, 31, false,
+                                            false, false, true, false, false, false, 0}};
+static const struct frame load_frames[] = {{"parse_line", "/src/load.c", module_path, 0x1ff, 5,
+                                            true, false, false, true, false, false, false, 0},
+                                           {"load_file", "/src/load.c", module_path, 0x1ff, 40,
+                                            false, false, false, true, false, false, false, 0}};
 static const struct frame insert_frames[] = {
     {"engine::Table<std::pair<std::string, long>, engine::Hash>::insert", "/src/table.cc",
-     module_path, 0x2ff, 812, false, false, false, true, false, false, 0}};
+     module_path, 0x2ff, 812, false, false, false, true, false, false, false, 0}};
 static const struct frame new_frames[] = {{"operator new", NULL, "/lib/libstdc++.so.6", 0x3ff, 0,
-                                           false, true, true, false, false, false, 0}};
-static const struct frame malloc_frames[] = {
-    {"xmalloc", "/src/x.c", module_path, 0x4ff, 3, false, true, true, false, false, false, 0}};
+                                           false, true, true, false, false, false, false, 0}};
+static const struct frame malloc_frames[] = {{"xmalloc", "/src/x.c", module_path, 0x4ff, 3, false,
+                                              true, true, false, false, false, false, 0}};
 static const struct frame unknown_frames[] = {
-    {NULL, NULL, module_path, 0x5ff, 0, false, false, false, true, false, false, 0}};
+    {NULL, NULL, module_path, 0x5ff, 0, false, false, false, true, false, false, false, 0}};
+static const char library_path[] = "/usr/lib/x86_64-linux-gnu/liblayout-of-many-pages.so.6";
+static const struct frame layout_frames[] = {{.function = "layout_job", .module = library_path}};
+static const struct frame row_frames[] = {{.function = "make_row", .module = library_path}};
+static const struct frame copy_frames[] = {
+    {.function = "strdup", .module = "/lib/libc.so.6", .is_runtime = true}};
+static const struct frame decode_frames[] = {
+    {.function = "decode_the_next_image_of_a_page", .module = library_path}};
+static const struct frame wrapper_frames[] = {{.function = "pool_alloc",
+                                               .file = "/src/pool.c",
+                                               .line = 9,
+                                               .module = module_path,
+                                               .is_own = true}};
 
 static const struct {
     uint64_t address;
     const struct frame *frames;
     size_t count;
 } known[] = {
-    {MAIN, main_frames, 1}, {LOAD, load_frames, 2},     {INSERT, insert_frames, 1},
-    {NEW, new_frames, 1},   {MALLOC, malloc_frames, 1}, {UNKNOWN, unknown_frames, 1},
+    {MAIN, main_frames, 1},     {LOAD, load_frames, 2},       {INSERT, insert_frames, 1},
+    {NEW, new_frames, 1},       {MALLOC, malloc_frames, 1},   {UNKNOWN, unknown_frames, 1},
+    {LAYOUT, layout_frames, 1}, {ROW, row_frames, 1},         {COPY, copy_frames, 1},
+    {DECODE, decode_frames, 1}, {WRAPPER, wrapper_frames, 1},
 };
 
 static struct making making;
@@ -171,6 +190,34 @@ static void test_summary(void **state) {
         "    20 %    5.0 MiB        5 blocks   parse_line  load.c:5  ← load_file ← main\n"
         "   0.3 %   65.0 KiB        2 blocks   2 other call sites\n"
         "  sample.4242.cairn (118 KiB)   next: cairn report\n");
+}
+
+static void check_row(uint64_t a, uint64_t b, uint64_t c, uint64_t d, const char *wanted) {
+    teardown(NULL);
+    making_start(&making);
+    making_module(&making, module_path, PROGRAM, 0x10000, PROGRAM, 0x11);
+    making_thread(&making, 4242, "sample");
+    making_book(&making, stack_of(a, b, c, d), 1, 1u << 20, 0, 0);
+    making_peak(&making, 410000000);
+    build();
+    struct view_options view = {.by = MEASURE_PEAK, .top = 2};
+    const char *screen = print(SCREEN_SUMMARY, &view, NARROW);
+    if (!strstr(screen, wanted)) fail_msg("no \"%s\" in\n%s", wanted, screen);
+}
+
+// An own frame without a name does not lead where a function has one, unless that is libc's; a
+// module never takes a function's room.
+static void test_leading_frame(void **state) {
+    (void)state;
+    build();
+    check_row(UNKNOWN, LAYOUT, ROW, MALLOC,
+              "   make_row  liblayout-of-many-pages.so.6\n"
+              "                                      ← layout_job ← sample+0x5ff\n");
+    check_row(MAIN, UNKNOWN, ROW, MALLOC, "   make_row  liblayout-of-many-pages.so.6\n");
+    check_row(MAIN, UNKNOWN, MALLOC, 0, "   main  shell.c:31\n");
+    check_row(UNKNOWN, COPY, MALLOC, 0, "   sample+0x5ff  → strdup\n");
+    check_row(MAIN, LAYOUT, MALLOC, 0, "   main  shell.c:31  → layout_job\n");
+    check_row(LAYOUT, DECODE, MALLOC, 0, "   decode_the_next_image_of_a_page  liblayou…\n");
 }
 
 static void test_endings(void **state) {
@@ -403,6 +450,7 @@ static void test_names_are_escaped(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_summary),
+        TEST(test_leading_frame),
         TEST(test_endings),
         TEST(test_threaded_peak),
         TEST(test_nothing_allocated),

@@ -246,6 +246,16 @@ static void split_debug_information_is_followed(void **state) {
             run("g++ -O2 -gdwarf-%d -gsplit-dwarf -o split '%s/program.cc'", version, scratch));
         check_cxx("split");
     }
+    if (!has_command("clang++")) return;
+    for (int version = 4; version <= 5; version++) {  // inside of the object files
+        const char *form = "-O2 -gsplit-dwarf=single -c -gdwarf";
+        assert_true(
+            run("clang %s-%d '%s/program.c' && clang -o single program.o", form, version, scratch));
+        check_c("single");
+        assert_true(run("clang++ %s-%d '%s/program.cc' && clang++ -o single program.o", form,
+                        version, scratch));
+        check_cxx("single");
+    }
 }
 
 // Split off, then packed; gone are the .dwo files.

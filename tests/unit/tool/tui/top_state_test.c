@@ -21,10 +21,12 @@
 enum { CAPACITY = 1 << 20, MAIN = 0x100, LOAD = 0x200, PARSE = 0x300, TABLE = 0x400 };
 
 static const struct frame frames[] = {
-    {"main", "/src/a.c", "/bin/sample", MAIN, 1, false, false, false, true, false, false, 0},
-    {"load", "/src/a.c", "/bin/sample", LOAD, 2, false, false, false, true, false, false, 0},
-    {"parse", "/src/p.c", "/bin/sample", PARSE, 3, false, false, false, true, false, false, 0},
-    {"table", "/src/b.c", "/bin/sample", TABLE, 4, false, false, false, true, false, false, 0},
+    {"main", "/src/a.c", "/bin/sample", MAIN, 1, false, false, false, true, false, false, false, 0},
+    {"load", "/src/a.c", "/bin/sample", LOAD, 2, false, false, false, true, false, false, false, 0},
+    {"parse", "/src/p.c", "/bin/sample", PARSE, 3, false, false, false, true, false, false, false,
+     0},
+    {"table", "/src/b.c", "/bin/sample", TABLE, 4, false, false, false, true, false, false, false,
+     0},
 };
 
 static struct making making;

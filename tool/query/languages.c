@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language is recognized by the file that brings it, or by a function that all its calls pass.
+// Frames that were asked for and could not be read are name_hints.c's.
+#include "tool/query/languages.h"
+
+#include <string.h>
+
+#include "tool/base/text.h"
+
+enum { FILES_MOST = 3 };
+
+static const struct language {
+    const char *name;
+    const char *option;             // NULL: cairn reads no frames of it
+    const char *files[FILES_MOST];  // beginnings of their names
+    const char *function;           // beginning of its name; NULL: none tells
+} languages[] = {
+    {"Python", "--python", {"python3", "libpython3"}, NULL},
+    {"Java", "--frames=java", {"libjvm"}, NULL},
+    {"Go", "--frames=go", {NULL}, "runtime.asmcgocall"},
+    {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::"},
+    {"Ruby", NULL, {"ruby", "libruby-", "libruby"}, NULL},
+    {"PHP", NULL, {"php", "libphp"}, NULL},
+    {"Perl", NULL, {"perl", "libperl"}, NULL},
+};
+enum { LANGUAGES = sizeof languages / sizeof *languages };
+
+// "python3" is "python3.11" too, and "node" no "node_exporter".
+static bool is_called(const char *path, const char *beginning) {
+    const char *name = text_base_name(path);
+    size_t length = strlen(beginning);
+    return !strncmp(name, beginning, length) &&
+           (!name[length] || strchr(".0123456789", name[length]));
+}
+
+static bool has_file(const struct opened *opened, const struct language *language) {
+    const struct module_map *modules = &opened->profile.modules;
+    for (uint32_t i = 0; i < modules->count; i++)
+        for (size_t file = 0; file < FILES_MOST && language->files[file]; file++)
+            if (is_called(modules->modules[i].path, language->files[file])) return true;
+    return false;
+}
+
+// Among the frames that names were wanted of there is a function whose name begins so.
+static bool has_function(const struct opened *opened, const char *beginning) {
+    struct frame_names names = names_frames(opened->names);
+    for (uint32_t place = 0; place < opened->profile.places.list.count; place++) {
+        size_t count;
+        const struct frame *frames = names.of_place(names.context, place, &count);
+        for (size_t i = 0; i < count; i++)
+            if (frames[i].function && !strncmp(frames[i].function, beginning, strlen(beginning)))
+                return true;
+    }
+    return false;
+}
+
+// Its frames are there, or were asked for.
+static bool was_asked(const struct cairn_header *header, size_t language) {
+    const bool asked[LANGUAGES] = {header->has_python_frames || header->python_version,
+                                   header->has_java_frames || header->java_version,
+                                   header->has_go_frames || header->go_version,
+                                   header->has_js_frames || header->js_version};
+    return asked[language];
+}
+
+void languages_print(const struct terminal *terminal, const struct opened *opened, size_t indent) {
+    if (recording_imported(opened->profile.recording)) return;
+    for (size_t i = 0; i < LANGUAGES; i++) {
+        const struct language *language = &languages[i];
+        if (was_asked(&opened->recording.header, i)) continue;
+        bool is_there = has_file(opened, language) ||
+                        (language->function && has_function(opened, language->function));
+        if (!is_there) continue;
+        terminal_indent(terminal, indent);
+        if (language->option)
+            terminal_print(terminal, STYLE_DIM, "%s: its own frames are missing, %s records them\n",
+                           language->name, language->option);
+        else
+            terminal_print(terminal, STYLE_DIM,
+                           "%s: cairn does not read its frames, only those of the interpreter\n",
+                           language->name);
+    }
+}
