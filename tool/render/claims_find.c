@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/claims_find.h"
 
-
 #include "tool/base/text.h"
 #include "tool/model/growth.h"
 #include "tool/render/claims_summary.h"
