@@ -399,6 +399,7 @@ $(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CXX) -std=$(CXX_STANDARD) $(PROGRAM_FLAGS) -o $@ $< -pthread
+$(BUILD)/tests/truth/growth_sampled.c.built: tests/truth/growth.c
 $(BUILD)/tests/truth/%.built: tests/truth/% tests/truth/ledger.h dev/build-twins.sh
 	$(call say,TWIN)
 	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D)

@@ -53,7 +53,7 @@ class Twin:
         self.claim, self.report, self.ledger = None, None, {}
 
     def run(self, env=None):
-        options = [*self.head["run"], *self.head[f"run-{int(self.holds)}"]]
+        options = " ".join([*self.head["run"], *self.head[f"run-{int(self.holds)}"]]).split()
         command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
         how = {"core save": self.save, "import": self.import_file}.get("".join(self.head["file"]), None)
         out = how(command) if how else t.run(command, env=env).out.decode()

@@ -53,7 +53,10 @@ static void print_views(const struct profile *profile) {
     regions_print(&terminal, profile, &view, NULL);
     pools_print(&terminal, profile, &view, NULL);
     print_shapes(&terminal, profile, &names, &view);
-    report_json_print(json.out, profile, &names, NULL, &view, NULL);
+    struct findings findings;
+    if (findings_find(&findings, profile, NULL) &&
+        findings_settle(&findings, profile, &names, NULL))
+        report_json_print(json.out, profile, &names, &findings, &view, NULL);
     text_end(&screen, check_screen);
     text_end(&json, check_json);
 }

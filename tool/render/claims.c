@@ -284,7 +284,8 @@ void claim_sure(const struct claim *claim, bool is_plain, char out[CLAIM_SENTENC
 
 static void put_field(struct json *json, const struct claim *claim, size_t index) {
     const struct claim_field *field = &rows[claim->key].fields[index];
-    const double whole = 1000;
+    const double real = claim->values[index].real;
+    const double whole = 1000, most = 0x1p62;
     if (field->unit == CLAIM_UNIT_WORDS) return;
     if (!claim->values[index].is_set)
         json_put_null(json, field->name);
@@ -293,9 +294,9 @@ static void put_field(struct json *json, const struct claim *claim, size_t index
     else if (field->unit == CLAIM_UNIT_FLAG)
         json_put_bool(json, field->name, claim->values[index].number != 0);
     else if (field->unit == CLAIM_UNIT_RATE)
-        json_put_int(json, field->name, (int64_t)claim->values[index].real);
+        json_put_int(json, field->name, real < most ? (int64_t)real : INT64_MAX);
     else if (field->unit == CLAIM_UNIT_RATIO)
-        json_put_thousandths(json, field->name, (unsigned)(claim->values[index].real * whole));
+        json_put_thousandths(json, field->name, (unsigned)(real * whole));
     else
         json_put_int(json, field->name, claim->values[index].number);
 }

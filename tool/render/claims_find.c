@@ -1,80 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/claims_find.h"
 
-#include <string.h>
-
 #include "tool/base/text.h"
 #include "tool/model/growth.h"
-#include "tool/render/interval.h"
+#include "tool/render/claims_summary.h"
 
 enum { LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
-
-void claim_set_sure(struct claim *claim, const struct profile *profile) {
-    bool is_whole = recording_is_whole(profile->recording), is_sampled = profile->sampling.is_on;
-    if (claim_has(claim, "is_exact")) claim_set(claim, "is_exact", is_whole && !is_sampled);
-    if (claim_has(claim, "is_partial")) claim_set(claim, "is_partial", !is_whole && !is_sampled);
-    if (claim_has(claim, "is_sampled")) claim_set(claim, "is_sampled", is_sampled);
-}
-
-// Bytes in blocks, with how sure both are.
-static void set_amount(struct claim *claim, const struct profile *profile, enum measure measure,
-                       bool is_plain) {
-    struct measured bytes = measure_total(measure, profile);
-    struct measured blocks = measure_total(measure_about(measure)->in_blocks, profile);
-    claim_set(claim, "bytes", bytes.value);
-    claim_set(claim, "blocks", blocks.value);
-    claim_set(claim, "is_one", blocks.value == 1);
-    claim_set(claim, "interval_bytes", measured_interval(bytes));
-    if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
-    claim_set_text(claim, "interval", interval_amount(bytes, true, is_plain).text);
-    claim_set_text(claim, "blocks_interval", interval_amount(blocks, false, false).text);
-    claim_set_text(claim, "samples_text", interval_samples(bytes).text);
-    claim_set_sure(claim, profile);
-}
-
-void claim_of_peak(struct claim *claim, const struct profile *profile, bool is_plain) {
-    *claim = (struct claim){.key = CLAIM_PEAK};
-    set_amount(claim, profile, MEASURE_PEAK, is_plain);
-    if (profile->peak.at_ns) claim_set(claim, "at_ns", (int64_t)profile->peak.at_ns);
-    claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
-}
-
-// A program that cairn attach left goes on: its figures are of that time.
-const char *claim_left_word(const struct profile *profile) {
-    if (recording_is_of_owners(profile->recording)) return "kept";
-    if (!profile_has_ended(profile)) return "live now";
-    return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
-}
-
-void claim_of_left(struct claim *claim, const struct profile *profile, bool is_plain) {
-    *claim = (struct claim){.key = CLAIM_LEFT};
-    set_amount(claim, profile, MEASURE_EXIT, is_plain);
-    claim_set_text(claim, "when", claim_left_word(profile));
-}
-
-void claim_of_exactness(struct claim *claim, const struct profile *profile) {
-    const struct cairn_header *header = &profile->recording->header;
-    bool is_whole = recording_is_whole(profile->recording), is_sampled = profile->sampling.is_on;
-    uint64_t lost = 0;
-    *claim = (struct claim){.key = !is_whole    ? CLAIM_NOT_EXACT
-                                   : is_sampled ? CLAIM_EXACT_CALLS
-                                                : CLAIM_EXACT};
-    if (is_whole) {
-        claim_set(claim, "calls", (int64_t)profile->totals.allocations);
-        claim_set(claim, "is_since_attach", header->is_attached);
-        claim_set(claim, "was_off", header->control.was_off);
-        if (is_sampled)
-            claim_set(claim, "allocated_bytes", (int64_t)profile->totals.allocated_bytes);
-        else
-            claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
-        return;
-    }
-    for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
-        lost += recording_lost(profile->recording, kind);
-    claim_set(claim, "lost", (int64_t)lost);
-    claim_set(claim, "is_damaged", damage_is_any(&profile->recording->damage));
-    claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
-}
 
 bool claim_of_growth(struct claim *claim, const struct finding_growth *growth) {
     char label[LABEL_TEXT_BYTES];

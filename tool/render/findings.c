@@ -8,7 +8,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/render/claims_find.h"
+#include "tool/render/claims_summary.h"
 #include "tool/render/findings_find.h"
 #include "tool/render/interval.h"
 

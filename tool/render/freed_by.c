@@ -283,7 +283,9 @@ static struct freed_by_flow flow_of(const struct profile *profile, const struct 
     snprintf(flow.to, sizeof flow.to, "%s", matrix->names[column]);
     flow.late_bytes = late_bytes(profile, matrix, row, column);
     flow.bytes = (uint64_t)freed.value - flow.late_bytes;
-    flow.blocks = (uint64_t)((double)freed.blocks * (double)flow.bytes / (double)freed.value);
+    // of a damaged recording there may be less than none
+    double part = (double)freed.blocks * (double)flow.bytes / (double)freed.value;
+    flow.blocks = part > 0 ? (uint64_t)part : 0;
     return flow;
 }
 

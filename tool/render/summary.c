@@ -7,7 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/heaps.h"
-#include "tool/render/claims_find.h"
+#include "tool/render/claims_summary.h"
 #include "tool/render/interval.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"

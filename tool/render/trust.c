@@ -7,7 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/left_out.h"
-#include "tool/render/claims_find.h"
+#include "tool/render/claims_summary.h"
 #include "tool/render/frames.h"
 #include "tool/render/interval.h"
 

@@ -87,7 +87,10 @@ static bool read_all(const uint8_t *bytes, size_t size) {
     summary_print_file(&terminal, &summary);
     assert_true(stacks_print(&terminal, &profile, &names, &view, &error));
     assert_true(tree_print(&terminal, &profile, &names, &view, &error));
-    assert_true(report_json_print(nowhere, &profile, &names, NULL, &view, &error));
+    struct findings findings;
+    assert_true(findings_find(&findings, &profile, &error));
+    assert_true(findings_settle(&findings, &profile, &names, &error));
+    assert_true(report_json_print(nowhere, &profile, &names, &findings, &view, &error));
     read_views(&terminal, &profile, &names, &view, &error);
     profile_free(&profile);
     recording_close(&recording);
