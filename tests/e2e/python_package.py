@@ -101,7 +101,8 @@ print(json.dumps([tracker.stats, left.stats, cairn.stats(), cairn.stats("thread"
 
 
 TESTS = '''
-import pytest
+import pytest, threading
+from concurrent.futures import ThreadPoolExecutor
 kept = []
 def grow(n): return [bytearray(1000) for _ in range(n)]
 @pytest.mark.limit_memory("1 MB")
@@ -114,6 +115,16 @@ def test_leaks(): kept.extend(grow(100))
 def test_cyclic():
     a = grow(500); a.append(a)
 def test_fails(): assert 0
+def keep(n): kept.extend(grow(n))
+@pytest.mark.limit_memory("1 MB")
+def test_pooled():
+    with ThreadPoolExecutor(2) as pool: list(pool.map(lambda n: len(grow(n)), [4000, 10]))
+@pytest.mark.limit_memory("1 MB")
+def test_pooled_small():
+    with ThreadPoolExecutor(2) as pool: list(pool.map(lambda n: len(grow(n)), [100, 10]))
+@pytest.mark.limit_leaks("100 KB")
+def test_thread_leaks():
+    thread = threading.Thread(target=keep, args=(500,)); thread.start(); thread.join()
 @pytest.mark.parametrize("x", ["a b", "c/d"])
 def test_param(x): grow(10)
 '''
@@ -127,18 +138,24 @@ def check_pytest():
     words = [t.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     result = t.run(words, env=variables())
     text = result.out.decode()
-    t.check("1 failed, 6 passed" in text and "limits of 4 tests were not checked" in text, f"without --cairn: {text}")
+    t.check("1 failed, 9 passed" in text and "limits of 7 tests were not checked" in text, f"without --cairn: {text}")
     result = t.run([*words, "--cairn", "--cairn-output", "tests.cairn", "--cairn-top", "5"], env=variables())
     text = result.out.decode()
     t.check_equal(f"pytest --cairn: {text[-600:]} {result.err.decode()}", result.status, 1)
-    t.check("3 failed, 4 passed" in text, text[-400:])
+    t.check("5 failed, 5 passed" in text, text[-400:])
     t.check(re.search(r"the test held 3\.\d MiB at its peak; limit_memory\(1\.0 MiB\)", text), text)
     t.check(re.search(r"the test left 10\d\.\d KiB behind; limit_leaks\(10\.0 KiB\)", text), text)
     failure = text[text.index("the test left"):text.index("test_fails ___")]
-    t.check("test_leaks" in failure and "test_it.py:4" in failure, f"where it was left: {failure}")
+    t.check("test_leaks" in failure and "test_it.py:5" in failure, f"where it was left: {failure}")
+    pooled = text[text.index("_ test_pooled _"):text.index("_ test_thread_leaks _")]
+    t.check(re.search(r"held (up to )?4\.\d MiB at its peak; limit_memory\(1\.0 MiB\)", pooled), pooled)
+    t.check("grow" in pooled and "test_it.py:5" in pooled, f"where threads held it: {pooled}")
+    leak = text[text.index("_ test_thread_leaks _"):text.index("heap by test")]
+    t.check(re.search(r"left 5\d\d\.\d KiB behind", leak) and "keep" in leak, f"where a thread left it: {leak}")
     table = text[text.index("heap by test"):]
     names = re.findall(r"test_it\.py::(\S+)", table[:table.index("recording:")])
-    t.check_equal("the table", names[:4], ["test_large", "test_cyclic", "test_leaks", "test_small"])
+    t.check_equal("the table", (names[:2], set(names[2:4])),
+                  (["test_pooled", "test_large"], {"test_cyclic", "test_thread_leaks"}))
     t.check_equal("its length", len(names), 5)
     parts = sorted(HERE.glob("tests.cairn/*.cairn")) if (HERE / "tests.cairn").is_dir() else [HERE / "tests.cairn"]
     regions = b"".join(t.run_cairn("report", "--view", "regions", "--top", "0", str(part), env={"COLUMNS": "200"}).out for part in parts)

@@ -337,6 +337,8 @@ def budgets():
     t.check(found["sampling"]["slowed"] > 0 and found["sampling"]["rate_most_bytes"] > 2048,
             f"never slowed: {found['sampling']}")
     t.check(found["totals"]["allocations"] >= 3000000, f"slowed: {found['totals']}")
+    shown = t.run_cairn("report", slow).out
+    t.check(b"--cpu-budget 0.01% left one in up to" in shown and b"take a higher one" in shown, f"what to do: {shown[:900]}")
 
 
 def presets():

@@ -305,13 +305,12 @@ void summary_print_context(const struct terminal *terminal, const struct summary
 // Says that the limit on processor time made samples rare: another rate would change nothing.
 static void print_slowed(const struct terminal *terminal, const struct profile *profile) {
     const struct cairn_sampling *sampling = &profile->sampling;
-    const uint64_t millionths_of_percent = 10000;
-    fprintf(terminal->out, "the limit of %s processor time made them rare, one in up to %s: ",
-            units_percent((int64_t)sampling->cpu_budget_millionths,
-                          100 * (int64_t)millionths_of_percent)
-                .text,
+    const double millionths_of_percent = 10000;
+    fprintf(terminal->out, "--cpu-budget %g%% left one in up to %s:\n",
+            (double)sampling->cpu_budget_millionths / millionths_of_percent,
             units_size((int64_t)sampling->rate_most_bytes).text);
-    fputs("take a higher --cpu-budget, or ", terminal->out);
+    terminal_indent(terminal, INDENT);
+    fputs("take a higher one, or ", terminal->out);
 }
 
 // How a sample that says little can be made a better one.

@@ -21,7 +21,7 @@ from . import _library
 from .contexts import carried, context, current_context, task_factory
 
 __all__ = ["Error", "Region", "Stats", "Tracker", "carried", "context", "current_context", "is_recording", "mark",
-           "snapshot", "stats", "task_factory", "tool"]
+           "region_stats", "snapshot", "stats", "task_factory", "tool"]
 
 
 class Error(RuntimeError):
@@ -61,6 +61,15 @@ def stats(who="process"):
     which = {"process": _library.PROCESS, "thread": _library.THREAD}[who]
     if _library.table:
         _library.table.stats(which, record)
+    return _stats_of(record)
+
+
+def region_stats(name):
+    """Figures of regions of this name, by all threads: `live_bytes` is what of it is left, `peak_bytes` the most that one
+    thread grew in one of them; zeros where nothing is recorded."""
+    record = _library.StatsRecord()
+    if _library.table:
+        _library.table.region_stats(name.encode(), record)
     return _stats_of(record)
 
 

@@ -4,13 +4,16 @@
     @pytest.mark.limit_memory("24 MB")    the test's heap grows by at most so much at any time
     @pytest.mark.limit_leaks("1 MB")      so much is left after it and a garbage collection, at most
 
-Each test is a region of the recording. Its peak is that of the thread that runs it, or of the whole process where that
-was a new highest one. Without --cairn nothing is checked, and the header says so if a test has a limit."""
+Each test is a region of the recording, and so is each Python thread that is started in it. Its peak is that of its
+thread and of threads that ran at the same time, added up, or what the process rose by where that is less. Without
+--cairn nothing is checked, and the header says so if a test has a limit."""
 import gc
 import os
 import re
 import sys
 import tempfile
+import threading
+import time
 
 import pytest
 
@@ -87,12 +90,66 @@ def places_of(nodeid, measure):
         return f"(cairn report: {error})"
 
 
-def judge(item, peak, left):
-    """What broke a limit, as text; None: nothing did."""
+class Threads:
+    """Takes threads that are started meanwhile into the region of a test."""
+
+    def __init__(self, name):
+        self.name, self.spans = name, []  # start, end, Stats of each thread; an end of None: it still runs
+
+    def __enter__(self):
+        start = self.start = threading.Thread.start
+        threads = self
+
+        def start_inside(thread):
+            run = thread.run
+
+            def run_inside():
+                span = [time.monotonic(), None, None]
+                threads.spans.append(span)
+                with cairn.Region(threads.name) as region:
+                    try:
+                        run()
+                    finally:
+                        del thread.run  # which refers to the thread
+                span[1:] = time.monotonic(), region.stats
+
+            thread.run = run_inside
+            start(thread)
+
+        threading.Thread.start = start_inside
+        return self
+
+    def __exit__(self, *about):
+        threading.Thread.start = self.start
+
+    def __len__(self):
+        return len(self.spans)
+
+    def ended(self):
+        return [span for span in self.spans if span[1] is not None]
+
+    def peak(self):
+        """The most that they can have held together: of those that ran at one time the peaks, of earlier ones what they
+        left. Threads that still run count as the one that grew most."""
+        ended = self.ended()
+        running = len(self.spans) - len(ended)
+        most = cairn.region_stats(self.name).peak_bytes * running if running else 0
+
+        def held_at(moment):
+            return sum(stats.peak_bytes if start <= moment <= end else max(stats.live_bytes, 0)
+                       for start, end, stats in ended if start <= moment)
+
+        return most + max((held_at(start) for start, _, _ in ended), default=0)
+
+
+def judge(item, peak, left, together):
+    """What broke a limit, as text; None: nothing did. `together`: of how many threads the peak is a sum."""
     memory, leaks = limit_of(item, "limit_memory"), limit_of(item, "limit_leaks")
     said = []
     if memory is not None and peak > memory:
-        said.append(f"the test held {show_size(peak)} at its peak; limit_memory({show_size(memory)})")
+        of = f"the test and {together} of its threads held up to" if together > 1 else \
+            "the test and its thread held up to" if together else "the test held"
+        said.append(f"{of} {show_size(peak)} at its peak; limit_memory({show_size(memory)})")
     if leaks is not None and left > leaks:
         said.append(f"the test left {show_size(left)} behind; limit_leaks({show_size(leaks)})")
     measure = "peak" if memory is not None and peak > memory else "exit"
@@ -108,17 +165,22 @@ def pytest_runtest_call(item):
     if has_leaks:
         gc.collect()
     before = cairn.stats()
-    with cairn.Region(item.nodeid) as region:
+    with Threads(item.nodeid) as threads, cairn.Region(item.nodeid) as region:
         outcome = yield
         if has_leaks:
             gc.collect()
     after = cairn.stats()
     inside = region.stats
     risen = after.peak_bytes - before.live_bytes if after.peak_bytes > before.peak_bytes else 0
-    peak, left = max(inside.peak_bytes, risen), after.live_bytes - before.live_bytes
-    item.user_properties.append((PROPERTY, [peak, inside.allocated_bytes, inside.allocations, left]))
+    alone = max(inside.peak_bytes, risen)
+    together = min(inside.peak_bytes + threads.peak(), after.peak_bytes - before.live_bytes) if threads else 0
+    peak, left = max(alone, together), after.live_bytes - before.live_bytes
+    allocated = [sum(figures) for figures in zip((inside.allocated_bytes, inside.allocations),
+                                                 *((stats.allocated_bytes, stats.allocations)
+                                                   for _, _, stats in threads.ended()))]
+    item.user_properties.append((PROPERTY, [peak, *allocated, left]))
     if not outcome.excinfo:
-        item.cairn_broken = judge(item, peak, left)
+        item.cairn_broken = judge(item, peak, left, len(threads) if together > alone else 0)
 
 
 @pytest.hookimpl(hookwrapper=True)
