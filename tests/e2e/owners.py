@@ -81,7 +81,7 @@ def look(what, command, is_recorded):
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "owners"))
         check(what, owners(str(pid)), is_recorded)
         screen = t.run_cairn("report", str(pid), "--view", "owners").out.decode()
-        t.check("sessions" in screen and "RETAINED" in screen and "lead only inside" in screen, f"{what}: {screen}")
+        t.check("sessions" in screen and "RETAINED" in screen and "reached only by words that point inside" in screen, f"{what}: {screen}")
         if shutil.which("gcore"):
             made = t.run(["gcore", "-o", "dump", str(pid)])
             if t.check_equal(f"{what}: gcore", made.status, 0):

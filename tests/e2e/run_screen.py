@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import cairn_test as t
@@ -64,6 +65,22 @@ def check_default():
     t.check(imported.status == 1 and b"is a recording of cairn already" in imported.err, f"import: {imported.err}")
     exported = t.run_cairn("export", "-o", "x.json", names[0], cwd=place)
     t.check(exported.status == 0 and b"x.json: format json (everything" in exported.err, f"export: {exported.err}")
+
+
+def check_languages():
+    """Whose frames are missing is a line of the summary, once, with the option that records them."""
+    place = scratch("languages")
+    code = "kept = [str(i) for i in range(50000)]"
+    python = t.run_cairn("run", "-o", "p.cairn", os.path.realpath(sys.executable), "-c", code, cwd=place)
+    wanted = b"\n  Python: its own frames are missing, --python records them\n"
+    t.check_equal(f"Python: {python.err}", python.err.count(wanted), 1)
+    told = t.run_cairn("report", "p.cairn", cwd=place)
+    t.check_equal(f"Python, later: {told.out}", told.out.count(wanted.strip()), 1)
+    asked = t.run_cairn("run", "--python", "-o", "q.cairn", os.path.realpath(sys.executable), "-c", code, cwd=place)
+    t.check(b"frames are missing" not in asked.err, f"--python: {asked.err}")
+    if shutil.which("perl"):
+        perl = t.run_cairn("run", "-o", "perl.cairn", "perl", "-e", "@kept = map { $_ } 1 .. 50000", cwd=place)
+        t.check(b"\n  Perl: cairn does not read its frames, only those of the interpreter\n" in perl.err, f"Perl: {perl.err}")
 
 
 def check_summary_file():
@@ -187,6 +204,7 @@ def check_stdin():
 
 check_blanks()
 check_default()
+check_languages()
 check_summary_file()
 check_no_overwrite()
 check_statuses()
