@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/inject/attach.h"
+#include "runtime/inject/deepbind.h"
 #include "runtime/inject/operators_lead.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/managed/memory.h"
@@ -367,6 +368,7 @@ EXPORT size_t malloc_usable_size(void *block) {
 // Code and data may be gone after this. The program's result and errno pass through.
 EXPORT int dlclose(void *handle) {
     memory_note_change();
+    deepbind_look_if_expected();
     int result = real.dlclose(handle);
     int saved_errno = errno;
     memory_note_change();
@@ -398,6 +400,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
 
 __attribute__((destructor)) static void end(void) {
     int saved_errno = errno;
+    deepbind_look_if_expected();
     process_end();
     errno = saved_errno;
 }

@@ -8,10 +8,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "runtime/inject/got_patch.h"
+#include "runtime/inject/symbol_lead.h"
 #include "runtime/preload/operators.h"
 #include "runtime/process/real.h"
 #include "runtime/process/state.h"
@@ -44,47 +43,14 @@ static bool find_operator(void *context, const char *name, uintptr_t *actual, ui
     return false;
 }
 
-// True if the segment that has the address is there to be read alone.
-static bool is_plain_data(const struct dl_phdr_info *module, uintptr_t address) {
-    for (unsigned i = 0; i < module->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &module->dlpi_phdr[i];
-        uintptr_t offset = address - module->dlpi_addr - segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && offset < segment->p_memsz)
-            return segment->p_flags == PF_R;
-    }
-    return false;
-}
-
-// Changes where one symbol of the table leads.
-static void lead_symbol(const struct dl_phdr_info *module, const ElfW(Sym) * symbol,
-                        uintptr_t hook) {
-    const uintptr_t page_mask = ~(uintptr_t)(sys_page_bytes() - 1);
-    uintptr_t word = (uintptr_t)&symbol->st_value, page = word & page_mask;
-    long bytes = (long)(((word + sizeof word - 1) & page_mask) - page + sys_page_bytes());
-    if (!is_plain_data(module, word)) return;
-    if (sys_call(SYS_mprotect, (long)page, bytes, PROT_READ | PROT_WRITE, 0, 0, 0) != 0) return;
-    __atomic_store_n((uintptr_t *)word, hook - module->dlpi_addr, __ATOMIC_RELEASE);
-    sys_call(SYS_mprotect, (long)page, bytes, PROT_READ, 0, 0, 0);
-}
-
 static void lead_symbols(const struct dl_phdr_info *module, const struct lead *lead) {
     struct linker_symbols symbols = linker_symbols_of(module);
     const char *name = operators_names();
     for (unsigned id = 0; id < OPERATORS; id++, name = next_name(name)) {
         const ElfW(Sym) *symbol = is_led(lead, id) ? linker_symbols_entry(&symbols, name) : NULL;
         if (symbol && symbols.bias + symbol->st_value == (uintptr_t)lead->real[id])
-            lead_symbol(module, symbol, lead->hooks[id]);
+            symbol_lead(module, symbol, lead->hooks[id]);
     }
-}
-
-static bool is_of_module(const struct dl_phdr_info *module, uintptr_t address) {
-    for (unsigned i = 0; i < module->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &module->dlpi_phdr[i];
-        if (segment->p_type == PT_LOAD &&
-            address - module->dlpi_addr - segment->p_vaddr < segment->p_memsz)
-            return true;
-    }
-    return false;
 }
 
 // The calls of the allocator itself are its own business, and those of the hooks must not come
@@ -92,8 +58,8 @@ static bool is_of_module(const struct dl_phdr_info *module, uintptr_t address) {
 static int lead_module(struct dl_phdr_info *module, size_t size, void *context) {
     struct lead *lead = context;
     (void)size;
-    if (is_of_module(module, (uintptr_t)lead_module)) return 0;
-    if (is_of_module(module, lead->start))
+    if (symbol_lead_is_of(module, (uintptr_t)lead_module)) return 0;
+    if (symbol_lead_is_of(module, lead->start))
         lead_symbols(module, lead);
     else
         got_patch_module(module, find_operator, lead);

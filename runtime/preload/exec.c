@@ -7,9 +7,10 @@
 // message. Below `cairn run` the same for valgrind, and the same where the library cannot be opened
 // any more, of which the dynamic linker would print a line. Others that will not be recorded (no
 // library in LD_PRELOAD, statically linked, setuid) are started as they are, and the tool gets the
-// message. If the start fails, it is withdrawn. This may be a child of vfork, on a
-// thread's or signal handler's stack: there is nothing here but system calls and a bounded vector
-// on the stack, and that only for such programs.
+// message; if the start fails, it is withdrawn. Where a launcher has set LD_PRELOAD for a library
+// of its own, ours goes in front of that. This may be a child of vfork, on a thread's or signal
+// handler's stack: there is nothing here but system calls and a bounded vector on the stack, and
+// that only for such programs.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,6 +28,7 @@
 #include "runtime/sink/tool_link.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/image.h"
+#include "runtime/sys/linker.h"
 #include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
@@ -47,6 +49,7 @@ struct start {
     bool has_no_variables;  // the call is one that takes none: they are the process' own
     bool is_confined;       // a filter is in force that the program would inherit
     long filters;           // harmless ones that it has to be told of; 0: none
+    const char *replaced;   // its LD_PRELOAD, in which this library is to be first; NULL: as it is
     int *pid;
     const void *actions, *attributes;
 };
@@ -196,9 +199,33 @@ static const char *own_entry(const struct start *start, size_t *length) {
     return variable && *variable ? cairn_own_entry(*variable + PRELOAD_IS_BYTES, length) : NULL;
 }
 
+// A sanitizer's runtime ends a program where another library is loaded before it.
+static bool has_to_be_first(const char *list) {
+    for (const char *name = list; *name; name++) {
+        bool is_start = name == list || name[-1] == '/' || name[-1] == ':' || name[-1] == ' ';
+        if (is_start && image_of_library(name)) return true;
+    }
+    return false;
+}
+
+// Launchers that set LD_PRELOAD for a library of their own do not mean to take this one out; who
+// leaves it empty does. Returns what they set; NULL: nothing, or it cannot be added to.
+static const char *replaced_preload(const struct start *start) {
+    char *const *variable = start->variables;
+    const char *own = linker_own_path();
+    while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
+        variable++;
+    if (!own || !variable || !*variable || !(*variable)[PRELOAD_IS_BYTES]) return NULL;
+    size_t bytes = strlen(own) + 1 + strnlen(*variable, PRELOAD_BYTES) + 1;
+    bool is_possible = bytes <= PRELOAD_BYTES && !has_to_be_first(*variable + PRELOAD_IS_BYTES) &&
+                       !strpbrk(own, " :") && count_variables(start->variables) <= VARIABLES_MAX &&
+                       !is_lost(own, strlen(own));
+    return is_possible ? *variable : NULL;
+}
+
 // Why the program will not be recorded. A tool that listens is told of every such program; a
 // process that it attached to has no library that a child could inherit.
-static enum cairn_unrecorded obstacle_of(const struct start *start) {
+static enum cairn_unrecorded obstacle_of(struct start *start) {
     size_t length;
     const char *entry = own_entry(start, &length), *socket = sink_tool_name();
     enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
@@ -206,7 +233,9 @@ static enum cairn_unrecorded obstacle_of(const struct start *start) {
     if (entry && is_lost(entry, length)) return CAIRN_UNRECORDED_LIBRARY;
     bool is_there = look_at(start, &found);
     if (entry || !is_there || !socket || !socket[0] || attach_is_by_tool()) return found;
-    return found == CAIRN_UNRECORDED_ITSELF ? found : CAIRN_UNRECORDED_ENVIRONMENT;
+    if (!found) start->replaced = replaced_preload(start);
+    if (found == CAIRN_UNRECORDED_ITSELF || start->replaced) return found;
+    return CAIRN_UNRECORDED_ENVIRONMENT;
 }
 
 // A filter that was set meanwhile goes on in the program's next image, or in the child: that runs
@@ -222,27 +251,47 @@ static COLD void forget_confined(void) {
         __atomic_fetch_sub(&sink.header->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
 }
 
-// Tells the program of filters that were found harmless. False if it has too many variables, or is
-// started without us.
-static COLD bool start_with_filters(const struct start *start, int *result) {
-    enum { DIGITS = 20 };
-    size_t count = count_variables(start->variables), name_bytes = strlen(CAIRN_VARIABLE(FILTERS));
-    size_t length;
-    if (count > VARIABLES_MAX || !own_entry(start, &length)) return false;
-    char *told[count + 2], text[sizeof cairn_settings->name + 1 + DIGITS];
+enum { DIGITS = 20, FILTERS_BYTES = sizeof cairn_settings->name + 1 + DIGITS };
+
+// Writes the variable of so many filters. Returns the length of its name.
+static size_t write_filters(char text[FILTERS_BYTES], long filters) {
+    size_t name_bytes = strlen(CAIRN_VARIABLE(FILTERS));
     char digits[DIGITS];
     size_t used = sizeof digits;
     digits[--used] = 0;
-    for (long left = start->filters; left && used; left /= 10)
-        digits[--used] = (char)('0' + left % 10);
+    for (long left = filters; left && used; left /= 10) digits[--used] = (char)('0' + left % 10);
     memcpy(text, CAIRN_VARIABLE(FILTERS), name_bytes);
     text[name_bytes] = '=';
     memcpy(text + name_bytes + 1, digits + used, sizeof digits - used);
-    told[0] = text;
-    size_t kept = 1;
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(start->variables[i], text, name_bytes + 1) != 0)
-            told[kept++] = start->variables[i];
+    return name_bytes;
+}
+
+// Writes what LD_PRELOAD was set to, behind this library.
+static void write_preload(char text[PRELOAD_BYTES], const char *replaced) {
+    size_t used = PRELOAD_IS_BYTES, own_bytes = strlen(linker_own_path());
+    memcpy(text, preload_is, used);
+    memcpy(text + used, linker_own_path(), own_bytes);
+    used += own_bytes;
+    text[used++] = ':';
+    memcpy(text + used, replaced + PRELOAD_IS_BYTES, strlen(replaced + PRELOAD_IS_BYTES) + 1);
+}
+
+// Tells the program of filters that were found harmless, and puts this library in front of others
+// that it is to preload. False if it has too many variables, or is started without us.
+static COLD bool start_with_more(const struct start *start, int *result) {
+    size_t count = count_variables(start->variables), length, kept = 0, name_bytes = 0;
+    if (count > VARIABLES_MAX || !(start->replaced || own_entry(start, &length))) return false;
+    char *told[count + 2], filters[FILTERS_BYTES], preload[PRELOAD_BYTES];
+    if (start->filters) {
+        name_bytes = write_filters(filters, start->filters);
+        told[kept++] = filters;
+    }
+    if (start->replaced) write_preload(preload, start->replaced);
+    for (size_t i = 0; i < count; i++) {
+        char *variable = start->variables[i];
+        if (name_bytes && !strncmp(variable, filters, name_bytes + 1)) continue;
+        told[kept++] = variable == start->replaced ? preload : variable;
+    }
     told[kept] = NULL;
     *result = start_with(start, told);
     return true;
@@ -250,8 +299,8 @@ static COLD bool start_with_filters(const struct start *start, int *result) {
 
 static int start_as_told(const struct start *start) {
     int result;
-    if (unlikely(start->filters) && !start->is_confined && start_with_filters(start, &result))
-        return result;
+    bool is_more = start->filters || start->replaced;
+    if (unlikely(is_more) && !start->is_confined && start_with_more(start, &result)) return result;
     if (!start->has_no_variables) return start_with(start, start->variables);
     return start->how == BY_NAME ? real.execvp(start->path, start->words)
                                  : real.execv(start->path, start->words);
@@ -267,7 +316,7 @@ static COLD int start_unrecorded(const struct start *start, enum cairn_unrecorde
     return result;
 }
 
-static int start_program(const struct start *start) {
+static int start_program(struct start *start) {
     int result;
     if (unlikely(start->is_confined) && start_without_us(start, CAIRN_UNRECORDED_NONE, &result))
         return result;

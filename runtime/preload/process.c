@@ -9,7 +9,7 @@
 //               must not do so in its parent's recording
 //   clone       without CLONE_VM, where the kernel does not wipe the gate in forked children
 //   _exit       a recording that this process writes itself is finished before its image goes
-//   dlopen      with RTLD_DEEPBIND: calls from there bypass us, and that is counted
+//   dlopen      with RTLD_DEEPBIND: calls from there would bypass us (deepbind.h)
 //   dlmopen     into another namespace: calls from there are led to us afterwards (namespaces.h),
 //   or
 //               counted as bypassing us
@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/inject/deepbind.h"
 #include "runtime/inject/namespaces.h"
 #include "runtime/inject/wrap.h"
 #include "runtime/process/end.h"
@@ -275,7 +276,8 @@ EXPORT void *dlopen(const char *path, int flags) {
     be_ready();
     namespaces_look_if_expected();
     wrap_look();
-    if (flags & RTLD_DEEPBIND) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    deepbind_look_if_expected();
+    if (flags & RTLD_DEEPBIND) deepbind_begin();
     return real.dlopen(path, flags);
 }
 
@@ -288,6 +290,8 @@ static NOINLINE void *open_elsewhere(Lmid_t namespace, const char *path, int fla
 
 EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
     be_ready();
+    deepbind_look_if_expected();
+    if (namespace == LM_ID_BASE && (flags & RTLD_DEEPBIND)) deepbind_begin();
     if (namespace == LM_ID_BASE) return real.dlmopen(namespace, path, flags);
     if (namespaces_may_call(path, (uintptr_t)__builtin_return_address(0)))
         return open_elsewhere(namespace, path, flags);
@@ -298,6 +302,7 @@ EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
 
 EXPORT void _exit(int status) {
     be_ready();
+    deepbind_look_if_expected();
     process_exit();
     real._exit(status);
     __builtin_unreachable();
@@ -305,6 +310,7 @@ EXPORT void _exit(int status) {
 
 EXPORT void _Exit(int status) {
     be_ready();
+    deepbind_look_if_expected();
     process_exit();
     real._Exit(status);
     __builtin_unreachable();

@@ -343,6 +343,10 @@ static const uint16_t places[] = {
 #undef HOOK
 #undef HOOK_LATE
 
+const char *real_names(void) {
+    return names;
+}
+
 static void find_each(void **found) {
     for (const char *name = names; *name; name += strlen(name) + 1) *found++ = real_find(name);
 }

@@ -35,6 +35,10 @@ bool real_is_resolved(void);
 // (inject/attach.h); NULL: the dynamic linker's order. NULL also before relocations were made.
 extern HIDDEN void *(*real_finder)(const char *name);
 
+// The names of all functions that every system has, each behind the NUL of the one before, and an
+// empty one at the end.
+const char *real_names(void);
+
 // The next definition of a function after ours; NULL: there is none.
 void *real_find(const char *name);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "runtime/sys/environment.h"
 #include "runtime/sys/frame.h"
 #include "runtime/sys/object.h"
 
@@ -56,8 +57,16 @@ static const char *object_path(const struct object *object) {
     return object->path[0] ? object->path : modules.header->executable;
 }
 
-static uint32_t module_path(const struct object *object) {
+// A relative path was so from a directory that may be another one by now: the kernel knows the
+// whole.
+static COLD uint32_t module_whole_path(const char *path, uintptr_t code) {
+    char whole[CAIRN_TEXT_PATH];
+    return module_string(environment_mapped_path(code, whole, sizeof whole) ? whole : path);
+}
+
+static uint32_t module_path(const struct object *object, uintptr_t code) {
     const char *path = object_path(object);
+    if (path[0] && path[0] != '/') return module_whole_path(path, code);
     return path[0] ? module_string(path) : 0;
 }
 
@@ -138,7 +147,8 @@ static struct cairn_module *module_find_same(const struct cairn_module *wanted) 
 // Which file it is, where no build-id tells; the tool hashes its code by that, from outside.
 static COLD void module_note_file(const struct object *object, struct cairn_module *module) {
     const uint64_t ns_per_s = 1000000000;
-    const char *path = object->path[0] ? object->path : "/proc/self/exe";
+    bool is_started = !object->path[0] && !environment_is_by_linker();
+    const char *path = is_started ? "/proc/self/exe" : object_path(object);
     struct stat status;
     if (sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0 &&
         sys_call(SYS_newfstatat, AT_FDCWD, (long)object_path(object), (long)&status, 0, 0, 0) != 0)
@@ -166,7 +176,7 @@ static enum module_news module_add(const struct object *object, struct cairn_mod
         return is_reused ? MODULE_REPLACED : MODULE_KNOWN;
     }
     found->loaded_ns = module_now_ns();
-    found->path = module_path(object);
+    found->path = module_path(object, found->bias + found->segments[0].address);
     if (!found->build_id_bytes) module_note_file(object, found);
     found->is_ready = 0;
     *entry = *found;

@@ -10,7 +10,7 @@
 #include "runtime/sys/sys.h"
 
 // The kernel reads no more of a script.
-enum { SHEBANG_BYTES = 256 };
+enum { SHEBANG_BYTES = 256, PIECE_BYTES = 512 };
 
 static const char *given;
 
@@ -133,7 +133,83 @@ static void executable_told(char *path, size_t size) {
     append(path, size, told);
 }
 
+// A text that is read in pieces.
+struct text {
+    long file;
+    long used, count;
+    char bytes[PIECE_BYTES];
+};
+
+// Returns the next character; -1 at the end.
+static int text_next(struct text *text) {
+    if (text->used == text->count) {
+        text->count = sys_call(SYS_read, text->file, (long)text->bytes, PIECE_BYTES, 0, 0, 0);
+        text->used = 0;
+        if (text->count <= 0) return text->count = 0, -1;
+    }
+    return (unsigned char)text->bytes[text->used++];
+}
+
+// Reads a hexadecimal number, and into `after` the character behind it.
+static uintptr_t text_number(struct text *text, int *after) {
+    const unsigned digit_bits = 4;
+    const int ten = 10;
+    uintptr_t number = 0;
+    for (;;) {
+        int next = *after = text_next(text);
+        bool is_letter = next >= 'a' && next <= 'f';
+        if (!is_letter && (next < '0' || next > '9')) return number;
+        uintptr_t digit = (uintptr_t)(is_letter ? next - 'a' + ten : next - '0');
+        number = number << digit_bits | digit;
+    }
+}
+
+// Copies the path at the end of the line, which is the first that has a slash; "" if it is longer.
+static void text_path(struct text *text, char *path, size_t size) {
+    size_t used = 0;
+    for (int next = text_next(text); next >= 0 && next != '\n'; next = text_next(text)) {
+        if (!used && next != '/') continue;
+        if (used < size) path[used] = (char)next;
+        used++;
+    }
+    path[used < size ? used : 0] = 0;
+}
+
+static void text_skip_line(struct text *text) {
+    for (int next = text_next(text); next >= 0 && next != '\n';) next = text_next(text);
+}
+
+bool environment_mapped_path(uintptr_t address, char *path, size_t size) {
+    struct text text;
+    int after = '-';
+    path[0] = 0;
+    if (sys_is_confined()) return false;
+    text.file =
+        sys_call(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    text.used = text.count = 0;
+    while (text.file >= 0 && after == '-') {
+        uintptr_t start = text_number(&text, &after);
+        if (after != '-') break;
+        uintptr_t end = text_number(&text, &after);
+        if (address - start < end - start) {
+            text_path(&text, path, size);
+            break;
+        }
+        text_skip_line(&text);
+        after = '-';
+    }
+    if (text.file >= 0) sys_call(SYS_close, text.file, 0, 0, 0, 0, 0);
+    return path[0] != 0;
+}
+
+bool environment_is_by_linker(void) {
+    return !getauxval(AT_BASE);
+}
+
+// The kernel executed the dynamic linker, if that was given the program: /proc/self/exe is its.
 void environment_executable(char *path, size_t size) {
+    if (environment_is_by_linker() && environment_mapped_path(getauxval(AT_PHDR), path, size))
+        return;
     long length = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
                            (long)size - 1, 0, 0);
     path[length > 0 ? length : 0] = 0;

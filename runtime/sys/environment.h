@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // False while libc has not been started yet, so that there is no environment to read.
 bool environment_is_ready(void);
@@ -34,8 +35,17 @@ size_t environment_read(const char *path, char *text, size_t size);
 // most `size` bytes.
 void environment_command(char *text, size_t size);
 
-// The link of /proc/self/exe, and without /proc what the kernel was asked to execute; the working
-// directory. "" if unreadable.
+// Tells that no dynamic linker is named in what the kernel executed: that is a static program, or
+// the dynamic linker itself, which was given the program to start.
+bool environment_is_by_linker(void);
+
+// Finds the path of the file that is mapped at the address; "" and false if there is none, or it
+// does not fit.
+bool environment_mapped_path(uintptr_t address, char *path, size_t size);
+
+// The program's file: the link of /proc/self/exe, that of the mapping where the dynamic linker was
+// given the program, and without /proc what the kernel was asked to execute; the working directory.
+// "" if unreadable.
 void environment_executable(char *path, size_t size);
 void environment_directory(char *path, size_t size);
 

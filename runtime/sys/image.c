@@ -111,13 +111,19 @@ static void read_dynamic(struct image *image, const Elf64_Phdr *segment) {
     }
 }
 
+enum cairn_unrecorded image_of_library(const char *name) {
+    for (unsigned i = 0; i < SANITIZER_COUNT; i++)
+        if (!strncmp(name, sanitizers[i].library, strlen(sanitizers[i].library)))
+            return sanitizers[i].kind;
+    return CAIRN_UNRECORDED_NONE;
+}
+
 static enum cairn_unrecorded look_at_libraries(const struct image *image) {
     for (unsigned i = 0; i < image->library_count; i++) {
         char name[NAME_BYTES];
         if (!read_address(image, image->strings + image->libraries[i], name, sizeof name)) continue;
-        for (unsigned k = 0; k < SANITIZER_COUNT; k++)
-            if (!strncmp(name, sanitizers[k].library, strlen(sanitizers[k].library)))
-                return sanitizers[k].kind;
+        enum cairn_unrecorded kind = image_of_library(name);
+        if (kind) return kind;
     }
     return CAIRN_UNRECORDED_NONE;
 }

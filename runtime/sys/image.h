@@ -13,7 +13,10 @@
 // and *found as it was, if there is no executable file.
 bool image_look(int directory, const char *path, enum cairn_unrecorded *found);
 
-// The same of an open file, whose position stays.
+// Tells the sanitizer whose runtime has such a file name; NONE: it is none.
+enum cairn_unrecorded image_of_library(const char *name);
+
+// Looks at an open file as image_look does; its position stays.
 bool image_look_at_file(int file, enum cairn_unrecorded *found);
 
 // Whether the image that this process becomes can open the file: by opening it, or, where

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 
 #include "runtime/sys/sys.h"
 
@@ -223,6 +224,24 @@ static const struct link_map *first_after_us(void) {
     return NULL;
 }
 #endif
+
+bool linker_is_in(uintptr_t start, uintptr_t end) {
+    uintptr_t linker = getauxval(AT_BASE);
+#if defined(__GLIBC__) && !defined(CAIRN_STATIC)
+    if (!linker) linker = (uintptr_t)&_r_debug;  // the kernel executed the linker itself
+#endif
+    return linker >= start && linker < end;
+}
+
+const char *linker_own_path(void) {
+#if defined(__GLIBC__) && !defined(CAIRN_STATIC)
+    const struct link_map *module = &_r_debug ? _r_debug.r_map : NULL;
+    while (module && module->l_ld != _DYNAMIC) module = module->l_next;
+    return module && module->l_name[0] == '/' ? module->l_name : NULL;
+#else
+    return NULL;
+#endif
+}
 
 void linker_find_all_next(const char *names, void **found) {
     const struct link_map *module = first_after_us();

@@ -47,6 +47,13 @@ void linker_find_all_next(const char *names, void **found);
 // The same as linker_find without functions that are chosen as they are found.
 void *linker_search(const char *name);
 
+// Tells that the dynamic linker lies there.
+bool linker_is_in(uintptr_t start, uintptr_t end);
+
+// The absolute path that the linker was told for this library; NULL: none, or not known. Takes no
+// lock.
+const char *linker_own_path(void);
+
 // Where the first function of that name begins and ends, as its symbol says. False: there is none.
 bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end);
 

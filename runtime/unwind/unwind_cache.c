@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/unwind/unwind_cache.h"
 
-#include <sys/auxv.h>
+#include <string.h>
 
+#include "runtime/sys/linker.h"
 #include "runtime/sys/object.h"
 #include "runtime/unwind/eh_frame.h"
 
@@ -153,6 +154,21 @@ COLD bool rule_find_code(uintptr_t pc, uintptr_t *start, uintptr_t *end) {
     return row_find_code(&source, pc - 1, start, end);
 }
 
+// A fiber of Boost.Context has no caller: the return address of its function leads to code without
+// unwind information that ends the process, _exit(0) and a halt.
+static bool is_end_of_fiber(uintptr_t pc, const struct object *object) {
+#if defined(__x86_64__)
+    static const uint8_t no_status_and_call[] = {0x48, 0x31, 0xff, 0xe8};
+    enum { HALT = 0xf4, HALT_AT = 8 };
+    const uint8_t *code = (const uint8_t *)pc;
+    return object->end - pc > HALT_AT && sys_is_readable(code + HALT_AT) &&
+           !memcmp(code, no_status_and_call, sizeof no_status_and_call) && code[HALT_AT] == HALT;
+#else
+    (void)pc, (void)object;
+    return false;
+#endif
+}
+
 COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
@@ -165,8 +181,10 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
             rule = rule_from_row(&row);
         else if (row_find(&source, pc, &row) && is_never_called(&row))
             rule = RULE_END;  // so the byte before is not its own (makecontext)
-        else if (object.start == getauxval(AT_BASE))
+        else if (linker_is_in(object.start, object.end))
             rule = RULE_END;  // the dynamic linker's entry, where every process begins
+        else if (is_end_of_fiber(pc, &object))
+            rule = RULE_END;
     }
     return rule;
 }

@@ -82,7 +82,14 @@ lost = {("app", "environment"): 1}
 no_preload = "app was not recorded: it was started without cairn in LD_PRELOAD"
 check_replaced("env -i", check("env -i", ["env", "-i", app], lost, no_preload), "env")
 check("env -u", ["env", "-u", "LD_PRELOAD", app], lost, no_preload)
-check("replaced", ["env", f"LD_PRELOAD={t.COUNTER}", app], lost, no_preload, env={"COUNT_PRELOAD_OUT": "counts"})
+check("emptied", ["env", "LD_PRELOAD=", app], lost, no_preload)
+path = check("replaced", ["env", "-i", f"LD_PRELOAD={t.COUNTER}", "COUNT_PRELOAD_OUT=counts", app], {})
+t.check_equal("replaced: recordings", [one["process"]["command"] for one in reports_of(path)], [app])
+t.check_equal("replaced: what the launcher preloads", len(list(pathlib.Path().glob("counts.*"))), 2)  # plain and beside
+sanitizer = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+if os.path.isabs(sanitizer):
+    check("a sanitizer, which has to be first", ["env", f"LD_PRELOAD={os.path.realpath(sanitizer)}",
+                                                 "ASAN_OPTIONS=detect_leaks=0", app], lost, no_preload)
 check("a script", ["sh", "-c", f"unset LD_PRELOAD; {app}; {app}; exit 5"], {("app", "environment"): 2},
       "app and 1 more were not recorded", out=b"done\ndone\n")
 path = check("a script that becomes another", ["sh", "-c", f"env -i {app}; exec env {app}"], lost, no_preload,

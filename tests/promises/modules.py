@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Code that comes and goes: of two libraries that take turns at one address each stack names the right
-one, unloaded ones stay named; RTLD_DEEPBIND, dlmopen, lazy and immediate binding, $ORIGIN in RUNPATH,
+one, unloaded ones stay named; RTLD_DEEPBIND with what constructors allocate, dlmopen, lazy and immediate binding, $ORIGIN in RUNPATH,
 -fno-plt and executables that are not position-independent."""
 
 import os
@@ -33,6 +33,39 @@ int main(void) {
     puts(library ? "loaded" : dlerror());
     return library ? 0 : 1;
 }
+"""
+
+
+DEEP = """
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_GLOBAL | RTLD_DEEPBIND);
+    void *(*take)(size_t) = library ? (void *(*)(size_t))dlsym(library, "take") : NULL;
+    void (*give)(void *) = library ? (void (*)(void *))dlsym(library, "give") : NULL;
+    for (int i = 0; take && i < 9; i++) give(take(90));
+    puts(give && take(90) ? "taken" : dlerror());
+    return library ? 0 : 1;
+}
+"""
+EARLY = """
+#include <stdlib.h>
+void *kept[5];
+__attribute__((constructor)) static void begin(void) { for (int i = 0; i < 5; i++) kept[i] = malloc(50); }
+void *take(size_t size) { void *block = malloc(size); __asm__ volatile(""); return block; }
+void give(void *block) { free(block); }
+"""
+ALLOCATOR = """
+#include <stddef.h>
+static char memory[65536];
+static size_t used;
+void *malloc(size_t size) { used += size + 31 & ~(size_t)15; return memory + used - (size + 31 & ~(size_t)15); }
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *block, size_t size) { (void)block; return malloc(size); }
+void free(void *block) { (void)block; }
+void *take(size_t size) { void *block = malloc(size); __asm__ volatile(""); return block; }
+void give(void *block) { free(block); }
 """
 
 
@@ -78,18 +111,23 @@ def check(how, wanted_turns=1):
                 t.check(b"one place" in result.out, f"{how}: the libraries were at different places")
 
 
-def check_unseen(how):
-    """Calls that find libc's functions first are not seen, which the report says; the program is as it
-    was."""
-    argv = t.program("modules", how, os.path.abspath("libs"))
+def check_deepbind(name, text, lost, blocks):
+    """A library that finds what it depends on before the program: its calls are those of others, with what its
+    constructor allocates; an allocator that it brings is left alone, and counted."""
+    compile_c(f"libs/lib{name}.so", text, "-shared", "-fPIC")
+    compile_c("deep", DEEP, f'-DLIBRARY="{os.path.abspath("libs")}/lib{name}.so"', "-D_GNU_SOURCE", "-ldl")
+    argv = [os.path.abspath("deep")]
     plain = t.run(argv)
-    t.check_equal(f"{how}: plain", plain.status, 0)
+    t.check_equal(f"deepbind, {name}: plain", (plain.status, plain.out), (0, b"taken\n"))
     for record in (t.record, t.record_alone):
         result, path = record(argv)
-        result.check_like(how, plain)
+        result.check_like(f"deepbind, {name}", plain)
         found = t.report(path)
         if found:
-            t.check_equal(f"{how}: lost", found["trust"]["lost"].get("deepbind"), 2)
+            t.check_equal(f"deepbind, {name}: lost", found["trust"]["lost"], lost)
+            for function, count in blocks.items():
+                inside = t.stacks_through(found, function)
+                t.check_equal(f"deepbind, {name}: blocks of {function}", sum(s["allocations"] for s in inside), count)
 
 
 def check_linked(name, *flags):
@@ -165,7 +203,9 @@ check("turns", TURNS)
 check("threads", TURNS)
 for kind in ("lazy", "now"):
     check(kind)
-check_unseen("deepbind")
+check("deepbind")
+check_deepbind("early", EARLY, {}, {"begin": 5, "take": 10})
+check_deepbind("allocator", ALLOCATOR, {"deepbind": 1}, {"take": 0})
 check("namespace")
 check_callers_path()
 check_linked("lazy", "-Wl,-z,lazy")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/entries.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "tool/attach/entry_names.h"
 #include "tool/attach/executable.h"
 #include "tool/base/elf_names.h"
-#include "tool/proc/process.h"
 
 // Sanitizers have a malloc that knows more of its blocks than an allocator: it is left alone.
 static const struct {
@@ -188,11 +186,10 @@ static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
     return true;
 }
 
-// `pid` 0: in a file.
-static bool find_in_elf(struct entries *entries, pid_t pid, Elf *elf, struct error *error) {
+static bool find_in(struct entries *entries, const struct executable *image, struct error *error) {
     struct search search = {.has_mallctl = false};
     struct elf_names names = {.text = NULL};
-    GElf_Ehdr header;
+    Elf *elf = image->elf;
     uint64_t bias;
     bool is_ok = true;
     want_names(&names);
@@ -204,10 +201,10 @@ static bool find_in_elf(struct entries *entries, pid_t pid, Elf *elf, struct err
             is_ok = look_at_symbols(&search, &names, elf, section, &about);
     }
     if (!is_ok) error_set(error, "out of memory");
-    bool has_any = search.items.count && gelf_getehdr(elf, &header);
+    bool has_any = search.items.count;
     if (is_ok && has_any && search.sanitizer) {
         is_ok = error_set(error, "it is built with %s", search.sanitizer);
-    } else if (is_ok && has_any && executable_bias(pid, &header, &bias)) {
+    } else if (is_ok && has_any && executable_bias(image, &bias)) {
         executable_extent(elf, bias, &entries->low, &entries->high, &entries->start);
         is_ok = choose(entries, &search, bias, error) && check_code(entries, elf, bias, error);
     }
@@ -218,8 +215,7 @@ static bool find_in_elf(struct entries *entries, pid_t pid, Elf *elf, struct err
 bool entries_find(struct entries *entries, const struct remote *remote, struct error *error) {
     struct executable image;
     *entries = (struct entries){.allocator = NULL};
-    bool is_ok = !executable_open(&image, process_open(remote->pid, "exe", O_RDONLY)) ||
-                 find_in_elf(entries, remote->pid, image.elf, error);
+    bool is_ok = !executable_open(&image, remote) || find_in(entries, &image, error);
     executable_close(&image);
     return is_ok;
 }
@@ -229,8 +225,7 @@ bool entries_find_in_file(struct entries *entries, const char *path, entries_vis
     struct executable image;
     struct code_function code;
     *entries = (struct entries){.allocator = NULL};
-    bool is_ok = !executable_open(&image, open(path, O_RDONLY | O_CLOEXEC)) ||
-                 find_in_elf(entries, 0, image.elf, error);
+    bool is_ok = !executable_open_file(&image, path) || find_in(entries, &image, error);
     for (size_t i = 0; is_ok && i < entries->items.count; i++) {
         const struct entry *entry = &entries->items.items[i];
         is_ok = (executable_code(image.elf, 0, entry->address, entry->size, &code) ||

@@ -2,13 +2,11 @@
 // The code of the allocator elsewhere than in its entries.
 #include "tool/attach/entries.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
 
 #include "tool/attach/entry_names.h"
 #include "tool/attach/executable.h"
-#include "tool/proc/process.h"
 
 // What lies between the allocator's entries is the allocator's, and so is every local function of a
 // source file that has one there.
@@ -69,7 +67,6 @@ static bool look_at_parts(struct search_parts *search, Elf *elf) {
 bool entries_find_parts(struct entries *entries, const struct remote *remote, struct error *error) {
     struct search_parts search = {.entries = entries};
     struct executable image;
-    GElf_Ehdr header;
     entries->heart = UINT64_MAX;
     for (size_t i = 0; i < entries->items.count; i++) {
         const struct entry *entry = &entries->items.items[i];
@@ -77,9 +74,7 @@ bool entries_find_parts(struct entries *entries, const struct remote *remote, st
         if (entry->address < entries->heart) entries->heart = entry->address;
         if (end > entries->heart_end) entries->heart_end = end;
     }
-    bool is_read = executable_open(&image, process_open(remote->pid, "exe", O_RDONLY)) &&
-                   gelf_getehdr(image.elf, &header) &&
-                   executable_bias(remote->pid, &header, &search.bias) &&
+    bool is_read = executable_open(&image, remote) && executable_bias(&image, &search.bias) &&
                    look_at_parts(&search, image.elf);
     executable_close(&image);
     if (!is_read) return error_set(error, "its symbols were taken away (strip)");

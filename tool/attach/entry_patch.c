@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/entry_patch.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,10 @@ static bool is_remembered(const struct entry_patcher *begin, const struct stat *
     return false;
 }
 
-static void remember(struct entry_patcher *begin, const struct stat *status) {
+// A dynamic linker that is executed may be given any program.
+static void remember(struct entry_patcher *begin, pid_t pid, const struct stat *status) {
+    uint64_t linker = 0;
+    if (!process_auxiliary(pid, AT_BASE, &linker) || !linker) return;
     begin->files[begin->file_count++ % ENTRY_PATCH_REMEMBERED] =
         (struct entry_patch_file){status->st_dev, status->st_ino, status->st_ctim};
 }
@@ -171,11 +175,11 @@ static bool look(const struct remote *remote, uint64_t attachment,
 }
 
 static void note_refused(struct entry_patcher *begin, pid_t pid, const struct error *error) {
-    char program[PATH_MAX];
+    enum { IMAGE = 1 };
+    char names[PROCESS_NAMES][NAME_MAX];
     if (begin->refused_count++) return;
-    process_link(pid, "exe", program, sizeof program);
-    const char *slash = strrchr(program, '/');
-    snprintf(begin->refused, sizeof begin->refused, "%s", slash ? slash + 1 : program);
+    if (!process_names(pid, names)) *names[IMAGE] = 0;
+    snprintf(begin->refused, sizeof begin->refused, "%s", names[IMAGE]);
     begin->problem = *error;
 }
 
@@ -191,7 +195,7 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
     if (!look(&remote, attachment, begin, &has_any, &error))
         note_refused(begin, pid, &error);
     else if (!has_any)
-        remember(begin, &status);
+        remember(begin, pid, &status);
     remote_close(&remote);
 }
 

@@ -2,13 +2,11 @@
 // Functions of the executable that the user names, beside those of an allocator that is known.
 #include "tool/attach/entries.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tool/attach/executable.h"
-#include "tool/proc/process.h"
 
 // What the user can do instead.
 #define WAY_OUT                                                                                    \
@@ -81,11 +79,11 @@ static bool look_for_wishes(const struct wishing *wishing, Elf *elf, Elf_Scn *se
     return true;
 }
 
-// `pid` 0: in a file.
-static bool find_wishes(struct wishing *wishing, pid_t pid, Elf *elf, struct error *error) {
-    GElf_Ehdr header;
+static bool find_wishes(struct wishing *wishing, const struct executable *image,
+                        struct error *error) {
+    Elf *elf = image->elf;
     bool is_ok = true;
-    if (!gelf_getehdr(elf, &header) || !executable_bias(pid, &header, &wishing->bias)) return true;
+    if (!executable_bias(image, &wishing->bias)) return true;
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section && is_ok;
          section = elf_nextscn(elf, section)) {
         GElf_Shdr about;
@@ -103,8 +101,7 @@ bool entries_add_wishes(struct entries *entries, const struct remote *remote,
                         struct entry_wish *wishes, size_t count, struct error *error) {
     struct wishing wishing = {.entries = entries, .wishes = wishes, .count = count};
     struct executable image;
-    bool is_ok = !executable_open(&image, process_open(remote->pid, "exe", O_RDONLY)) ||
-                 find_wishes(&wishing, remote->pid, image.elf, error);
+    bool is_ok = !executable_open(&image, remote) || find_wishes(&wishing, &image, error);
     executable_close(&image);
     return is_ok;
 }
@@ -114,8 +111,7 @@ bool entries_check_wishes(const char *path, struct entry_wish *wishes, size_t co
     struct entries entries = {.allocator = NULL};
     struct wishing wishing = {.entries = &entries, .wishes = wishes, .count = count};
     struct executable image;
-    bool is_ok = !executable_open(&image, open(path, O_RDONLY | O_CLOEXEC)) ||
-                 find_wishes(&wishing, 0, image.elf, error);
+    bool is_ok = !executable_open_file(&image, path) || find_wishes(&wishing, &image, error);
     executable_close(&image);
     entries_free(&entries);
     return is_ok;

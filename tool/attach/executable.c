@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/executable.h"
 
+#include <fcntl.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #include "tool/proc/process.h"
 
-bool executable_open(struct executable *executable, int file) {
-    *executable = (struct executable){.file = file};
+static bool read_file(struct executable *executable) {
     elf_version(EV_CURRENT);
     if (executable->file >= 0) executable->elf = elf_begin(executable->file, ELF_C_READ_MMAP, NULL);
     return executable->elf && elf_kind(executable->elf) == ELF_K_ELF &&
            gelf_getclass(executable->elf) == ELFCLASS64;
+}
+
+bool executable_open(struct executable *executable, const struct remote *remote) {
+    *executable = (struct executable){.file = -1, .pid = remote->pid};
+    if (program_place_find(&executable->place, remote))
+        executable->file = program_place_open(&executable->place, remote);
+    return read_file(executable);
+}
+
+bool executable_open_file(struct executable *executable, const char *path) {
+    *executable = (struct executable){.file = open(path, O_RDONLY | O_CLOEXEC)};
+    return read_file(executable);
 }
 
 void executable_close(struct executable *executable) {
@@ -19,10 +31,15 @@ void executable_close(struct executable *executable) {
     if (executable->file >= 0) close(executable->file);
 }
 
-bool executable_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias) {
-    uint64_t entry = header->e_entry;
-    bool is_known = !pid || process_auxiliary(pid, AT_ENTRY, &entry);
-    *bias = entry - header->e_entry;
+// By the address of its entry in the auxiliary vector, unless the dynamic linker was given it.
+bool executable_bias(const struct executable *executable, uint64_t *bias) {
+    GElf_Ehdr header;
+    uint64_t entry;
+    *bias = executable->place.bias;
+    if (!executable->pid || executable->place.is_given) return true;
+    bool is_known = gelf_getehdr(executable->elf, &header) &&
+                    process_auxiliary(executable->pid, AT_ENTRY, &entry);
+    if (is_known) *bias = entry - header.e_entry;
     return is_known;
 }
 

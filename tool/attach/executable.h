@@ -9,20 +9,24 @@
 #include <sys/types.h>
 
 #include "tool/attach/code.h"
+#include "tool/attach/program_place.h"
+#include "tool/proc/remote.h"
 
 struct executable {
     int file;
     Elf *elf;
+    pid_t pid;                   // 0: of no process
+    struct program_place place;  // of that
 };
 
-// `file`: a descriptor, which belongs to it from now on, or -1. False: it is no ELF file of 64
-// bits; it is to be closed in any case.
-bool executable_open(struct executable *executable, int file);
+// Opens the executable of a process, or a file. False: it is no ELF file of 64 bits; it is to be
+// closed in any case.
+bool executable_open(struct executable *executable, const struct remote *remote);
+bool executable_open_file(struct executable *executable, const char *path);
 void executable_close(struct executable *executable);
 
-// The load bias of the executable, by the address of its entry in the auxiliary vector; 0 for a
-// file, which is `pid` 0.
-bool executable_bias(pid_t pid, const GElf_Ehdr *header, uint64_t *bias);
+// The load bias of the executable; 0 for a file. False: the process has ended.
+bool executable_bias(const struct executable *executable, uint64_t *bias);
 
 // Where its first segment begins and its last one ends, and where it begins to execute. `high` is
 // raised if it is less.

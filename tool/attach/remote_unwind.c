@@ -12,7 +12,9 @@
 
 #include "tool/attach/blind_stack.h"
 #include "tool/attach/entries.h"
+#include "tool/attach/memory_image.h"
 #include "tool/base/unnamed_file.h"
+#include "tool/proc/mapped_file.h"
 
 enum { FRAMES_MAX = 512, PIECE_BYTES = 4096, STACK_PIECES = 16, NAMES = 1024 };
 enum { REFRESH_TRIES = 5 };
@@ -55,6 +57,16 @@ static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name,
     return -1;
 }
 
+// The file of a mapping whose name was removed or is another file's by now; if nothing leads to
+// it, what the process has of it in memory.
+static int find_removed(const struct remote_unwinder *unwinder, const char *name, Dwarf_Addr base,
+                        char **path) {
+    int file = mapped_file_open(unwinder->remote->pid, base);
+    if (file < 0) file = memory_image_open(unwinder->remote, base);
+    if (file >= 0) *path = strdup(name);
+    return file;
+}
+
 // The file of a mapping as the process sees it, from wherever its root directory is. cairn's own
 // library was loaded from memory.
 static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
@@ -62,8 +74,9 @@ static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_A
     const struct remote_unwinder *unwinder = *data;
     char there[PATH_MAX];
     bool is_own = unnamed_file_is_called(name, "libcairn");
-    if (!unwinder || name[0] != '/' || (strstr(name, "(deleted)") && !is_own))
+    if (!unwinder || name[0] != '/')
         return dwfl_linux_proc_find_elf(module, data, name, base, path, elf);
+    if (strstr(name, " (deleted)") && !is_own) return find_removed(unwinder, name, base, path);
     if (is_own)
         snprintf(there, sizeof there, "%s", unwinder->own_path);
     else

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tool/attach/program_place.h"
 #include "tool/base/clock.h"
 #include "tool/base/fnv.h"
 #include "tool/base/text.h"
@@ -64,12 +66,17 @@ static void close_attach(struct attach_member *process) {
 
 // Programs that cairn run would not record either.
 static bool check_program(const struct attach_member *process, struct error *error) {
+    const struct remote remote = remote_of(process->pid);
+    struct program_place place;
     char path[64];
     struct program program;
     struct error unused;
-    int status;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->pid);
-    if (!program_find(path, &program, &status, &unused)) return true;  // attach_open reports it
+    int status, file = -1;
+    if (program_place_find(&place, &remote)) file = program_place_open(&place, &remote);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    bool is_found = file >= 0 && program_find(path, &program, &status, &unused);
+    if (file >= 0) close(file);
+    if (!is_found) return true;  // attach_open reports it
     if (program.records_itself)
         return error_set(error, "cairn is linked into it: it records itself");
     if (program.own_allocator && !process->attach.entries.allocator)

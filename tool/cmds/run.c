@@ -101,7 +101,7 @@ static void run_say(const struct run_command *run, const char *text) {
 static void run_announce(struct run_command *run) {
     if (!run->summary || !isatty(fileno(run->summary))) return;
     char name[NAME_MAX], path[NAME_MAX];
-    text_escape(name, sizeof name, program_base_name(run->program.path));
+    text_escape(name, sizeof name, program_called(&run->program, run->program.path));
     text_escape(path, sizeof path, program_base_name(run->store.path));
     fprintf(run->summary, "cairn: recording %s (pid %d) to %s\n", name, (int)run->job.child, path);
     fflush(run->summary);
@@ -276,7 +276,7 @@ static bool run_lead(struct run_command *run, struct error *error) {
 // cairn run --exec: becomes the program, which then writes its own file.
 static int run_exec(struct run_command *run, struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
-    const char *name = program_base_name(run->args->words[0]);
+    const char *name = program_called(&run->program, run->args->words[0]);
     if (!run_directory_choose(&run->store, output, name, (int)getpid(), error))
         return STATUS_RUN_FAILED;
     run->launch.output = run->store.path;
@@ -348,7 +348,7 @@ static bool run_read_options(struct run_command *run, struct error *error) {
 static bool run_prepare(struct run_command *run, int *status, struct error *error) {
     *status = STATUS_USAGE;
     if (!run_read_options(run, error)) return false;
-    if (!program_find(run->args->words[0], &run->program, status, error)) return false;
+    if (!program_find_command(run->args->words, &run->program, status, error)) return false;
     *status = STATUS_RUN_FAILED;
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
     if (run->wrap_rows && !entry_patch_check_wrapped(run->program.image, run->wrap_rows, error))
@@ -362,7 +362,7 @@ static bool run_prepare(struct run_command *run, int *status, struct error *erro
 static bool run_make_store(struct run_command *run, const struct launched *launched,
                            struct error *error) {
     const char *output = args_text(run->args, OPTION_OUTPUT, NULL);
-    const char *name = program_base_name(run->args->words[0]);
+    const char *name = program_called(&run->program, run->args->words[0]);
     return run_directory_choose(&run->store, output, name, (int)launched->pid, error) &&
            run_directory_make(&run->store, error);
 }
@@ -404,7 +404,8 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.variables = run->variables;
     run->launch.output = NULL;
     job_started(&run->job, launched.pid);
-    watch_start(&run->watch, launched.pid, program_base_name(run->args->words[0]), run->children);
+    watch_start(&run->watch, launched.pid, program_called(&run->program, run->args->words[0]),
+                run->children);
     if (launch_go(&launched, pattern, run->program.path, status, error)) return true;
     if (run->program.missing[0])
         error_set(error, "%s needs %s, which is not there", run->program.path,

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "format/packed.h"
+#include "tool/base/linker_words.h"
 #include "tool/base/process_name.h"
 #include "tool/model/cells_older.h"
 #include "tool/model/source.h"
@@ -88,8 +89,13 @@ static bool check_header(const struct cairn_header *header, size_t there, struct
 
 void recording_program(const struct cairn_header *header, char name[NAME_MAX]) {
     const char *called = header->command, *end = called + sizeof header->command;
-    const char *second = called + strnlen(called, sizeof header->command) + (*called ? 1 : 0);
-    process_name_choose(header->comm, header->executable, called, second < end ? second : "", name);
+    const char *comm = header->comm;
+    const char *program = linker_is_called(called) ? linker_words_program(called, end) : end;
+    bool is_by_linker = program < end && *program && !linker_is_called(header->executable);
+    if (is_by_linker) called = program;
+    if (is_by_linker && linker_is_called(comm)) comm = "";
+    const char *second = called + strnlen(called, (size_t)(end - called)) + (*called ? 1 : 0);
+    process_name_choose(comm, header->executable, called, second < end ? second : "", name);
 }
 
 static void terminate_texts(struct cairn_header *header) {

@@ -84,7 +84,7 @@ static bool check_machine(pid_t pid, struct error *error) {
     return true;
 }
 
-// By the interpreter that its executable names.
+// By the interpreter that its executable names, or that is its executable.
 static bool has_musl(pid_t pid) {
     Elf64_Ehdr header;
     Elf64_Phdr segment = {0};
@@ -97,7 +97,10 @@ static bool has_musl(pid_t pid) {
     if (is_read && segment.p_type == PT_INTERP && segment.p_filesz < sizeof interpreter)
         is_read = pread(file, interpreter, segment.p_filesz, (off_t)segment.p_offset) > 0;
     if (file >= 0) close(file);
-    return is_read && !strncmp(text_base_name(interpreter), "ld-musl-", strlen("ld-musl-"));
+    if (is_read && segment.p_type != PT_INTERP)
+        process_link(pid, "exe", interpreter, sizeof interpreter);
+    const char *name = text_base_name(interpreter);
+    return is_read && (!strncmp(name, "ld-musl-", strlen("ld-musl-")) || !strcmp(name, "libc.so"));
 }
 
 // The library is loaded from a file in memory, whose only path is there.

@@ -44,8 +44,8 @@ static bool read_heading(struct maps *maps, const char *line) {
     char *name = maps->names[maps->name];
     int name_at = 0;
     *next = (struct mapping){.name = name};
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &next->start, &next->end,
-               next->permissions, &next->offset, &name_at) < 4 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &next->start,
+               &next->end, next->permissions, &next->offset, &next->inode, &name_at) < 5 ||
         !name_at)
         return false;
     size_t length = strcspn(line + name_at, "\n");
@@ -97,6 +97,18 @@ bool maps_next(struct maps *maps, struct mapping *mapping) {
     } while (mapping->start < maps->seen_until);
     maps->seen_until = mapping->end;
     return true;
+}
+
+bool maps_find(pid_t pid, uint64_t address, struct mapping *mapping, char name[PATH_MAX]) {
+    struct maps maps;
+    bool is_found = false;
+    if (!maps_open(&maps, pid, "maps", NULL)) return false;
+    while (!is_found && maps_next(&maps, mapping))
+        is_found = address >= mapping->start && address < mapping->end;
+    if (is_found) snprintf(name, PATH_MAX, "%s", mapping->name);
+    if (is_found) mapping->name = name;
+    maps_close(&maps);
+    return is_found;
 }
 
 bool maps_have_name(pid_t pid, const char *part) {

@@ -18,6 +18,7 @@ enum { MAPPING_PERMISSION_BYTES = 5 };
 struct mapping {
     uint64_t start, end;
     uint64_t offset;                             // in its file
+    uint64_t inode;                              // of its file; 0: it has none
     char permissions[MAPPING_PERMISSION_BYTES];  // "rw-p"
     const char *name;                            // "" for anonymous memory; valid until maps_next
     // Of smaps only:
@@ -46,6 +47,10 @@ void maps_close(struct maps *maps);
 // Reads the next mapping. False: there is none. The kernel writes such a file in pieces, and a
 // mapping that grew in between begins the next piece again: that is left out.
 bool maps_next(struct maps *maps, struct mapping *mapping);
+
+// Finds the mapping that holds the address; its name is copied to `name`. False: none does, or they
+// cannot be read.
+bool maps_find(pid_t pid, uint64_t address, struct mapping *mapping, char name[PATH_MAX]);
 
 // Whether any mapping has `part` in its name. False too if they cannot be read.
 bool maps_have_name(pid_t pid, const char *part);

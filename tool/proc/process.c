@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "tool/base/linker_words.h"
 #include "tool/base/text.h"
 
 enum { AUXILIARY_MAX = 64, ENVIRONMENT_BYTES_MAX = 1 << 20, STAT_BYTES = 2048 };
@@ -153,13 +154,28 @@ struct facts {
     const char *second;
 };
 
+// The kernel executed a dynamic linker, which was given the program. Returns what is left of the
+// arguments.
+static size_t facts_of_program(struct facts *facts, size_t used) {
+    const char *end = facts->arguments + used;
+    const char *program = linker_words_program(facts->arguments, end);
+    if (program == end) return used;
+    if (linker_is_called(facts->comm)) *facts->comm = 0;
+    used = (size_t)(end - program);
+    memmove(facts->arguments, program, used + 1);
+    snprintf(facts->executable, sizeof facts->executable, "%s", facts->arguments);
+    return used;
+}
+
 static bool facts_read(pid_t pid, struct facts *facts) {
     process_link(pid, "exe", facts->executable, sizeof facts->executable);
     process_comm(pid, facts->comm);
     size_t used = process_read(pid, "cmdline", facts->arguments, sizeof facts->arguments);
+    bool is_known = *facts->comm || *facts->executable || used;
+    if (linker_is_called(facts->executable)) used = facts_of_program(facts, used);
     size_t first = strlen(facts->arguments) + 1;
     facts->second = first < used ? facts->arguments + first : "";
-    return *facts->comm || *facts->executable || used;
+    return is_known;
 }
 
 bool process_name(pid_t pid, char name[NAME_MAX]) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tool/model/modules.h"
+#include "tool/proc/mapped_file.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/process.h"
 
@@ -62,6 +63,10 @@ static bool is_removed(pid_t pid, uint64_t address) {
     return is_found && mapping_is_deleted(&mapping);
 }
 
+static uint64_t code_of(const struct cairn_module *module) {
+    return module->bias + module->segments[0].address;
+}
+
 static uint64_t hash_of(const struct memory *memory, pid_t pid, const struct cairn_module *module) {
     struct module_segment segments[CAIRN_MODULE_SEGMENTS];
     const struct code_file noted = {module->file_bytes, module->file_modified_ns,
@@ -74,7 +79,7 @@ static uint64_t hash_of(const struct memory *memory, pid_t pid, const struct cai
     for (uint32_t i = 0; i < count; i++)
         segments[i] = (struct module_segment){module->segments[i].address, module->segments[i].size,
                                               module->segments[i].file_offset};
-    if (!count || is_removed(pid, module->bias + segments[0].address)) return hash;
+    if (!count || is_removed(pid, code_of(module))) return hash;
     if (!find_path(memory, module, path)) return CAIRN_CODE_UNKNOWN;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return CAIRN_CODE_UNKNOWN;
@@ -99,12 +104,14 @@ void code_files_note(const struct memory *memory, pid_t pid) {
     }
 }
 
-// The program's own file is that of the process, whatever has its path by now.
-static int open_module(const struct memory *memory, pid_t pid, const char *path) {
-    char link[PROCESS_PATH_BYTES];
-    bool is_program = !strncmp(path, memory->header->executable, CAIRN_TEXT_PATH);
-    process_path(link, pid, "exe");
-    return open(is_program ? link : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+// The program's own file is the one that the process maps, whatever has its path by now; so are all
+// of a process that may be older than what is on the disk.
+static int open_module(const struct memory *memory, pid_t pid, const struct cairn_module *module,
+                       const char *path) {
+    const struct cairn_header *header = memory->header;
+    bool is_program = !strncmp(path, header->executable, CAIRN_TEXT_PATH);
+    int file = is_program || header->is_attached ? mapped_file_open(pid, code_of(module)) : -1;
+    return file >= 0 ? file : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 // Descriptors are for the processes first.
@@ -124,8 +131,9 @@ static void hold(struct code_files *files, const struct memory *memory, pid_t pi
                  const struct cairn_module *module) {
     char path[PATH_MAX];
     if (files->count == HELD_FILES_MAX || !find_path(memory, module, path)) return;
-    if (!module_is_own(path)) return;
-    int file = open_module(memory, pid, path);
+    bool is_gone = memory->header->is_attached && is_removed(pid, code_of(module));
+    if (!is_gone && !module_is_own(path)) return;
+    int file = open_module(memory, pid, module, path);
     if (file < 0) return;
     char *copy = is_worth_holding(files, file) ? strdup(path) : NULL;
     if (copy)

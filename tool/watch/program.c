@@ -17,6 +17,7 @@
 
 #include "format/attachment.h"
 #include "tool/base/elf_names.h"
+#include "tool/base/linker_words.h"
 
 enum { MAJOR_SHIFT = 24, MINOR_SHIFT = 16, PART_MAX = 255 };
 
@@ -327,20 +328,37 @@ enum { OWN_MACHINE = EM_X86_64 };
 enum { OWN_MACHINE = EM_AARCH64 };
 #endif
 
-static void examine_elf(Elf *elf, struct program *program) {
+// A library that is executed: a dynamic linker, which is given the program. Static programs are no
+// libraries.
+static bool is_library(Elf *elf) {
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        GElf_Dyn entry;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC) continue;
+        Elf_Data *data = elf_getdata(section, NULL);
+        for (int i = 0; data && gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
+            if (entry.d_tag == DT_SONAME) return true;
+    }
+    return false;
+}
+
+// Of what a dynamic linker was given, it does not matter which one it names.
+static void examine_elf(Elf *elf, struct program *program, bool is_given) {
     GElf_Ehdr header;
-    const char *preload = getenv("LD_PRELOAD"), *interpreter = interpreter_of(elf);
+    const char *preload = getenv("LD_PRELOAD");
+    const char *interpreter = is_given ? "" : interpreter_of(elf);
     if (!gelf_getehdr(elf, &header)) return;
-    if (interpreter) note_missing(program, interpreter);
+    if (interpreter && *interpreter) note_missing(program, interpreter);
+    program->is_linker |= !interpreter && is_library(elf);
     if (gelf_getclass(elf) == ELFCLASS32)
         program->obstacle = "it is a 32-bit program, and cairn's library is 64-bit";
     else if (header.e_machine != OWN_MACHINE)
         program->obstacle = "it is built for another processor";
     else if (!interpreter && has_runtime(elf))
         program->records_itself = true;
-    else if (!interpreter)
+    else if (!interpreter && !program->is_linker)
         program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
-    if (program->records_itself) return;
+    if (program->records_itself || (program->is_linker && !is_given)) return;
     struct findings findings = look_at_tables(elf);
     if (findings.allocator_sign < ALLOCATOR_SIGNS)
         program->own_allocator = allocator_signs[findings.allocator_sign].allocator;
@@ -351,14 +369,12 @@ static void examine_elf(Elf *elf, struct program *program) {
     program->refuses_preload = findings.refuses_preload;
 }
 
-static void examine(struct program *program) {
-    program->obstacle = privilege_obstacle(program->path);
-    if (program->obstacle) return;
+static void examine_image(struct program *program, bool is_given) {
     int file = open(program->image, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     elf_version(EV_CURRENT);
     Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
-    if (elf && elf_kind(elf) == ELF_K_ELF) examine_elf(elf, program);
+    if (elf && elf_kind(elf) == ELF_K_ELF) examine_elf(elf, program, is_given);
     if (elf) elf_end(elf);
     close(file);
 }
@@ -381,6 +397,27 @@ bool program_find(const char *name, struct program *program, int *status, struct
                          is_directory ? "is a directory" : "permission denied");
     }
     find_image(program);
-    examine(program);
+    program->obstacle = privilege_obstacle(program->path);
+    if (!program->obstacle) examine_image(program, false);
     return true;
+}
+
+bool program_find_command(char *const words[], struct program *program, int *status,
+                          struct error *error) {
+    if (!program_find(words[0], program, status, error)) return false;
+    unsigned at = 1;
+    while (program->is_linker && words[at]) {
+        unsigned count = linker_option_words(words[at]);
+        if (!count) break;
+        while (count-- && words[at]) at++;
+    }
+    // a name without a slash is looked for among the libraries
+    if (!program->is_linker || !words[at] || !strchr(words[at], '/')) return true;
+    snprintf(program->image, sizeof program->image, "%s", words[at]);
+    examine_image(program, true);
+    return true;
+}
+
+const char *program_called(const struct program *program, const char *word) {
+    return program_base_name(program->is_linker ? program->image : word);
 }

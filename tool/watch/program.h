@@ -15,10 +15,12 @@
 
 struct program {
     char path[PROGRAM_PATH_MAX];     // what will be executed
-    char image[PROGRAM_PATH_MAX];    // the ELF file: the same, or a script's interpreter
+    char image[PROGRAM_PATH_MAX];    // the ELF file: the same, a script's interpreter, or what a
+                                     // dynamic linker was given
     char missing[PROGRAM_PATH_MAX];  // the dynamic linker or interpreter that is not there; or ""
     const char *obstacle;            // why it cannot be recorded, a clause; NULL if it can
     const char *own_allocator;       // allocator linked into it, or NULL
+    bool is_linker;                  // a dynamic linker is executed, which starts the program
     bool records_itself;             // static, with our runtime linked in: nothing to preload
     bool refuses_preload;            // it would not even start with the library
     bool brings_operator_new;        // linked to a shared allocator with its own operator new
@@ -27,6 +29,14 @@ struct program {
 // Finds `name` as execvp would. False: not found, or not executable; `status` is then 127 or
 // 126.
 bool program_find(const char *name, struct program *program, int *status, struct error *error);
+
+// The same of a command. Where that is a dynamic linker with a program as a word ("ld.so ./p"), the
+// image is that program.
+bool program_find_command(char *const words[], struct program *program, int *status,
+                          struct error *error);
+
+// The name of what runs: that of the first word, or of what a dynamic linker was given.
+const char *program_called(const struct program *program, const char *word);
 
 // The part of a path after the last slash.
 const char *program_base_name(const char *path);

@@ -162,6 +162,7 @@ struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool
 }
 
 void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop reason) {
+    code_files_hold(&watch->files, &process->memory, process->pid, &process->held_bytes);
     unlink_process(watch, process);
     process->end.is_over = true;
     process->end.end_ns = clock_now_ns();

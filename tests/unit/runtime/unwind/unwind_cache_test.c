@@ -126,10 +126,19 @@ CODE(code_expression, ".cfi_escape 0x0f, 2, 0x77, 8");
 CODE(code_frame_lost, ".cfi_undefined 6");
 CODE(code_frame_in_register, ".cfi_register 6, 3");
 
+// Where the function of a fiber would return to, as Boost.Context has it; and code that is like it.
+#define BARE(name, code)                                                                           \
+    __asm__(".text\n" #name ": nop\n" code "\n.skip 16, 0x90\n");                                  \
+    extern const uint8_t name[]
+BARE(code_end_of_fiber, "xorq %rdi, %rdi\ncall _exit@PLT\nhlt");
+BARE(code_call, "xorq %rdi, %rdi\ncall _exit@PLT\nnop");
+
 static const struct {
     const uint8_t *code;
     uint64_t kind, cfa, saved;
 } forms[] = {
+    {code_end_of_fiber, RULE_END, 0, 0},
+    {code_call, RULE_NO_CFI, 0, 0},
     {code_plain, RULE_STACK, 8, 0},
     {code_largest, RULE_STACK, 262136, 0},
     {code_too_large, RULE_SLOW, 0, 0},

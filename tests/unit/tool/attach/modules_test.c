@@ -2,17 +2,21 @@
 // The modules of a process read from its memory, against what its own dynamic linker says: this
 // process is the one that is looked at.
 #include <dlfcn.h>
+#include <elfutils/libdwfl.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tool/attach/memory_image.h"
 #include "tool/attach/modules.h"
+#include "tool/proc/mapped_file.h"
 
 static struct remote remote;
 static struct loaded_modules modules;
@@ -107,6 +111,55 @@ static void test_namespaces(void **state) {
     assert_true(elsewhere >= 1);
 }
 
+static uint64_t symbol_of(Dwfl_Module *module, const char *wanted) {
+    for (int i = dwfl_module_getsymtab(module); i-- > 0;) {
+        GElf_Sym symbol;
+        GElf_Addr value;
+        const char *name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL, NULL, NULL);
+        if (name && !strcmp(name, wanted)) return symbol.st_value;
+    }
+    return 0;
+}
+
+static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                             const char *file, const char *link, GElf_Word crc, char **found) {
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc;
+    (void)found;
+    return -1;
+}
+
+// libc out of memory alone, as if its file were gone: names and unwind information are there.
+static void test_image_of_memory(void **state) {
+    const Dwfl_Callbacks callbacks = {.section_address = dwfl_offline_section_address,
+                                      .find_debuginfo = find_no_debuginfo};
+    (void)state;
+    struct link_map *map = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(map);
+    int file = memory_image_open(&remote, map->l_addr);
+    assert_true(file >= 0);
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    dwfl_report_begin(dwfl);
+    Dwfl_Module *module = dwfl_report_elf(dwfl, "libc", "libc.so.6", file, map->l_addr, false);
+    dwfl_report_end(dwfl, NULL, NULL);
+    assert_non_null(module);
+    GElf_Addr bias;
+    assert_non_null(dwfl_module_eh_cfi(module, &bias));
+    assert_int_equal(symbol_of(module, "getppid"), (uintptr_t)dlsym(map, "getppid"));
+    dwfl_end(dwfl);
+    dlclose(map);
+    assert_int_equal(memory_image_open(&remote, (uintptr_t)&callbacks), -1);
+}
+
+static void test_mapped_file(void **state) {
+    struct stat own, found;
+    (void)state;
+    int file = mapped_file_open(getpid(), (uintptr_t)test_mapped_file);
+    assert_true(file >= 0 && !fstat(file, &found) && !stat("/proc/self/exe", &own));
+    assert_int_equal(found.st_ino, own.st_ino);
+    close(file);
+    assert_int_equal(mapped_file_open(getpid(), (uintptr_t)&own), -1);
+}
+
 // Whatever lies where a link map should be, nothing is read outside.
 static void test_nonsense(void **state) {
     struct loaded_module module;
@@ -125,7 +178,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_modules), cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_image_of_memory),
+        cmocka_unit_test(test_mapped_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

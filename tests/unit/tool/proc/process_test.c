@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tool/base/linker_words.h"
+
 static void test_own_state(void **state) {
     (void)state;
     assert_int_equal(process_state(getpid(), 0), 'R');
@@ -85,6 +87,31 @@ static void test_names(void **state) {
     }
 }
 
+static void test_program_of_linker(void **state) {
+    static const struct {
+        const char *words;
+        size_t bytes;
+        const char *program;
+    } cases[] = {
+#define WORDS(text) text, sizeof text
+        {WORDS("/lib64/ld-linux-x86-64.so.2\0./p\0x"), "./p"},
+        {WORDS("ld.so\0--library-path\0lib:x\0--inhibit-cache\0p"), "p"},
+        {WORDS("ld.so\0--argv0=x\0./p"), "./p"},
+        {WORDS("ld.so\0--list"), ""},
+        {WORDS("ld.so\0--preload"), ""},
+        {WORDS("ld.so"), ""},
+#undef WORDS
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *end = cases[i].words + cases[i].bytes;
+        const char *found = linker_words_program(cases[i].words, end);
+        assert_string_equal(found < end ? found : "", cases[i].program);
+    }
+    assert_true(linker_is_called("/lib/ld-musl-x86_64.so.1"));
+    assert_false(linker_is_called("/usr/bin/ld"));
+}
+
 static void test_own_names(void **state) {
     (void)state;
     char name[NAME_MAX], names[PROCESS_NAMES][NAME_MAX];
@@ -102,6 +129,7 @@ int main(void) {
         cmocka_unit_test(test_name_with_brackets),
         cmocka_unit_test(test_stopped_then_ended_then_gone),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_program_of_linker),
         cmocka_unit_test(test_own_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
