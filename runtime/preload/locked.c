@@ -55,7 +55,7 @@ static void lock_part(uintptr_t start, uintptr_t end, int flags) {
 }
 
 static void lock_mapping(uintptr_t start, uintptr_t end, int flags) {
-    uintptr_t held_start, held_end;
+    uintptr_t held_start = 0, held_end = 0;
     while (start < end && holdings_next(start, &held_start, &held_end) && held_start < end) {
         lock_part(start, held_start, flags);
         start = held_end;
