@@ -6,6 +6,10 @@
 // flags: -O3 -s -DMAKERS=8
 #include "ledger.h"
 
+#ifndef MAKER
+#define MAKER "maker"
+#define TAKER "taker"
+#endif
 #ifndef MAKERS
 #define MAKERS 1
 #endif
@@ -38,7 +42,7 @@ APART static char *make(void) {
 }
 
 static void *makes(void *unused) {
-    pthread_setname_np(pthread_self(), "maker");
+    pthread_setname_np(pthread_self(), MAKER);
     for (int i = 0; i < MESSAGES / MAKERS; i++) {
         char *message = make();
         put(HOLDS ? message : NULL);
@@ -48,7 +52,7 @@ static void *makes(void *unused) {
 }
 
 static void *takes(void *unused) {
-    pthread_setname_np(pthread_self(), "taker");
+    pthread_setname_np(pthread_self(), TAKER);
     for (int i = 0; i < MESSAGES / MAKERS * MAKERS; i++) free(get());
     return unused;
 }
@@ -62,7 +66,7 @@ int main(void) {
     pthread_join(taker, NULL);
     ledger("blocks", MESSAGES, MESSAGES);
     ledger("bytes", MESSAGES * BYTES, MESSAGES * BYTES);
-    ledger_name("from", "maker");
-    ledger_name("to", "taker");
+    ledger_name("from", MAKER);
+    ledger_name("to", strcmp(MAKER, TAKER) ? TAKER : "other threads of that name");
     return 0;
 }

@@ -24,6 +24,8 @@ enum {
     LABEL_SPARE = 2
 };
 
+#define OTHER_THREADS "other threads of that name"
+
 struct matrix {
     char names[NAMES_MAX][NAME_BYTES];
     size_t count;
@@ -32,6 +34,7 @@ struct matrix {
     bool is_stem[NAMES_MAX];
     bool has_shared;  // a slot that threads of several names had, one after the other
     struct measured freed[NAMES_MAX][NAMES_MAX];  // [allocated by][freed by]
+    struct measured across[NAMES_MAX];            // between threads of one name
 };
 
 // "worker", or of a slot that threads of several names had: "worker/writer". Says how many names.
@@ -101,6 +104,8 @@ static bool fill(struct matrix *matrix, const struct profile *profile) {
         struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
         freed.blocks = (int64_t)pairs[i].frees;
         measured_add(&matrix->freed[row][column], freed);
+        if (row == column && pairs[i].owner != pairs[i].freer)
+            measured_add(&matrix->across[row], freed);
     }
     free(pairs);
     return pairs != NULL;
@@ -210,6 +215,11 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
                 "are unreliable\n",
                 ESTIMATE_FEW_SAMPLES);
     }
+    for (size_t i = 0; !has_others(matrix) && i < matrix->count; i++)
+        if (matrix->across[i].value)
+            fprintf(terminal->out, "\n%s of what %s allocates is freed by %s\n",
+                    units_percent(matrix->across[i].value, sum_of_row(matrix, i, 0).value).text,
+                    matrix->names[i], OTHER_THREADS);
     if (matrix->has_shared)
         terminal_print(
             terminal, STYLE_DIM,
@@ -233,7 +243,12 @@ static uint64_t high_between(const struct profile *profile, uint64_t from_ns, ui
     return high;
 }
 
-// When the last thread of a name ended; UINT64_MAX: one of them lived to the end, as far as is
+// What threads of a row allocated and those of a column freed; of the same one: other threads.
+static struct measured flow_between(const struct matrix *matrix, size_t row, size_t column) {
+    return row == column ? matrix->across[row] : matrix->freed[row][column];
+}
+
+// When the last thread of a row ended; UINT64_MAX: one of them lived to the end, as far as is
 // known.
 static uint64_t end_of(const struct profile *profile, const struct matrix *matrix, size_t row) {
     uint64_t end_ns = 0;
@@ -270,17 +285,17 @@ static uint64_t late_bytes(const struct profile *profile, const struct matrix *m
         high = high_between(profile, owner_end_ns, owner_end_ns);
     else
         high = high_between(profile, end_ns - end_ns / last_part, end_ns);
-    uint64_t freed = (uint64_t)matrix->freed[row][column].value;
+    uint64_t freed = (uint64_t)flow_between(matrix, row, column).value;
     return high < freed ? high : freed;
 }
 
 static struct freed_by_flow flow_of(const struct profile *profile, const struct matrix *matrix,
                                     size_t row, size_t column) {
-    struct measured freed = matrix->freed[row][column];
+    struct measured freed = flow_between(matrix, row, column);
     struct freed_by_flow flow = {.of_bytes = (uint64_t)sum_of_row(matrix, row, 0).value,
                                  .freed = freed};
     snprintf(flow.from, sizeof flow.from, "%s", matrix->names[row]);
-    snprintf(flow.to, sizeof flow.to, "%s", matrix->names[column]);
+    snprintf(flow.to, sizeof flow.to, "%s", row == column ? OTHER_THREADS : matrix->names[column]);
     flow.late_bytes = late_bytes(profile, matrix, row, column);
     flow.bytes = (uint64_t)freed.value - flow.late_bytes;
     // of a damaged recording there may be less than none
@@ -296,7 +311,7 @@ bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow)
     bool is_filled = matrix && fill(matrix, profile);
     for (size_t row = 0; is_filled && row < matrix->count; row++) {
         for (size_t i = 0; i < matrix->count; i++) {
-            if (row == i || matrix->freed[row][i].value <= (int64_t)flow->bytes) continue;
+            if (flow_between(matrix, row, i).value <= (int64_t)flow->bytes) continue;
             struct freed_by_flow other = flow_of(profile, matrix, row, i);
             if (other.bytes > flow->bytes) *flow = other;
         }

@@ -16,7 +16,8 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
 
 // The most that goes from threads of one name to those of another: "producer", "consumer", bytes,
 // and of how many. Destructors of the main thread hand nothing over: what it can have freed after
-// the others had ended, or as the program ended, is left out. False if there is none.
+// the others had ended, or as the program ended, is left out; threads of one name
+// are told apart. False if there is none.
 struct freed_by_flow {
     char from[64], to[64];
     uint64_t bytes, of_bytes;  // of all that `from` allocated and somebody freed
