@@ -222,7 +222,7 @@ static int put_levels(const struct history_step *step, char *out, size_t size) {
 
 void history_open_text(const struct history_step *step, char *out, size_t size) {
     int used = put_levels(step, out, size);
-    used += snprintf(out + used, size - (size_t)used, ": runs vary, and %s before it",
+    used += snprintf(out + used, size - (size_t)used, ": runs may vary, and %s before it",
                      units_counted((int64_t)step->runs_before, "run is", "runs are").text);
     if (used < (int)size && step->missing)
         snprintf(out + used, size - (size_t)used, "; %s of this commit would say whether it moved",

@@ -177,15 +177,20 @@ static bool add_process(struct taken_row *row, const struct command_args *args,
     const struct frame_names names = names_frames(opened->names);
     uint32_t *rows = calloc(opened->profile.stack_count + 1, sizeof *rows);
     bool is_ok = rows != NULL || error_set(error, "no memory for the stacks");
-    for (int i = 0; i < HISTORY_STACK_MEASURES && is_ok; i++)
+    is_ok = is_ok && add_measure(row, HISTORY_PEAK, opened, rows, error);
+    for (size_t i = HISTORY_PEAK + 1; i < HISTORY_STACK_MEASURES && is_ok; i++)
         if (i != HISTORY_EXIT)
-            is_ok = add_measure(row, (enum history_measure)i, opened, rows, error);
+            diff_add_measure(&row->stacks, i, &opened->profile, stack_measures[i], rows);
     is_ok = is_ok && add_sites(row, opened, &names, rows, top);
     if (is_ok && has_exit) {
+        size_t stacks = opened->profile.stack_count;
         is_ok = *row->region || offenders_suppress(args, opened, &suppressions, error);
         opened->profile.exit_bytes =
             figures_add(opened->profile.exit_bytes, -offenders_suppressed(&suppressions));
-        is_ok = is_ok && add_measure(row, HISTORY_EXIT, opened, rows, error);
+        if (is_ok && opened->profile.stack_count == stacks)
+            diff_add_measure(&row->stacks, HISTORY_EXIT, &opened->profile, MEASURE_EXIT, rows);
+        else
+            is_ok = is_ok && add_measure(row, HISTORY_EXIT, opened, rows, error);
     }
     if (is_ok) add_figures(row, opened, has_exit);
     suppressions_free(&suppressions);

@@ -128,6 +128,13 @@ static void estimate_join(struct diff_estimate *sum, const struct diff_estimate 
     sum->samples = figures_add(sum->samples, added->samples);
 }
 
+static void add_value(struct diff *diff, size_t recording, uint32_t row, struct measured measured) {
+    size_t at = row * diff->recording_count + recording;
+    diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
+    const struct diff_estimate estimate = diff_estimate_of(measured);
+    estimate_join(&diff->estimates.items[at], &estimate);
+}
+
 bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *row,
                   struct measured measured, uint32_t *index) {
     uint64_t hash = hash_of(row);
@@ -137,10 +144,7 @@ bool diff_add_row(struct diff *diff, size_t recording, const struct diff_row *ro
     } else {
         memcpy(diff->rows.items[*index].where, row->where, row->count * sizeof *row->where);
     }
-    size_t at = *index * diff->recording_count + recording;
-    diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
-    const struct diff_estimate estimate = diff_estimate_of(measured);
-    estimate_join(&diff->estimates.items[at], &estimate);
+    add_value(diff, recording, *index, measured);
     return true;
 }
 
@@ -291,6 +295,14 @@ bool diff_add_every_stack(struct diff *diff, size_t recording, const struct prof
                           const struct frame_names *names, const struct view_options *view,
                           uint32_t *rows, struct error *error) {
     return add_stacks(diff, recording, profile, names, view, rows, error);
+}
+
+void diff_add_measure(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, const uint32_t *rows) {
+    for (size_t i = 0; i < profile->stack_count; i++) {
+        struct measured measured = measure_stack(by, &profile->stacks[i]);
+        if (measured.value > 0) add_value(diff, recording, rows[i], measured);
+    }
 }
 
 uint32_t diff_joined_row(const struct diff *diff, uint32_t row) {

@@ -98,6 +98,10 @@ bool diff_add_stacks(struct diff *diff, size_t recording, const struct profile *
 bool diff_add_every_stack(struct diff *diff, size_t recording, const struct profile *profile,
                           const struct frame_names *names, const struct view_options *view,
                           uint32_t *rows, struct error *error);
+// Adds another measure of the same stacks, as a recording of its own; `rows` as the first one
+// filled it.
+void diff_add_measure(struct diff *diff, size_t recording, const struct profile *profile,
+                      enum measure by, const uint32_t *rows);
 bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping *grouping,
                      const struct profile *profile, const struct frame_names *names,
                      const struct view_options *view, struct error *error);
