@@ -69,6 +69,33 @@ const struct topic topics[] = {
      "\n"
      "The bytes of a recording are described in docs/reference/format.md. cairn run and attach\n"
      "keep names in a recording (--symbols), cairn symbolize does so later.\n"},
+    {"findings", "what to do about the findings of a summary",
+     "  a stack that grows                find what should free it: --view growth, cairn top\n"
+     "  a buffer that is grown            reserve its room before the loop that fills it\n"
+     "  short-lived blocks                use one again, or the stack: --view temporary\n"
+     "  freed at once, one by one         one block for all of them, or a pool\n"
+     "  reserved and not used             reserve less: --view containers PID\n"
+     "  hand-over between threads         let the thread that allocates free: --view threads\n"
+     "  fragmentation, arenas             MALLOC_ARENA_MAX=2, malloc_trim(0): --view heap PID\n"
+     "  equal strings, unused ends        keep each text once, in its size: --view waste PID\n"
+     "\n"
+     "cairn report --view findings tells all of them and what each would save.\n"},
+    {"owners", "who keeps blocks, whoever allocated them",
+     "  cairn report --view owners PID    variables, and what only they lead to\n"
+     "  cairn report --view types PID     blocks by type; --view containers: how full they are\n"
+     "  cairn report --view waste PID     equal strings, zeros, room that is not used\n"
+     "  cairn core PID explain ADDRESS    the way from a variable to a block\n"
+     "\n"
+     "They read what is in blocks: of a process that runs, recorded or not, which stands for\n"
+     "some milliseconds, or of a core dump. A recording does not have it.\n"},
+    {"rss", "why resident memory is larger than the heap",
+     "  cairn report --view memory        what it consisted of, of a recording\n"
+     "  cairn report --view heap PID      what is free in glibc's arenas, and why it stays\n"
+     "  cairn report --view pages PID     whose blocks keep its pages\n"
+     "  cairn whatif                      what another allocator or setting would take\n"
+     "\n"
+     "Resident memory has code, stacks, mapped files, what the allocator holds free, and\n"
+     "cairn's own tables beside the heap.\n"},
     {NULL, NULL, NULL},
 };
 // clang-format on
