@@ -7,8 +7,8 @@
 // message. Below `cairn run` the same for valgrind, and the same where the library cannot be opened
 // any more, of which the dynamic linker would print a line. Others that will not be recorded (no
 // library in LD_PRELOAD, statically linked, setuid) are started as they are, and the tool gets the
-// message; if the start fails, it is withdrawn. Where a launcher has set LD_PRELOAD for a library
-// of its own, ours goes in front of that. This may be a child of vfork, on a thread's or signal
+// message; if the start fails, it is withdrawn. Ours goes in front of a library that a launcher has
+// set LD_PRELOAD for. This may be a child of vfork, on a thread's or signal
 // handler's stack: there is nothing here but system calls and a bounded vector on the stack, and
 // that only for such programs.
 #include <errno.h>
@@ -218,7 +218,8 @@ static const char *replaced_preload(const struct start *start) {
     if (!own || !variable || !*variable || !(*variable)[PRELOAD_IS_BYTES]) return NULL;
     size_t bytes = strlen(own) + 1 + strnlen(*variable, PRELOAD_BYTES) + 1;
     bool is_possible = bytes <= PRELOAD_BYTES && !has_to_be_first(*variable + PRELOAD_IS_BYTES) &&
-                       !strpbrk(own, " :") && count_variables(start->variables) <= VARIABLES_MAX &&
+                       own[strcspn(own, " :")] == 0 &&
+                       count_variables(start->variables) <= VARIABLES_MAX &&
                        !is_lost(own, strlen(own));
     return is_possible ? *variable : NULL;
 }

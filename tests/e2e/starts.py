@@ -75,6 +75,21 @@ def given_to_linker():
                 t.check(words.startswith(f"{name} "), f"{name}, {what}: its name: {words[:200]}")
 
 
+def given_with_allocator():
+    """The linker puts the executable among the libraries, with cairn's reservations right below."""
+    archive = subprocess.run(["gcc", "-print-file-name=libjemalloc.a"], check=True, text=True,
+                             capture_output=True).stdout.strip()
+    if not os.path.isabs(archive):
+        t.skip_part("no jemalloc to link with")
+        return
+    program = build("own", PROGRAM, archive, "-lpthread", "-lm", "-lstdc++")
+    result, path = t.record([linker, "./own"])
+    t.check_equal("own allocator: end", (result.status, result.out), (3, b"done\n"))
+    found = t.report(path)
+    if found:
+        check_leaf("own allocator", found, program)
+
+
 def attach(what, target, wanted, *forbidden):
     """`wanted`: a file's name at the end of the stack's frames."""
     attached = Attached(target.pid, "--exact", "--no-scan-heap")
@@ -143,6 +158,7 @@ build("p", PROGRAM)
 linker = re.search(r"interpreter: (.*)\]", subprocess.run(["readelf", "-lW", "p"], check=True, text=True,
                                                          capture_output=True).stdout)[1]
 given_to_linker()
+given_with_allocator()
 attached_to_linker()
 removed("gone", os.remove)
 removed("replaced", replace)

@@ -20,6 +20,7 @@ enum { PART_BYTES = CAIRN_LEAD_CODE_BYTES };
 // mapping stays, so that neither grows into the other.
 #define LOWEST_ADDRESS (1u << 20)
 #define DISTANCE_BYTES (1u << 16)
+#define NEAR_BYTES (1u << 30)  // of a jump's 2 GiB, so that all of an executable is in reach
 #define MAPPING_MAX_BYTES (1u << 20)
 
 // The code of a function with what follows it, as it lies in the process; NULL without memory or if
@@ -70,17 +71,31 @@ uint64_t patch_place_below(uint64_t low, uint64_t bytes) {
     return (low & ~(process_page_bytes() - 1)) - DISTANCE_BYTES - whole_pages(bytes);
 }
 
-// The end of the free memory right below the executable, if that is large enough: 0 if not.
-static uint64_t find_place(const struct remote *remote, uint64_t low, uint64_t bytes) {
+// The end of the free memory right below the executable, if that is large enough. Otherwise, as
+// where a dynamic linker was given the executable and put it among the libraries, the free memory
+// that is nearest: first below, then above. 0: there is none near enough for a jump.
+static uint64_t find_place(const struct remote *remote, const struct entries *entries,
+                           uint64_t bytes) {
+    const uint64_t low = entries->low, room = whole_pages(bytes);
     struct maps maps;
     struct mapping mapping;
-    uint64_t end_before = LOWEST_ADDRESS;
+    uint64_t end_before = LOWEST_ADDRESS, end_below = LOWEST_ADDRESS, below = 0, above = 0;
     if (!maps_open(&maps, remote->pid, "maps", NULL)) return 0;
-    while (maps_next(&maps, &mapping))
-        if (mapping.end <= low && mapping.end > end_before) end_before = mapping.end;
+    while (maps_next(&maps, &mapping)) {
+        uint64_t gap = mapping.start > end_before ? mapping.start - end_before : 0;
+        bool is_below = mapping.start <= low;
+        if (is_below && gap >= room && low - mapping.start < NEAR_BYTES)
+            below = mapping.start - room;
+        if (!is_below && !above && gap >= room && end_before - low < NEAR_BYTES &&
+            end_before >= entries->high)
+            above = end_before;
+        if (mapping.end > end_before) end_before = mapping.end;
+        if (mapping.end <= low && mapping.end > end_below) end_below = mapping.end;
+    }
     maps_close(&maps);
     uint64_t place = patch_place_below(low, bytes);
-    return place < low && place >= end_before ? place : 0;
+    if (place < low && place >= end_below) return place;
+    return below ? below : above;
 }
 
 static bool map_at(struct caller *caller, uint64_t place, uint64_t bytes, struct error *error) {
@@ -142,7 +157,7 @@ bool patch_prepare(struct patch *patch, const struct entries *entries,
     bytes = whole_pages(bytes);
     patch->items.count = 0;
     patch->is_taken = false;
-    uint64_t place = find_place(caller->remote, entries->low, bytes);
+    uint64_t place = find_place(caller->remote, entries, bytes);
     if (!place) return error_set(error, "there is no free memory near its executable");
     if (!map_at(caller, place, bytes, error)) return false;
     patch->start = place;

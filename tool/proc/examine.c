@@ -110,7 +110,7 @@ static bool check_proc(pid_t pid, struct error *error) {
            error_set(error, "its root directory has no /proc, which a library is loaded through");
 }
 
-static bool has_shadow_stack(const char *status) {
+bool examine_shadow_stack(const char *status) {
     const char *features = process_field(status, "x86_Thread_features");
     const char *found = strstr(features, "shstk"), *line_end = strchr(features, '\n');
     return found && line_end && found < line_end;
@@ -160,7 +160,7 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
         return error_set(error,
                          "a seccomp filter is in force there, which might end it for a system "
                          "call of cairn's; filters of containers do not (--ignore-checks)");
-    if (has_shadow_stack(status))
+    if (examine_shadow_stack(status))
         return error_set(error, "it runs with a shadow stack, which forbids calls from outside");
     return true;
 }

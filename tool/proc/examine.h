@@ -27,4 +27,8 @@ bool examine_to_read(pid_t pid, struct error *error);
 // The number that the process has for itself, in its own pid namespace; 0: it has ended.
 pid_t examine_own_pid(pid_t pid);
 
+// Tells by the text of /proc/PID/status that a shadow stack is in force: a return to where no call
+// came from would end the process.
+bool examine_shadow_stack(const char *status);
+
 #endif

@@ -116,7 +116,7 @@ static uint64_t symbol_of(Dwfl_Module *module, const char *wanted) {
         GElf_Sym symbol;
         GElf_Addr value;
         const char *name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL, NULL, NULL);
-        if (name && !strcmp(name, wanted)) return symbol.st_value;
+        if (name && !strcmp(name, wanted)) return value;
     }
     return 0;
 }
