@@ -153,6 +153,15 @@ COLD bool rule_find_code(uintptr_t pc, uintptr_t *start, uintptr_t *end) {
     return row_find_code(&source, pc - 1, start, end);
 }
 
+// The dynamic linker's entry, where every process begins, has no unwind information; nor have its
+// data, whose addresses lie on stacks.
+static bool is_linker_entry(const struct object *object, uintptr_t pc) {
+    const uintptr_t entry_bytes = 256;
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)object->start;
+    if (object->start != getauxval(AT_BASE)) return false;
+    return pc - (object->bias + header->e_entry) < entry_bytes;
+}
+
 COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
@@ -165,8 +174,8 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
             rule = rule_from_row(&row);
         else if (row_find(&source, pc, &row) && is_never_called(&row))
             rule = RULE_END;  // so the byte before is not its own (makecontext)
-        else if (object.start == getauxval(AT_BASE))
-            rule = RULE_END;  // the dynamic linker's entry, where every process begins
+        else if (is_linker_entry(&object, pc))
+            rule = RULE_END;
     }
     return rule;
 }
