@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STACK_BYTES = 256 << 10, AFTER_BLOCKS = 1000 };
+enum { STACK_BYTES = 48 << 10, AFTER_BLOCKS = 1000 };
 
 static sigjmp_buf back;
 static char signal_stack[1 << 16];

@@ -57,7 +57,6 @@ def overflow(*sizes):
 
 
 overflow(0, 32)
-overflow(0, 144)
 overflow(32, 80)
 run_env = {"LD_PRELOAD": INTERRUPTIBLE}
 alone_env = {"LD_PRELOAD": f"{t.RUNTIME}:{INTERRUPTIBLE}"}
