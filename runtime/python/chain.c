@@ -71,7 +71,8 @@ static COLD bool is_of_same_thread(uintptr_t state, uintptr_t own) {
            thread == own_thread;
 }
 
-// What is another thread's stays so until this one has the lock again: a state is made with it.
+// Remembers a state of another thread, which stays one until this thread has the lock again: a
+// state is made with it.
 uintptr_t chain_state(struct chain *chain, bool *has_lock) {
     uintptr_t current = (uintptr_t)calls.current_state();
     *has_lock = true;
@@ -93,7 +94,7 @@ enum { CFRAME_FRAME = 8 };  // 3.11: _PyCFrame.current_frame, then .previous; 3.
 
 #define NO_PAGE UINTPTR_MAX
 
-// Where reading goes on: at a frame; if that is 0, at the call of the loop outside of this one.
+// Says how reading goes on: at a frame; if that is 0, at the call of the loop outside of this one.
 struct cursor {
     struct memory_reader *memory;
     uintptr_t frame, call, outer;

@@ -37,8 +37,8 @@ static struct walk_search search_from(const struct holder_look *look, const uint
     return search;
 }
 
-// Where nothing decides, the frame of a stack without a gap that is further in than the present
-// one is gone. Handlers on a stack of their own are over once that is not in use.
+// Decides by the place alone: on a stack without a gap, a frame further in than the present one is
+// gone. Handlers on a stack of their own are over once that is not in use.
 static bool is_gone_by_place(const struct holder_look *look) {
     bool is_further_in = look->here >= look->frame;
     if (is_further_in && is_all_readable(&look->known, look->frame, look->here)) return true;
