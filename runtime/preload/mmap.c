@@ -11,6 +11,7 @@
 #include "runtime/managed/memory.h"
 #include "runtime/process/real.h"
 #include "runtime/process/state.h"
+#include "runtime/python/python.h"
 #include "runtime/record/event.h"
 #include "runtime/record/mapped.h"
 #include "runtime/thread/gate.h"
@@ -104,6 +105,7 @@ static NOINLINE int munmap_recorded(void *address, size_t length) {
 
 EXPORT int munmap(void *address, size_t length) {
     memory_note_change();
+    if (unlikely(python.can_be_read) && unlikely(python_is_ending())) python_await_readers();
     if (unlikely(mapped_is_on)) return munmap_recorded(address, length);
     int result = real.munmap(address, length);
     memory_note_change();

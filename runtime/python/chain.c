@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Frames further in change from event to event, those further out mostly not. A chain is read from
+// the innermost frame until one is met that was read before and is unchanged; from there on the
+// frames are compared with the sum of what they were, which takes a few words of each.
 #include "runtime/python/chain.h"
 
 #include <string.h>
@@ -13,24 +16,54 @@ static struct {
     void *(*own_state)(void);      // PyGILState_GetThisThreadState
     void *(*current_state)(void);  // PyThreadState_GetUnchecked: until 3.11 of the thread that has
                                    // the lock, since then of this thread while it has it
+    int (*is_ending)(void);        // _Py_IsFinalizing; NULL: not known
 } calls;
+
+enum { FRAME_WORDS_MOST = 32 };
+
+static size_t frame_bytes;  // of a frame, up to the end of the last field that is read
+
+static void find_frame_bytes(const struct python_layout *layout) {
+    const uint16_t fields[] = {layout->frame_code, layout->frame_previous,
+                               layout->frame_instruction, layout->frame_kind};
+    size_t last = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i] > last) last = fields[i];
+    frame_bytes = (last / sizeof(uint64_t) + 1) * sizeof(uint64_t);
+}
 
 bool chain_find(void) {
     void *own = linker_search("PyGILState_GetThisThreadState");
     void *current = linker_search("_PyThreadState_UncheckedGet");
+    void *ending = linker_search("_Py_IsFinalizing");
     if (!current) current = linker_search("PyThreadState_GetUnchecked");  // its name from 3.13 on
+    if (!ending) ending = linker_search("Py_IsFinalizing");               // the same
     memcpy(&calls.own_state, &own, sizeof own);
     memcpy(&calls.current_state, &current, sizeof current);
+    memcpy(&calls.is_ending, &ending, sizeof ending);
     if (code_layout.chain == PYTHON_CHAIN_OBJECTS &&
         !linker_find_function("_PyEval_EvalFrameDefault", &chain_loop, &chain_loop_end))
         return false;
-    return own && current;
+    find_frame_bytes(&code_layout);
+    return own && current && frame_bytes <= FRAME_WORDS_MOST * sizeof(uint64_t);
+}
+
+bool chain_init(struct chain *chain, uint32_t limit) {
+    chain->limit = limit;
+    chain->links = sys_reserve(limit * sizeof *chain->links);
+    chain->fresh = sys_reserve(limit * sizeof *chain->fresh);
+    chain->places = sys_reserve(CHAIN_PLACES * sizeof *chain->places);
+    return chain->links && chain->fresh && chain->places;
+}
+
+bool chain_is_ending(void) {
+    return !calls.is_ending || calls.is_ending();
 }
 
 // ---- whose state --------------------------------------------------------------------------------
 
 // The state that has the lock is this thread's too, though of a sub-interpreter.
-static bool is_of_same_thread(uintptr_t state, uintptr_t own) {
+static COLD bool is_of_same_thread(uintptr_t state, uintptr_t own) {
     uint64_t thread, own_thread;
     return code_layout.state_thread && own &&
            memory_read_carefully(state + code_layout.state_thread, &thread, sizeof thread) &&
@@ -38,13 +71,20 @@ static bool is_of_same_thread(uintptr_t state, uintptr_t own) {
            thread == own_thread;
 }
 
-// The thread's state; 0: it has none.
-static uintptr_t state_find(struct memory_reader *memory) {
+// Remembers a state of another thread, which stays one until this thread has the lock again: a
+// state is made with it.
+uintptr_t chain_state(struct chain *chain, bool *has_lock) {
     uintptr_t current = (uintptr_t)calls.current_state();
+    *has_lock = true;
     if (current && !code_layout.state_thread) return current;
     uintptr_t own = (uintptr_t)calls.own_state();
-    if (current && (current == own || is_of_same_thread(current, own))) return current;
-    memory->is_careful = true;
+    bool is_others = current && current == chain->other && own == chain->own;
+    if (current && !is_others && (current == own || is_of_same_thread(current, own))) {
+        chain->other = 0;
+        return current;
+    }
+    if (current) chain->other = current, chain->own = own;
+    *has_lock = false;
     return own;
 }
 
@@ -52,10 +92,14 @@ static uintptr_t state_find(struct memory_reader *memory) {
 
 enum { CFRAME_FRAME = 8 };  // 3.11: _PyCFrame.current_frame, then .previous; 3.12: at its start
 
-struct chain {
+#define NO_PAGE UINTPTR_MAX
+
+// Says how reading goes on: at a frame; if that is 0, at the call of the loop outside of this one.
+struct cursor {
     struct memory_reader *memory;
-    struct link *links;
-    uint32_t count, limit;
+    uintptr_t frame, call, outer;
+    uintptr_t page;  // number of one that is readable, or NO_PAGE
+    uint64_t copy[FRAME_WORDS_MOST];
 };
 
 // A frame's code: a reference to it may have a mark in its low bits.
@@ -64,89 +108,165 @@ static uintptr_t unmarked(uintptr_t reference) {
     return reference & ~mask;
 }
 
-// Reads the frame as the next link; its `.previous`.
-static bool read_link(struct chain *chain, uintptr_t frame, uintptr_t *previous) {
+// The words that a frame has from an offset on, up to the end of another one; NULL: it cannot be
+// read. Frames lie side by side, mostly on the page of the one before.
+static inline const uint8_t *words_of(struct cursor *cursor, uintptr_t frame) {
+    const size_t bytes = frame_bytes;
+    uintptr_t first = frame >> MEMORY_PAGE_SHIFT, last = (frame + bytes - 1) >> MEMORY_PAGE_SHIFT;
+    if (likely(first == cursor->page && last == first && frame % sizeof frame == 0))
+        return (const uint8_t *)frame;
+    if (!memory_read(cursor->memory, frame, cursor->copy, bytes)) return NULL;
+    cursor->page = cursor->memory->is_careful ? NO_PAGE : first;
+    return (const uint8_t *)cursor->copy;
+}
+
+static inline uint64_t word_at(const uint8_t *words, size_t offset) {
+    uint64_t word;
+    memcpy(&word, words + offset, sizeof word);
+    return word;
+}
+
+// A frame, as the next link.
+static inline bool read_frame(struct cursor *cursor, struct link *link) {
     const struct python_layout *layout = &code_layout;
-    struct link *link = &chain->links[chain->count];
-    uint64_t code, instruction, outer;
-    bool is_read = memory_read_word(chain->memory, frame + layout->frame_code, &code) &&
-                   memory_read_word(chain->memory, frame + layout->frame_previous, &outer) &&
-                   memory_read_word(chain->memory, frame + layout->frame_instruction, &instruction);
-    if (!is_read) return false;
-    *previous = outer;
-    *link = (struct link){.frame = frame, .code = unmarked(code), .instruction = instruction};
+    const uint8_t *words = words_of(cursor, cursor->frame);
+    if (!words) return false;
+    *link = (struct link){.frame = cursor->frame,
+                          .code = unmarked(word_at(words, layout->frame_code)),
+                          .instruction = word_at(words, layout->frame_instruction),
+                          .previous = word_at(words, layout->frame_previous),
+                          .place = cursor->call};
+    cursor->frame = link->previous;
+    const uint8_t first_entry = 3;  // FRAME_OWNED_BY_CSTACK or .._INTERPRETER
+    uint8_t kind = words[layout->frame_kind];
+    switch (layout->chain) {
+    case PYTHON_CHAIN_OBJECTS:
+        // A number of 4 bytes; -1: not begun.
+        link->instruction =
+            link->code + (uintptr_t)(intptr_t)(int32_t)link->instruction * layout->unit_bytes;
+        break;
+    case PYTHON_CHAIN_CALLS:
+        if (kind) cursor->frame = 0;  // the frame that the call began with
+        break;
+    default:
+        if (kind >= first_entry) link->code = 0;
+    }
     return true;
 }
 
-static void read_objects(struct chain *chain, uintptr_t frame) {
-    while (frame && chain->count < chain->limit) {
-        struct link *link = &chain->links[chain->count];
-        if (!read_link(chain, frame, &frame)) break;
-        // A number of 4 bytes; -1: not begun.
-        link->instruction =
-            link->code + (uintptr_t)(intptr_t)(int32_t)link->instruction * code_layout.unit_bytes;
-        chain->count++;
-    }
+// The next call of the loop, as a link.
+static bool read_call(struct cursor *cursor, struct link *link) {
+    uintptr_t words[2], call = cursor->outer;  // current_frame, previous
+    if (!call || !memory_read(cursor->memory, call + CFRAME_FRAME, words, sizeof words))
+        return false;
+    *link =
+        (struct link){.frame = call, .instruction = words[0], .previous = words[1], .place = call};
+    cursor->frame = words[0];
+    cursor->call = call;
+    cursor->outer = words[1];
+    return true;
 }
 
-// The frames that one call of the interpreter's loop runs.
-static void read_call(struct chain *chain, uintptr_t place, uintptr_t frame) {
-    uint32_t is_entry = 0;
-    while (frame && !is_entry && chain->count < chain->limit) {
-        uintptr_t at = frame;
-        if (!read_link(chain, at, &frame)) break;
-        chain->links[chain->count++].place = place;
-        const uint32_t byte = 0xff;
-        if (!memory_read_part(chain->memory, at + code_layout.frame_kind, byte, &is_entry)) break;
+static inline bool read_next(struct cursor *cursor, struct link *link) {
+    if (likely(cursor->frame)) {
+        if (likely(read_frame(cursor, link))) return true;
+        cursor->frame = 0;
     }
+    return code_layout.chain == PYTHON_CHAIN_CALLS && read_call(cursor, link);
 }
 
-static void read_calls(struct chain *chain, uintptr_t cframe) {
-    for (uint32_t seen = 0; cframe && seen < chain->limit; seen++) {
-        uintptr_t words[2];  // current_frame, previous
-        if (!memory_read(chain->memory, cframe + CFRAME_FRAME, words, sizeof words)) break;
-        read_call(chain, cframe, words[0]);
-        cframe = words[1];
-    }
+static inline uint64_t sum_of(const struct link *link) {
+    const uint64_t factors[] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
+                                0xd6e8feb86659fd93u};
+    const unsigned shift = 32;
+    uint64_t sum = link->frame * factors[0] + link->instruction * factors[1];
+    sum = (sum ^ sum >> shift) * factors[2] + link->code + link->previous * factors[3];
+    return (sum ^ sum >> shift) * factors[0];
 }
 
-// An entry comes after the frames that its call of the loop runs.
-static void read_entries(struct chain *chain, uintptr_t frame) {
-    const uint32_t byte = 0xff, first_entry = 3;  // FRAME_OWNED_BY_CSTACK or .._INTERPRETER
-    uint32_t unplaced = 0, kind;
-    for (uint32_t seen = 0; frame && seen < 2 * chain->limit; seen++) {
-        uintptr_t at = frame;
-        if (chain->count == chain->limit) break;
-        if (!memory_read_part(chain->memory, at + code_layout.frame_kind, byte, &kind)) break;
-        if (!read_link(chain, at, &frame)) break;
-        if (kind < first_entry) {
-            chain->count++;
-            continue;
+// Places of other versions are found out later.
+static inline bool is_same(const struct link *link, const struct link *other) {
+    return link->frame == other->frame && link->code == other->code &&
+           link->instruction == other->instruction && link->previous == other->previous &&
+           (code_layout.chain != PYTHON_CHAIN_CALLS || link->place == other->place);
+}
+
+static uint32_t *place_of(const struct chain *chain, uintptr_t frame) {
+    const unsigned low_bits = 3, high_bits = 18;
+    return &chain->places[(frame >> low_bits ^ frame >> high_bits) % CHAIN_PLACES];
+}
+
+// True if the links from number `at` on outwards are what they were. The first of them was read.
+static bool is_rest_same(const struct chain *chain, struct cursor cursor, const struct link *first,
+                         uint32_t at) {
+    struct link link;
+    uint64_t sum = sum_of(first);
+    uint32_t left = at;
+    for (; left && read_next(&cursor, &link); left--) sum += sum_of(&link);
+    return !left && sum == chain->links[at].sum && !read_next(&cursor, &link);
+}
+
+// Reads links that are not known into chain->fresh; how many. `can_meet`: until the rest of the
+// chain is what it was.
+static uint32_t read_fresh(struct chain *chain, struct cursor *cursor, bool can_meet) {
+    uint32_t count = 0;
+    chain->kept = 0;
+    for (; count < chain->limit; count++) {
+        struct link *link = &chain->fresh[count];
+        if (!read_next(cursor, link)) break;
+        uint32_t at = *place_of(chain, link->frame);
+        if (!can_meet || at >= chain->count || !is_same(&chain->links[at], link)) continue;
+        if (is_rest_same(chain, *cursor, link, at)) {
+            chain->kept = at + 1;
+            return count;
         }
-        while (unplaced < chain->count) chain->links[unplaced++].place = at;
+        can_meet = false;
     }
-    while (unplaced < chain->count) chain->links[unplaced++].place = UINTPTR_MAX - 1;
+    while (chain->kept < count && chain->kept < chain->count &&
+           is_same(&chain->links[chain->kept], &chain->fresh[count - 1 - chain->kept]))
+        chain->kept++;
+    return count - chain->kept;
 }
 
-uint32_t chain_read(struct memory_reader *memory, struct link *links, uint32_t limit) {
-    struct chain chain = {memory, links, 0, limit};
-    uintptr_t state = state_find(memory);
-    uint64_t first;
-    if (!state || !memory_read_word(memory, state + code_layout.state_frame, &first)) return 0;
-    switch (code_layout.chain) {
-    case PYTHON_CHAIN_OBJECTS:
-        read_objects(&chain, first);
-        break;
-    case PYTHON_CHAIN_CALLS:
-        read_calls(&chain, first);
-        break;
-    case PYTHON_CHAIN_ENTRIES_BY_CALL:
-        if (!memory_read_word(memory, first, &first)) return 0;
-        read_entries(&chain, first);
-        break;
-    case PYTHON_CHAIN_ENTRIES:
-        read_entries(&chain, first);
-        break;
+// The fresh links follow those that are kept. From 3.12 on frames lie in the call of the loop that
+// the next link without code outside of them stands for.
+static void append(struct chain *chain, uint32_t count) {
+    bool has_entries = code_layout.chain >= PYTHON_CHAIN_ENTRIES;
+    uintptr_t place = UINTPTR_MAX - 1;
+    uint64_t sum = 0;
+    if (chain->kept) {
+        const struct link *last = &chain->links[chain->kept - 1];
+        sum = last->sum;
+        place = last->place;
     }
-    return chain.count;
+    chain->count = chain->kept;
+    compiler_barrier();
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t at = chain->kept + (count - 1 - i);
+        struct link *link = &chain->links[at];
+        *link = chain->fresh[i];
+        link->sum = sum += sum_of(link);
+        if (has_entries && !link->code) place = link->frame;
+        if (has_entries) link->place = place;
+        *place_of(chain, link->frame) = at;
+    }
+}
+
+uint32_t chain_read(struct chain *chain, struct memory_reader *memory, uintptr_t state) {
+    uint64_t first = 0;
+    chain->kept = 0;
+    bool is_read = state && memory_read_word(memory, state + code_layout.state_frame, &first);
+    if (is_read && code_layout.chain == PYTHON_CHAIN_ENTRIES_BY_CALL)
+        is_read = memory_read_word(memory, first, &first);
+    bool is_call = code_layout.chain == PYTHON_CHAIN_CALLS;
+    if (!is_read) first = 0;
+    struct cursor cursor = {.memory = memory,
+                            .frame = is_call ? 0 : first,
+                            .outer = is_call ? first : 0,
+                            .page = NO_PAGE};
+    struct cursor again = cursor;
+    uint32_t count = read_fresh(chain, &cursor, !memory->is_careful);
+    if (chain->kept + count > chain->limit) count = read_fresh(chain, &again, false);
+    append(chain, count);
+    return chain->kept + count;
 }

@@ -8,20 +8,44 @@
 
 #include "runtime/managed/memory.h"
 
-// One frame of Python code.
+// One frame of Python code; or a call of the interpreter's loop, which has no code.
 struct link {
-    uintptr_t frame, code, instruction;
+    uintptr_t frame, code, instruction, previous;
     uintptr_t
         place;     // on the C stack: of the call of the interpreter's loop that runs it; 0: unknown
     uintptr_t pc;  // pseudo address (FRAME_PYTHON), or 0: it is not shown
+    uint64_t sum;  // of what was read of it and of all further out
+    uint32_t woven;  // frames of the thread's stack up to it, outermost first
+};
+
+enum { CHAIN_PLACES = 1 << 15 };
+
+// A thread's chain as it was read last. One owner.
+struct chain {
+    struct link *links;  // outermost first
+    struct link *fresh;  // innermost first, in the making
+    uint32_t *places;    // of frames by their address, in links; may be old
+    uint32_t count, limit;
+    uint32_t kept;         // outer links that are as they were before
+    uintptr_t other, own;  // the last state that had the lock and is another thread's; 0: none
 };
 
 // Reads the interpreter's functions from the dynamic linker. False if one is missing.
 bool chain_find(void);
 
-// This thread's chain, innermost first, by the layout of the interpreter; how many frames it has.
-// Without the interpreter's lock memory is set to be careful.
-uint32_t chain_read(struct memory_reader *memory, struct link *links, uint32_t limit);
+// False without memory.
+bool chain_init(struct chain *chain, uint32_t limit);
+
+// The state of the calling thread; 0: it has none. `has_lock`: it holds the interpreter's lock.
+uintptr_t chain_state(struct chain *chain, bool *has_lock);
+
+// Reads the chain of a state by the layout of the interpreter; how many links it has. The first
+// chain->kept of them have their `pc`, and so far as chain->count says, they are those of before:
+// the caller sets that to the result once all have one.
+uint32_t chain_read(struct chain *chain, struct memory_reader *memory, uintptr_t state);
+
+// True once the interpreter has begun to end: it takes away what other threads have.
+bool chain_is_ending(void);
 
 // Where a native function begins and ends that runs one frame of Python code a call; 0: the chain
 // knows places by itself.

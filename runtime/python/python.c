@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain of the last event is kept: as long as frames further out are the same, their codes need
-// not be looked at again.
+// The chain of the last event is kept, and the stack that was made of it: what is the same further
+// out is neither looked up nor put together again.
 #include "runtime/python/python.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "format/format.h"
 #include "runtime/python/chain.h"
@@ -12,12 +14,26 @@
 
 struct python python;
 
+// A native frame of the last stack.
+struct native_seen {
+    uintptr_t pc, stack;
+    uint32_t woven;       // frames up to it
+    uint32_t link_count;  // links up to those that lie in it
+};
+
 struct python_thread {
-    struct link *links, *last_links;  // innermost first
-    struct managed_maker maker;
-    uint32_t last_link_count;
+    struct chain chain;
+    struct native_seen *natives;  // outermost first
+    uint32_t native_count;
+    struct frame *frames;  // both, outermost first
+    uint32_t limit;
+    uint32_t is_reading;         // (atomic) without the lock
+    struct python_thread *next;  // of all threads
     struct code_reader reader;
 };
+
+static struct python_thread *all_threads;  // (atomic)
+static uint32_t is_over;                   // (atomic) an interpreter has begun to end
 
 // "3.10.13 (main, ..." as Py_Version has it: what Pythons before 3.11 say of themselves.
 static uint32_t version_of_text(const char *text) {
@@ -52,32 +68,44 @@ void python_find(void) {
 struct python_thread *python_thread_make(uint32_t limit) {
     struct python_thread *thread = sys_reserve(sizeof *thread);
     if (!thread) return NULL;
-    thread->links = sys_reserve(limit * sizeof *thread->links);
-    thread->last_links = sys_reserve(limit * sizeof *thread->links);
+    thread->limit = limit;
+    thread->natives = sys_reserve(limit * sizeof *thread->natives);
+    thread->frames = sys_reserve(limit * sizeof *thread->frames);
     thread->reader.memory.copies = sys_reserve(sizeof *thread->reader.memory.copies);
-    bool has_all = thread->links && thread->last_links && managed_maker_init(&thread->maker, limit);
-    return has_all ? thread : NULL;
+    if (!thread->natives || !thread->frames || !chain_init(&thread->chain, limit)) return NULL;
+    thread->next = __atomic_load_n(&all_threads, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&all_threads, &thread->next, thread, false,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    return thread;
 }
 
-// Gives each link its address; those that are the same as in the last chain, counted from the
-// outermost, have theirs already.
-static void name_chain(struct python_thread *thread, uint32_t count) {
-    const struct link *last = thread->last_links + thread->last_link_count;
-    struct link *end = thread->links + count;
-    uint32_t most = count < thread->last_link_count ? count : thread->last_link_count, same = 1;
-    for (; same <= most; same++) {
-        const struct link *old = last - same;
-        struct link *link = end - same;
-        if (old->frame != link->frame || old->code != link->code ||
-            old->instruction != link->instruction)
-            break;
-        link->pc = old->pc;
-    }
-    for (; same <= count; same++) {
-        struct link *link = end - same;
-        link->pc = code_find(&thread->reader, link->code, link->instruction);
-    }
+// ---- without the lock ---------------------------------------------------------------------------
+
+bool python_is_ending(void) {
+    return !__atomic_load_n(&is_over, __ATOMIC_RELAXED) && chain_is_ending();
 }
+
+// A reader says that it reads before it asks whether the interpreter ends: either it sees that, or
+// it is seen here. One that a handler has torn out of reading is not waited for beyond the limit.
+COLD void python_await_readers(void) {
+    enum { TRIES = 100 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int tries = TRIES;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    struct python_thread *thread = __atomic_load_n(&all_threads, __ATOMIC_ACQUIRE);
+    for (; thread; thread = thread->next)
+        while (__atomic_load_n(&thread->is_reading, __ATOMIC_ACQUIRE) && tries-- > 0)
+            sys_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+}
+
+static bool can_read_unlocked(struct python_thread *thread) {
+    __atomic_exchange_n(&thread->is_reading, 1, __ATOMIC_SEQ_CST);
+    return !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE) && !chain_is_ending();
+}
+
+// ---- both chains --------------------------------------------------------------------------------
 
 static bool is_loop(const struct frame *native) {
     return native->pc >= chain_loop && native->pc < chain_loop_end;
@@ -86,59 +114,156 @@ static bool is_loop(const struct frame *native) {
 // Where each call of the interpreter's loop runs one frame, they are paired from the outermost on;
 // if the native stack was cut there, from the innermost. A call whose code lies elsewhere (a rare
 // part, set apart by the compiler) is not known as one: then the innermost frames have no place.
-static void place_links(struct python_thread *thread, const struct frame *native,
-                        uint32_t native_count, uint32_t link_count) {
-    bool is_cut =
-        native_count && native[0].pc < CAIRN_CUT_LIMIT && native[0].pc != CAIRN_CUT_GUESSED;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < native_count && next < link_count; i++) {
-        const struct frame *frame = &native[is_cut ? native_count - 1 - i : i];
-        if (!is_loop(frame)) continue;
-        thread->links[is_cut ? next : link_count - 1 - next].place = frame->stack;
-        next++;
+// Returns how many outer links are where they were.
+static uint32_t place_links(struct python_thread *thread, struct managed_native native,
+                            uint32_t link_count) {
+    struct link *links = thread->chain.links;
+    bool is_cut = native.count && native.frames[0].pc < CAIRN_CUT_LIMIT &&
+                  native.frames[0].pc != CAIRN_CUT_GUESSED;
+    uint32_t loop_count = 0, next = 0, same = link_count;
+    for (uint32_t i = 0; is_cut && i < native.count; i++)
+        if (is_loop(&native.frames[i])) loop_count++;
+    uint32_t outside = is_cut && loop_count < link_count ? link_count - loop_count : 0;
+    uint32_t skipped = is_cut && loop_count > link_count ? loop_count - link_count : 0;
+    for (uint32_t i = 0; next < link_count; next++) {
+        uintptr_t place = next < outside ? UINTPTR_MAX - 1 : 0;
+        while (next >= outside && i < native.count) {
+            const struct frame *frame = &native.frames[i++];
+            if (!is_loop(frame) || (skipped && skipped--)) continue;
+            place = frame->stack;
+            break;
+        }
+        if (links[next].place != place && same > next) same = next;
+        links[next].place = place;
     }
-    for (; is_cut && next < link_count; next++) thread->links[next].place = UINTPTR_MAX - 1;
+    return same;
 }
 
-// Both chains, innermost first.
-static void interleave(struct python_thread *thread, const struct frame *native,
-                       uint32_t native_count, uint32_t link_count) {
-    const struct link *links = thread->links;
-    struct managed_maker *maker = &thread->maker;
-    uint32_t next = 0;
-    maker->count = 0;
-    for (uint32_t i = native_count; i-- > 0;) {
-        bool has_end = i > 0 && native[i - 1].stack;  // not outermost, nor next to where it was cut
-        uintptr_t end = has_end ? native[i - 1].stack : UINTPTR_MAX;
-        for (; next < link_count && links[next].place < end; next++)
-            if (links[next].pc) managed_push(maker, links[next].pc);
+static bool is_same_native(const struct native_seen *seen, const struct frame *frame) {
+    return seen->pc == frame->pc && seen->stack == frame->stack;
+}
+
+// A stack in the making: `woven` frames of `next_native` native ones and `next_link` links.
+struct weaving {
+    struct python_thread *thread;
+    struct managed_native native;
+    uint32_t link_count, next_native, next_link, woven, left_out;
+};
+
+// Beyond the limit frames are counted alone.
+static void push(struct weaving *weaving, uintptr_t pc) {
+    if (unlikely(weaving->left_out)) {
+        weaving->left_out--;
+        return;
+    }
+    if (likely(weaving->woven < weaving->thread->limit))
+        weaving->thread->frames[weaving->woven].pc = pc;
+    weaving->woven++;
+}
+
+static void push_link(struct weaving *weaving) {
+    struct link *link = &weaving->thread->chain.links[weaving->next_link++];
+    if (link->pc) push(weaving, link->pc);
+    link->woven = weaving->woven;
+}
+
+// Goes on behind the outer frames of the last stack that are the same in this one.
+static void resume(struct weaving *weaving, uint32_t same_links) {
+    struct python_thread *thread = weaving->thread;
+    const struct native_seen *seen = thread->natives;
+    uint32_t same = 0;
+    while (same < weaving->native.count && same < thread->native_count &&
+           is_same_native(&seen[same], &weaving->native.frames[same]))
+        same++;
+    while (same > 1 && seen[same - 2].link_count > same_links) same--;
+    if (!same) return;
+    uint32_t before = same > 1 ? seen[same - 2].link_count : 0;
+    uint32_t links = seen[same - 1].link_count;
+    if (links > same_links) links = same_links;
+    weaving->next_native = same;
+    weaving->next_link = links;
+    weaving->woven = links > before ? thread->chain.links[links - 1].woven : seen[same - 1].woven;
+}
+
+// The links that lie in the native frame before. One without code is nowhere.
+static void push_links_inside(struct weaving *weaving) {
+    struct native_seen *native = &weaving->thread->natives[weaving->next_native - 1];
+    const struct link *links = weaving->thread->chain.links;
+    while (native->stack && weaving->next_link < weaving->link_count &&
+           (links[weaving->next_link].place >= native->stack || !links[weaving->next_link].code))
+        push_link(weaving);
+    native->link_count = weaving->next_link;
+}
+
+// Each native frame, and the links that lie in it. Those without a place are innermost.
+static void push_rest(struct weaving *weaving) {
+    struct python_thread *thread = weaving->thread;
+    if (weaving->next_native) push_links_inside(weaving);
+    while (weaving->next_native < weaving->native.count) {
+        const struct frame *frame = &weaving->native.frames[weaving->next_native];
         // A damaged stack may hold any word.
-        managed_push(maker, native[i].pc & ~FRAME_PYTHON);
+        push(weaving, frame->pc & ~FRAME_PYTHON);
+        thread->natives[weaving->next_native++] =
+            (struct native_seen){frame->pc, frame->stack, weaving->woven, 0};
+        push_links_inside(weaving);
     }
+    while (weaving->next_link < weaving->link_count) push_link(weaving);
 }
 
-// The chain becomes the last one. Torn out of here by a handler that jumps, there is none.
-static void exchange(struct python_thread *thread, uint32_t count) {
-    struct link *links = thread->links;
-    thread->last_link_count = 0;
+// Torn out of here by a handler that jumps, there is no last stack. One that is as deep as the
+// limit is marked as cut.
+static struct managed_stack weave(struct python_thread *thread, struct managed_native native,
+                                  uint32_t link_count, uint32_t same_links) {
+    struct weaving weaving = {.thread = thread, .native = native, .link_count = link_count};
+    resume(&weaving, same_links);
+    uint32_t keep = weaving.woven;
+    thread->native_count = 0;
     compiler_barrier();
-    thread->links = thread->last_links;
-    thread->last_links = links;
+    push_rest(&weaving);
+    if (unlikely(weaving.woven >= thread->limit)) {
+        uint32_t beyond = weaving.woven - thread->limit;
+        keep = 0;
+        weaving = (struct weaving){.thread = thread, .native = native, .link_count = link_count};
+        weaving.left_out = beyond + 1;
+        weaving.woven = 1;
+        push_rest(&weaving);
+        thread->frames[0].pc = CAIRN_CUT_DEPTH;
+        return (struct managed_stack){thread->frames, thread->limit, keep, false};
+    }
     compiler_barrier();
-    thread->last_link_count = count;
+    thread->native_count = native.count;
+    return (struct managed_stack){thread->frames, weaving.woven, keep, false};
+}
+
+// Gives each link that was not kept its address.
+static void name_links(struct python_thread *thread, uint32_t count) {
+    struct link *links = thread->chain.links;
+    for (uint32_t i = thread->chain.kept; i < count; i++)
+        links[i].pc =
+            links[i].code ? code_find(&thread->reader, links[i].code, links[i].instruction) : 0;
 }
 
 struct managed_stack python_weave(struct python_thread *thread, struct managed_native native,
                                   bool is_careful) {
     struct memory_reader *memory = &thread->reader.memory;
-    memory->is_careful = is_careful;
+    struct chain *chain = &thread->chain;
+    bool has_lock;
+    if (unlikely(python_is_ending())) python_await_readers();
+    uintptr_t state = chain_state(chain, &has_lock);
+    memory->is_careful = is_careful || (!has_lock && !can_read_unlocked(thread));
     memory_forget_copies(memory);
     memory->is_trusting = true;  // the interpreter's own chain
     thread->reader.is_nameless = false;
-    uint32_t link_count = chain_read(memory, thread->links, thread->maker.limit);
-    if (chain_loop) place_links(thread, native.frames, native.count, link_count);
-    name_chain(thread, link_count);
-    interleave(thread, native.frames, native.count, link_count);
-    exchange(thread, link_count);
-    return managed_finish(&thread->maker, thread->reader.is_nameless);
+    uint32_t count = chain_read(chain, memory, state);
+    name_links(thread, count);
+    __atomic_store_n(&thread->is_reading, 0, __ATOMIC_RELEASE);
+    chain->count = count;
+    uint32_t same_links = chain->kept;
+    if (chain_loop) {
+        uint32_t same_places = place_links(thread, native, count);
+        if (same_links > same_places) same_links = same_places;
+    }
+    struct managed_stack stack = weave(thread, native, count, same_links);
+    stack.is_nameless = thread->reader.is_nameless;
+    return stack;
 }

@@ -2,10 +2,12 @@
 // Frames of Python code (CPython 3.8 to 3.15), between the native ones of the thread's stack.
 //
 // The interpreter's lock is never taken. A thread's own chain of frames changes only by its own
-// doing, so that at an allocation it stands still. What could be wrong with it:
+// doing, so that at an allocation it stands still, and it stays where it is. What could be wrong:
 //   - The thread does not hold the interpreter's lock and the program is ending: another thread may
-//     take its state away at any moment. Without the lock, and inside a signal handler, memory is
-//     therefore read by system calls, which fail where there is none.
+//     take its state away at any moment. Without the lock memory is therefore read only as long as
+//     the interpreter does not end, and the thread that ends it waits, before it unmaps memory,
+//     until nobody is at it (python_await_readers). From then on, and inside a signal
+//     handler, memory is read by system calls, which fail where there is none.
 //   - A code object is gone and another one is at its address: a code is known by what it says
 //     (name, file, table of lines), and looked at again wherever the chain has changed.
 //   - Anything, if the program writes where it should not: an address is read only where there is
@@ -36,6 +38,12 @@ struct python_thread;
 
 // For stacks of at most `limit` frames; NULL without memory.
 struct python_thread *python_thread_make(uint32_t limit);
+
+// Before the program unmaps memory, and at events: once the interpreter ends, no thread is reading
+// its frames without the lock when this returns, and none begins to. Waits for those that are at it
+// a tenth of a second at most, once.
+COLD void python_await_readers(void);
+bool python_is_ending(void);
 
 // The walked stack of this thread (at most as many frames as the limit) with the frames of Python
 // code put in: each inside of the native frame that runs it. `is_careful`: trusts no memory. Keeps

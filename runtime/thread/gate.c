@@ -2,13 +2,13 @@
 #include "runtime/thread/gate.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/syscall.h>
 
 #include "runtime/live/live.h"
 #include "runtime/process/state.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/module.h"
+#include "runtime/thread/holder.h"
 #include "runtime/thread/slots.h"
 #include "runtime/unwind/unwind_cache.h"
 
@@ -85,13 +85,6 @@ void gate_count_loss(enum cairn_loss loss) {
     if (sink.header) __atomic_fetch_add(&sink.header->lost[loss], 1, __ATOMIC_RELAXED);
 }
 
-// The stack that signal handlers of this thread may run on.
-static stack_t signal_stack(void) {
-    stack_t stack = {0};
-    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
-    return stack;
-}
-
 // This library's code, as the linker knows it.
 #if defined(CAIRN_STATIC)
 extern HIDDEN const char __start_cairn_text[], __stop_cairn_text[];
@@ -110,59 +103,16 @@ uint64_t gate_own_code_bytes(void) {
     return (uint64_t)(own_code_end - own_code_start);
 }
 
-// The way outwards from the hook with this frame: past our own functions or not, past `address` or
-// not.
-static struct walk_search search_from(const uintptr_t *frame, uintptr_t address,
-                                      struct walk_range known) {
-    struct walk_start start = walk_start_of(frame);
-    struct walk_search search = {.address = address,
-                                 .code_start = (uintptr_t)own_code_start,
-                                 .code_end = (uintptr_t)own_code_end};
-    if (!sys_is_confined()) known.low = known.high = 0;
-    walk_search(&search, &start, known);
-    return search;
-}
-
-// One stack without a gap: all pages between two addresses are there.
-static bool is_all_readable(uintptr_t from, uintptr_t to) {
-    const uintptr_t most_bytes = 64u << 20;
-    if (to - from > most_bytes) return false;
-    for (; from < to; from += sys_page_bytes())
-        if (!sys_is_readable((const void *)from)) return false;
-    return true;
-}
-
-// No function of ours is among the callers. What is left to exclude is that the holder waits on
-// another stack, since a signal handler has switched to this one.
-static bool is_frame_gone(const struct thread *thread, uintptr_t here,
-                          const struct walk_search *from_here) {
-    const uintptr_t holder = thread->holder.frame & ~GATE_MARKS;
-    const uintptr_t *held = (const uintptr_t *)holder;
-    // In a frame further out, or where this very decision is made.
-    uintptr_t own = (uintptr_t)__builtin_frame_address(0);
-    if (from_here->is_inside || (holder >= own && holder < here)) return true;
-    bool is_known =
-        holder >= thread->trace.range.low && (uintptr_t)(held + 2) <= thread->trace.range.high;
-    if (!is_known && !sys_is_readable(held + 1)) return !sys_is_confined();
-    if (held[1] != thread->holder.return_address) return true;
-    struct walk_search from_held = search_from(held, 0, thread->trace.range);
-    if (from_here->is_complete && from_held.is_complete) return from_held.end == from_here->end;
-    if (sys_is_confined()) return false;
-    stack_t other = signal_stack();
-    if (other.ss_flags & SS_ONSTACK) return false;
-    bool was_on_signal_stack = holder - (uintptr_t)other.ss_sp < other.ss_size;
-    return was_on_signal_stack || (here >= holder && is_all_readable(holder, here));
-}
-
-enum nesting { NESTED_CALL, NESTED_HANDLER, NESTED_NOWHERE };
-
-// A handler that jumped out of an event (longjmp) left the gate BUSY or INSIDE. As long as the
-// event goes on, a handler that interrupted it has it among its callers.
-static enum nesting nesting_of(const struct thread *thread, uintptr_t here) {
-    struct walk_search from_here = search_from(
-        (const uintptr_t *)here, thread->holder.frame & ~GATE_MARKS, thread->trace.range);
-    if (!from_here.has_met_code && is_frame_gone(thread, here, &from_here)) return NESTED_NOWHERE;
-    return from_here.has_met_signal || !from_here.has_met_code ? NESTED_HANDLER : NESTED_CALL;
+// A handler that jumped out of an event (longjmp) left the gate BUSY or INSIDE.
+static enum holder_nesting nesting_of(const struct thread *thread, uintptr_t here) {
+    const struct holder_look look = {.frame = thread->holder.frame & ~GATE_MARKS,
+                                     .return_address = thread->holder.return_address,
+                                     .here = here,
+                                     .live = (uintptr_t)__builtin_frame_address(0),
+                                     .code_start = (uintptr_t)own_code_start,
+                                     .code_end = (uintptr_t)own_code_end,
+                                     .known = thread->trace.range};
+    return holder_look(&look);
 }
 
 static struct thread *gate_take_over(struct thread *thread, uintptr_t here) {
@@ -185,7 +135,7 @@ static struct thread *gate_enter_stale(struct thread *thread, uintptr_t here, ui
 }
 
 static struct thread *gate_enter_busy(struct thread *thread, uintptr_t here) {
-    if (nesting_of(thread, here) == NESTED_NOWHERE) return gate_take_over(thread, here);
+    if (nesting_of(thread, here) == HOLDER_GONE) return gate_take_over(thread, here);
     gate_count_loss(CAIRN_LOST_NESTED);
     return NULL;
 }
@@ -221,12 +171,12 @@ static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
     struct gate_inner_call *known = &thread->inner_calls[(pc ^ pc >> pc_shift) % GATE_INNER_CALLS];
     if (known->pc == pc && known->distance_bytes == distance) return NULL;
     switch (nesting_of(thread, here)) {
-    case NESTED_NOWHERE:
+    case HOLDER_GONE:
         return gate_take_over(thread, here);
-    case NESTED_HANDLER:
+    case HOLDER_HANDLER:
         gate_count_loss(CAIRN_LOST_NESTED);
         return NULL;
-    case NESTED_CALL:
+    case HOLDER_CALL:
         known->pc = 0;
         compiler_barrier();
         known->distance_bytes = distance;
@@ -240,9 +190,12 @@ static struct thread *gate_enter_inside(struct thread *thread, uintptr_t here) {
 // interrupted it, and then counts as lost. A handler that jumped out of it left the mark behind.
 static bool is_registration_alive(uintptr_t here) {
     if (process_state() != PROCESS_RECORDING) return true;
-    struct walk_search search =
-        search_from((const uintptr_t *)here, 0,
-                    (struct walk_range){.low = here, .high = here + 2 * sizeof here});
+    struct walk_start start = walk_start_of((const uintptr_t *)here);
+    struct walk_range known = {.low = here, .high = here + 2 * sizeof here};
+    struct walk_search search = {.code_start = (uintptr_t)own_code_start,
+                                 .code_end = (uintptr_t)own_code_end};
+    if (!sys_is_confined()) known.low = known.high = 0;
+    walk_search(&search, &start, known);
     if (search.has_met_signal && search.has_met_code) gate_count_loss(CAIRN_LOST_NESTED);
     return search.has_met_code || !search.is_complete;
 }

@@ -169,6 +169,15 @@ static bool is_end_of_fiber(uintptr_t pc, const struct object *object) {
 #endif
 }
 
+// The dynamic linker's entry, where every process begins, has no unwind information; nor have its
+// data, whose addresses lie on stacks.
+static bool is_linker_entry(const struct object *object, uintptr_t pc) {
+    const uintptr_t entry_bytes = 256;
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)object->start;
+    if (!linker_is_in(object->start, object->end)) return false;
+    return pc - (object->bias + header->e_entry) < entry_bytes;
+}
+
 COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
@@ -181,9 +190,7 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
             rule = rule_from_row(&row);
         else if (row_find(&source, pc, &row) && is_never_called(&row))
             rule = RULE_END;  // so the byte before is not its own (makecontext)
-        else if (linker_is_in(object.start, object.end))
-            rule = RULE_END;  // the dynamic linker's entry, where every process begins
-        else if (is_end_of_fiber(pc, &object))
+        else if (is_linker_entry(&object, pc) || is_end_of_fiber(pc, &object))
             rule = RULE_END;
     }
     return rule;

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that says it is a Python, of each version that is read and of the free-threaded build, and whose states, frames and code objects hold
 anything: pointers to nowhere, to themselves, to unmapped and half mapped pages, lengths without end. It allocates in
-all of it, with and without the interpreter's lock; its output and status are its own."""
+all of it, with and without the interpreter's lock, at last where that ends; its output and status are its own. And native
+code of a true Python that has released the lock: its stacks are right, and no event takes system calls."""
+
+import re
+import shutil
 
 import cairn_test as t
 
@@ -44,6 +48,8 @@ uint64_t _PyRuntime[93] = {
 static uint64_t *area, *state, seed = 5, rounds;
 static int has_lock;
 static uint64_t next(void) { seed ^= seed << 13; seed ^= seed >> 7; return seed ^= seed << 17; }
+static int is_ending;
+int _Py_IsFinalizing(void) { return is_ending; }
 void *PyGILState_GetThisThreadState(void) { return state; }
 void *_PyThreadState_UncheckedGet(void) { return has_lock ? state : NULL; }
 __attribute__((noinline)) void *_PyEval_EvalFrameDefault(int depth) {
@@ -88,12 +94,52 @@ int main(void) {
         has_lock = next() % 4 != 0;
         free(_PyEval_EvalFrameDefault(next() % 5));
     }
+    /* The interpreter ends, and takes away what a thread without the lock is in. */
+    state = area; has_lock = 0; is_ending = 1;
+    munmap(area, AREA);
+    for (int i = 0; i < 100; i++) free(_PyEval_EvalFrameDefault(i % 5));
     printf("%llu rounds\n", (unsigned long long)rounds);
     return 7;
 }
 """
 
+RELEASED = """
+import ctypes, sys
+duplicate = ctypes.CDLL(None).strdup
+def inner():
+    duplicate(b"x" * 40)
+def outer():
+    for _ in range(500):
+        inner()
+        inner()
+outer()
+"""
+FIRST_CALL = 8  # its line; the other one follows
+
+
+def released():
+    """Two callers of the same function, at the same place of the native stack."""
+    result, path = t.record(["python3", "-c", RELEASED], python=True)
+    t.check_equal("released: status", (result.status, result.out, result.err), (0, b"", b""))
+    calls = {FIRST_CALL: 0, FIRST_CALL + 1: 0}
+    for stack in t.stacks_through(t.report(path), "strdup", "inner", "outer"):
+        lines = [frame["line"] for frame in stack["frames"] if frame.get("function") == "outer"]
+        calls[lines[0]] += stack["allocations"]
+    t.check_equal("released: calls by line", calls, {FIRST_CALL: 500, FIRST_CALL + 1: 500})
+    if not shutil.which("strace"):
+        t.skip_part("system calls of events without the lock, since strace is not installed")
+        return
+    path = t.fresh_path("counted") + ".cairn"
+    t.run(["strace", "-f", "-c", "-o", "counted", "-e", "trace=process_vm_readv", t.CAIRN, "run", "-q", "--python", "-o",
+           path, "--", "python3", "-c", RELEASED])
+    with open("counted", encoding="ascii") as file:
+        counted = re.search(r"(\d+)\s+(?:\d+\s+)?process_vm_readv", file.read())
+    most = 500  # of 1,000 events; an interpreter's start takes some
+    t.check(not counted or int(counted[1]) < most, f"released: {counted and counted[0]}")
+
+
 t.need("gcc")
+released()
 for minor, more in [*((minor, 0) for minor in range(8, 16)), (13, 16)]:
     what, name = f"3.{minor}{'t' if more else ''}", f"false{minor}-{more}"
     with open("false.c", "w", encoding="ascii") as file:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A storm of signals over a loop of malloc and free, with handlers that allocate, free and jump out:
 the program goes on, what was recorded and what was counted as lost add up to what it did, and
-afterwards the thread records as before. 2 seconds each, 20 in `make check-long`."""
+afterwards the thread records as before. 2 seconds each, 20 in `make check-long`. A stack that
+overflowed twice, with frames of other sizes, is one of these jumps."""
 
 import os
 import re
@@ -13,6 +14,7 @@ import ledger
 SECONDS = 20 if os.environ.get("CAIRN_LONG") else 2
 EVENTS_OF_HANDLER = 4  # two blocks, made and freed
 AFTER_BLOCKS = 1000
+OVERFLOW_BLOCKS = 1000
 LEAST_SIGNALS = 5  # how many come is a matter of the machine; one that is busy gives a few a second
 INTERRUPTIBLE = str(t.BUILD / "tests/interruptible_preload.so")
 SAYS = re.compile(rb"errno kept, handled (\d+), jumped (\d+)\n")
@@ -41,6 +43,21 @@ def storm(kind, hertz, how, env):
     print(f"{name}: {handled} handled, {jumped} jumps, {lost} of {made} events lost: {found['trust']['lost']}")
 
 
+def overflow(*sizes):
+    """Of each overflow the event that was left is lost, and the one that finds it at most."""
+    name = f"overflows with {sizes[0]} and {sizes[1]} bytes more"
+    result, path = t.record(t.program("overflowed", *sizes))
+    t.check_equal(f"{name}: output", (result.status, result.out, result.err), (0, b"recovered\n", b""))
+    found = t.report(path)
+    after = [stack for stack in t.stacks_through(found, "recover") if stack["at_exit_bytes"]]
+    t.check_equal(f"{name}: afterwards", [(s["allocations"], s["at_exit_bytes"]) for s in after],
+                  [(OVERFLOW_BLOCKS, OVERFLOW_BLOCKS * 100)])
+    lost = sum(found["trust"]["lost"].values())
+    t.check(lost <= 4, f"{name}: {lost} events are lost: {found['trust']['lost']}")
+
+
+overflow(0, 32)
+overflow(32, 80)
 run_env = {"LD_PRELOAD": INTERRUPTIBLE}
 alone_env = {"LD_PRELOAD": f"{t.RUNTIME}:{INTERRUPTIBLE}"}
 storm("count", 1000, t.record, {})
