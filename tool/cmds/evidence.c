@@ -20,6 +20,7 @@
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/core_types.h"
 #include "tool/proc/process.h"
+#include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
 
 static void tell(int progress, enum evidence_stage stage) {
@@ -59,7 +60,8 @@ static bool print_memory(pid_t pid, bool has_free, struct error *error) {
         print_bytes(picture->shared_bytes, "shared memory without a file");
         print_bytes(picture->stacks_bytes, "stacks of threads");
         print_bytes(picture->swap_bytes, "swapped out");
-    } else if (is_ok && rss_parts_find_free(pid, &parts, picture)) {
+    } else if (is_ok && free_chunks_find(pid, parts.libc_data.start, parts.libc_data.end,
+                                         FREE_CHUNKS_NS, picture)) {
         print_bytes(picture->free_chunk_bytes, "free in glibc's arenas, between blocks");
         print_bytes(picture->free_top_bytes, "free at their ends");
     }

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/model/heaps.h"
 #include "tool/render/interval.h"
+#include "tool/render/mappings.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/reachability.h"
