@@ -115,7 +115,7 @@ static void print_part(const struct waste_sums *sums, const struct terminal *ter
                    ": the same again; --no-copy-limit: all of it)\n",
                    part, sums->windows->seed);
     terminal_print(terminal, STYLE_DIM,
-                   "copies are at least so many: blocks are compared with what was read alone\n");
+                   "copies are estimated from those among the blocks that were read\n");
     if (sums->left_out)
         terminal_print(terminal, STYLE_WARNING,
                        "%s changed while they were read and are left out\n",
@@ -152,7 +152,7 @@ static bool print_copies(const struct waste_sums *sums, const struct terminal *t
     const char *noun = are_strings ? "string" : "content";
     const char *nouns = are_strings ? "strings" : "contents";
     terminal_print(terminal, STYLE_DIM, "%sduplicates: %s%s in %s of %s%s, %sfrom %s\n",
-                   are_strings ? "string " : "", sums->windows ? "at least about " : "",
+                   are_strings ? "string " : "", sums->windows ? "about " : "",
                    units_size(copied_of(&sums->all, are_strings)).text,
                    units_counted((int64_t)copies->count, "copy", "copies").text,
                    units_counted((int64_t)copies->contents, noun, nouns).text,
