@@ -29,9 +29,13 @@ function functionActions(app: App, name: string): HTMLElement {
     action("Focus", "Only stacks that go through this function, on every screen", () =>
       app.set(focused(state, "function", name)),
     ),
-    action("Callers & callees", "Who calls it and what it calls", () =>
-      app.set({ view: "flame", pivot: name, zoom: "" }),
-    ),
+    app.model.isOfOwners
+      ? action("Owners & what it keeps", "Who keeps it and what it keeps", () =>
+          app.set({ view: "flame", pivot: name, zoom: "" }),
+        )
+      : action("Callers & callees", "Who calls it and what it calls", () =>
+          app.set({ view: "flame", pivot: name, zoom: "" }),
+        ),
     action("Hide", "Leave this function out of the stacks", () =>
       app.set({ hide: [...state.hide, name], pivot: "", zoom: "" }),
     ),
@@ -309,8 +313,10 @@ export function stackDetails(app: App, stack: number, pair: number[] | null = nu
       );
     if (sources.length >= 4) break;
   }
-  const calls = view.by("calls").values[stack],
-    allocated = view.by("allocated").values[stack];
+  const { isOfOwners } = model,
+    kept = view.measures[0];
+  const calls = isOfOwners ? kept.counts[stack] : view.by("calls").values[stack],
+    allocated = isOfOwners ? kept.values[stack] : view.by("allocated").values[stack];
   return h(
     "div",
     { class: "details" },
