@@ -47,17 +47,11 @@ struct reading {
     const struct typed_module *module;
 };
 
-// What glibc's malloc notes of its chunks is no way that a program keeps them by.
-static bool is_allocators(const char *name) {
-    return !strcmp(name, "main_arena");
-}
-
 static bool note_variable(void *context, const struct type_variable *variable) {
     struct reading *reading = context;
     const struct typed_module *module = reading->module;
     struct typed *typed = reading->typed;
     if (!layout_has_pointers(variable->type) || !variable->type->bytes) return true;
-    if (is_allocators(variable->name)) return true;
     struct typed_root root = {.name = variable->name, .type = variable->type};
     if (!variable->is_thread_local) {
         root.address = module->bias + variable->place;
