@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What resident memory consists of: the parts add up to what /proc/PID/smaps_rollup says, each is what
 an own reading of smaps says, and what is free in glibc's arenas is what mallinfo2 says. What the program
-maps itself is told from malloc's large blocks, with --mmap and without."""
+maps itself is told from malloc's large blocks, with --mmap and without. Free memory between blocks and rooms that were
+never touched are not called live, and a reading at the end is not that of the peak."""
 
 import re
 import subprocess
 
 import cairn_test as t
 
+NEAR = 1 << 20
 SHARED, LARGE, STACKS, MAPPED = 4 << 20, 8 << 20, 2 * 300000, 3 << 20
 
 
@@ -93,10 +95,35 @@ def watch(path, *options):
         child.wait(timeout=t.PATIENCE_S)
 
 
+def check_holes():
+    """Of a process, then of its recording: what is live was touched, and is of a reading before all of it was freed."""
+    with t.Process([t.CAIRN, "run", "-q", "-o", "holes.cairn", "--", *t.program("holes")], env=t.environment(),
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        touched, free = (int(word) for word in child.stdout.readline().split())
+        process = t.wait_until(lambda: [pid for pid in t.children_of(child.pid) if t.is_called(pid, "holes")])[0]
+        last = t.report(process)["rss"]["last"]
+        t.check_equal("holes: all counted", (last["free_is_partial"], last["arena_chunk_bytes"] + last["arena_top_bytes"]),
+                      (False, free))
+        t.check(last["heap_live_bytes"] > 1.5 * touched, f"holes: {touched}, {last}")
+        t.check(abs(last["live_bytes"] - touched) <= NEAR, f"holes: {touched} are touched: {last}")
+        # a look of the tool that records
+        t.wait_until(lambda: any(point["pss_bytes"] and point["rss_bytes"] >= 0.995 * rollup(process)["Rss"]
+                                 for point in t.report(process)["rss"]["points"]), pause=0.05)
+        child.stdin.close()
+        child.wait(timeout=t.PATIENCE_S)
+    peak = t.report("holes.cairn")["rss"]["at_peak"]
+    t.check(peak["heap_live_bytes"] >= 0.95 * last["heap_live_bytes"], f"holes: not of the peak: {peak}")
+    t.check(peak["live_bytes"] is None or abs(peak["live_bytes"] - touched) <= NEAR, f"holes: {peak}")
+    for view in ("pages", "memory", "heap"):
+        text = t.run_cairn("report", "--view", view, "holes.cairn").out.decode()
+        t.check(" live on it (100 %)" not in text, f"holes: {view}: {text}")
+
+
 watch("mapped.cairn", "--mmap")
 watch("run.cairn")
 ended = t.report("run.cairn")
 check_points(ended)
 t.check_equal("the last picture stays", ended["rss"]["last"]["shared_bytes"], SHARED)
 check_screen("run.cairn")
+check_holes()
 t.finish()

@@ -46,7 +46,7 @@ def check_saved(path, view):
     t.check_equal("texts", ways.get(("sessions", "table", "item", "char[]")), (ITEMS * TEXT_BYTES, ITEMS))
     # of main, or also of a function below it that saved a register
     stack = "stack and registers of the main thread"
-    t.check((stack, "main", "item") in ways or (stack, "item") in ways, f"frames: {list(ways)}")
+    t.check({(stack, "main", "local", "item"), (stack, "main", "item"), (stack, "item")} & set(ways), f"frames: {list(ways)}")
     t.check_equal("all bytes", sum(size for size, _ in ways.values()), view["bytes"])
     t.check_equal("all blocks", sum(count for _, count in ways.values()), view["blocks"])
     for root in (row for row in view["owners"] if row["depth"] == 0 and row["kind"] == "root"):
@@ -131,8 +131,24 @@ def check_walked(pid):
     screen = Screen(f"{t.CAIRN} report {pid} --view owners", 100, 30)
     screen.wait_for(r"sessions \(in owners\)", "walked through")
     screen.press("/ c h a r Enter", r"item .*\n.* char\[\]", "search unfolds the way")
+    t.check("kept, by who keeps it" in screen.look() and ")+0x" not in screen.look(), f"walked through: {screen.look()}")
     screen.press("q", r"status 0", "leave")
     screen.close()
+
+
+def check_many_walked():
+    """More kinds of blocks than a summary has rows."""
+    with t.Process(t.program("typed"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        for line in iter(process.stdout.readline, b"ready\n"):
+            t.check(line, "many: it ended")
+        screen = Screen(f"{t.CAIRN} report {process.pid} --view owners", 100, 40)
+        screen.wait_for(r"made \(in typed\)", "many: walked through")
+        screen.press("u *", r"links", "many: unfolded")
+        t.check(")+0x" not in screen.look(), f"many: {screen.look()}")
+        screen.press("q", r"status 0", "many: leave")
+        screen.close()
+        process.stdin.close()
+        process.wait()
 
 
 def check_refused(pid):
@@ -162,6 +178,7 @@ with waiting() as own:
     check_saved("less.cairn", t.report(own, "--view", "owners"))
     check_refused(own)
     check_walked(own)
+    check_many_walked()
     check_contents(own)
 check_compared()
 check_recorded()

@@ -146,6 +146,41 @@ def check_allocated():
                 process.wait()
 
 
+def check_fills(programs):
+    """Elements are what containers say, not what lies behind them; those of main's variables are listed as well."""
+    for program in programs:
+        with t.Process([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+            t.check_equal("fills: begins", process.stdout.readline(), b"ready\n")
+            types = {row["type"]: row["blocks"] for row in t.report(str(process.pid), "--view", "types")["types"]}
+            t.check_equal("fills: types", [types.get(name) for name in ("Point", "long int[]", "long[]", "std::string")],
+                          [10, *((101, None) if "long int[]" in types else (None, 101)), None])
+            t.check(1000 <= types.get("char[]", 0) <= 1003, f"fills: texts: {types}")
+            found = t.report(str(process.pid), "--view", "containers")
+            rows = {row["type"].replace("long int", "long").replace(" *", "*"):
+                    (row["containers"], row["elements"], row["capacity_bytes"]) for row in found["containers"]}
+            for name, wanted in (("std::vector<Point*>", (1, 10, 32000)), ("std::deque<long>", (1, 6400, 101 * 512)),
+                                 ("std::vector<double>", (1, 1, 80000)), ("std::vector<int>", (1, 0, 20000)),
+                                 ("std::vector<float>", (1, 0, 12000))):
+                t.check_equal(f"{program}: {name}", rows.get(name), wanted)
+            t.check_equal(f"{program}: strings", rows.get("std::string", ())[:2], (1001, 20005))
+            t.check("std::unordered_map<int, int>" in rows, f"{program}: tables: {rows}")
+            t.check_equal(f"{program}: left out", found["left_out"], 0)
+            kept = {row["name"]: row["retained_bytes"] for row in t.report(str(process.pid), "--view", "owners")["owners"]
+                    if row["kind"] == "root" and row["depth"] == 2}
+            t.check(kept.get("rooms", 0) >= 7000 and kept.get("local", 0) >= 80000, f"{program}: variables: {kept}")
+            process.stdin.close()
+            t.check_equal("fills: status", process.wait(), 0)
+
+
+def fills():
+    programs = t.program("fills")
+    if shutil.which("clang++"):
+        programs.append(t.fresh_path("fills-by-clang"))
+        made = t.run(["clang++", "-g", "-O1", "-std=c++17", "-o", programs[1], str(t.SOURCE / "tests/programs/fills.cc")])
+        t.check_equal(f"fills: by clang: {made.err}", made.status, 0)
+    return programs
+
+
 def check_stripped():
     stripped = t.fresh_path("stripped")
     t.run(["strip", "-o", stripped, PROGRAM])
@@ -192,6 +227,7 @@ check_attached()
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", PROGRAM], True)
 check_of_library()
 check_allocated()
+check_fills(fills())
 check_stripped()
 check_refused()
 t.finish()

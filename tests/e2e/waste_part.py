@@ -62,7 +62,7 @@ def check_screen(what, pid):
     result = t.run_cairn("report", pid, "--view", "waste", "--seed", "7")
     for words in (rb"about .* are of no use \(\d+ %: \d+ % to \d+ %\)", rb"estimated with intervals of 95 %: ",
                   rb"of [0-9,]+ windows of 64 KiB and ", rb"seed 7 \(--seed 7: the same again; --no-copy-limit: all",
-                  rb"copies are those among what was read", rb" MiB to [0-9]+ MiB +\d+ %"):
+                  rb"copies are estimated from those", rb" MiB to [0-9]+ MiB +\d+ %"):
         t.check(re.search(words, result.out), f"{what}: {words}: {result.out}")
     t.check(b"SECRET" not in result.out + result.err, f"{what}: contents are printed: {result.out}")
 

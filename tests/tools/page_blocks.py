@@ -60,7 +60,7 @@ RESIDENT = re.compile(r"\bRSS\b|resident|cairn itself|MiB cairn|KiB cairn")
 NUMBER = rf"[+-]?\d[\d.,]*(?: ?(?:(?:[KMGT]i)?B|{UNITS})\b)?(?:/s)?"
 HEX = r"\b(?:0x[0-9a-f]+|(?=\d*[a-f])[0-9a-f]{10,16})\b"
 # Which parts resident memory has, and whether the names of a system's libraries are installed, is the machine's.
-OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
+OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|read at \d|at [\d.]+ m?s$|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
 
 
 class Block:

@@ -242,7 +242,7 @@ bool owner_listing_make(struct core_subject *subject, const struct view_options 
     if (!listing->texts) return error_set(error, "out of memory");
     if (subject->is_recorded) listing->births = core_births_of(subject->core, &subject->header);
     if (!core_need_map(subject, error) || !core_need_types(subject, error) ||
-        !core_owners_find(&subject->reach, subject->types, &listing->owners, error)) {
+        !core_owners_find(&subject->reach, subject->types, true, &listing->owners, error)) {
         string_pool_close(listing->texts);
         return false;
     }

@@ -135,10 +135,12 @@ static bool walk(struct owner_listing *listing, const struct request *request,
     struct filter *filter;
     const struct frame_names *names;
     struct frame_names own_names;
+    struct request whole = *request;  // names of all, since all of it is walked through
+    whole.options.top = 0;
     if (!filter_open(&filter, &request->filter, error)) return false;
     bool is_ok = core_image_open(listing, &opened, error);
     if (is_ok) {
-        is_ok = request_apply(request, filter, &opened, &names, &own_names, error) &&
+        is_ok = request_apply(&whole, filter, &opened, &names, &own_names, error) &&
                 browser_run(&opened.profile, names, &request->options, error);
         opened_close(&opened);
     }

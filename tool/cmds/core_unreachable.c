@@ -270,7 +270,7 @@ static bool sum_of(const char *word, bool has_limit, struct core_lost *lost,
     *lost = (struct core_lost){0};
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
     bool is_ok = core_need_typed(&subject, error) &&
-                 core_owners_find(&subject.reach, subject.types, &sums.owners, error);
+                 core_owners_find(&subject.reach, subject.types, false, &sums.owners, error);
     if (is_ok) {
         is_ok = sum_up(&sums) ? use(&sums, context, error) : error_set(error, "out of memory");
         lost->bytes = sums.owners.leaked_bytes;

@@ -115,7 +115,7 @@ static void print_part(const struct waste_sums *sums, const struct terminal *ter
                    ": the same again; --no-copy-limit: all of it)\n",
                    part, sums->windows->seed);
     terminal_print(terminal, STYLE_DIM,
-                   "copies are those among what was read: blocks are compared with that alone\n");
+                   "copies are estimated from those among the blocks that were read\n");
     if (sums->left_out)
         terminal_print(terminal, STYLE_WARNING,
                        "%s changed while they were read and are left out\n",

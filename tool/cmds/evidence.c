@@ -23,6 +23,7 @@
 #include "tool/glibc/chunks.h"
 #include "tool/heap/frames.h"
 #include "tool/proc/process.h"
+#include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
 
 static void tell(int progress, enum evidence_stage stage) {
@@ -64,7 +65,8 @@ static bool print_memory(pid_t pid, bool has_free, uint64_t *heap_bytes, struct 
         print_bytes(picture->shared_bytes, "shared memory without a file");
         print_bytes(picture->stacks_bytes, "stacks of threads");
         print_bytes(picture->swap_bytes, "swapped out");
-    } else if (is_ok && rss_parts_find_free(pid, &parts, picture)) {
+    } else if (is_ok && free_chunks_find(pid, parts.libc_data.start, parts.libc_data.end,
+                                         FREE_CHUNKS_NS, picture)) {
         print_bytes(picture->free_chunk_bytes, "free in glibc's arenas, between blocks");
         print_bytes(picture->free_top_bytes, "free at their ends");
     }

@@ -80,7 +80,7 @@ static bool find(struct verdict *verdict, struct error *error) {
     verdict->cells = calloc(verdict->cell_count, sizeof *verdict->cells);
     if (!verdict->cells) return error_set(error, "out of memory");
     if (!core_need_map(verdict->subject, error) ||
-        !core_owners_find(&verdict->subject->reach, NULL, &owners, error))
+        !core_owners_find(&verdict->subject->reach, NULL, false, &owners, error))
         return false;
     bool is_ok = core_owners_each_lost(&owners, add, verdict) || error_set(error, "out of memory");
     if (is_ok) sum_up(verdict, &owners);

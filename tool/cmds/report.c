@@ -24,6 +24,7 @@
 #include "tool/render/report_json.h"
 #include "tool/render/stacks.h"
 #include "tool/render/trust.h"
+#include "tool/watch/rss.h"
 
 enum { TEXT_BYTES = 1024 };
 
@@ -147,6 +148,9 @@ static bool report_recording(const struct report *asked, const struct subject *s
     const struct narrowing narrowing = {&report.request, report.filter};
     struct shape_log log = {0};
     if (!opened_open(subject->path, &opened, error)) return false;
+    // a process that goes on is looked at longer than is possible while it is recorded
+    if (opened_is_alive(&opened))
+        rss_look_now((pid_t)opened.recording.header.pid, &opened.recording);
     snprintf(opened.log, sizeof opened.log, "%s", subject->log);
     bool is_ok = request_settle(&report.request, &opened.profile, error) &&
                  read_log(&report, subject, &opened.profile, &log, error) &&

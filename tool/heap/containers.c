@@ -11,7 +11,9 @@ static const uint64_t plausible_bytes_max = UINT64_C(1) << 46;
 // What one container says of itself.
 struct fill {
     uint64_t elements, capacity_bytes, used_bytes;
-    uint64_t at;  // where its elements or buckets are
+    uint64_t at;           // where its elements or buckets are
+    uint64_t piece_bytes;  // of the block that this is in; 0: it has all of them
+    bool is_behind;        // the block begins before
 };
 
 // Where a member lies in a type: what was asked for last, by type and name.
@@ -65,7 +67,10 @@ static bool fill_of_vector(const struct object *object, struct fill *fill) {
     if (!bytes || !read(object, "_M_start", &fill->at) || !read(object, "_M_finish", &end) ||
         !read(object, "_M_end_of_storage", &room))
         return false;
-    *fill = (struct fill){(end - fill->at) / bytes, room - fill->at, end - fill->at, fill->at};
+    *fill = (struct fill){.elements = (end - fill->at) / bytes,
+                          .capacity_bytes = room - fill->at,
+                          .used_bytes = end - fill->at,
+                          .at = fill->at};
     return end >= fill->at && room >= end;
 }
 
@@ -99,6 +104,7 @@ static bool fill_of_deque(const struct object *object, struct fill *fill) {
         return false;
     uint64_t before = start[CURRENT] - start[FIRST], behind = finish[LAST] - finish[CURRENT];
     fill->at = start[FIRST];
+    fill->piece_bytes = piece;
     fill->capacity_bytes = pieces * piece;
     fill->used_bytes = fill->capacity_bytes - before - behind;
     fill->elements = fill->used_bytes / bytes;
@@ -135,6 +141,7 @@ static bool fill_of_raw_table(const struct object *object, struct fill *fill) {
     if (!read(object, "bucket_mask", &mask) || !read(object, "items", &fill->elements) ||
         !read(object, "ctrl", &fill->at) || mask > plausible_bytes_max / bytes)
         return false;
+    fill->is_behind = true;
     fill->capacity_bytes = mask ? (mask + 1) * bytes : 0;
     fill->used_bytes = fill->elements * bytes;
     return fill->elements <= mask + 1;
@@ -152,12 +159,14 @@ static const struct {
     {"std::unordered_multimap<", fill_of_buckets},
     {"std::unordered_multiset<", fill_of_buckets},
     {"alloc::vec::Vec<", fill_of_vec},
+    {"alloc::collections::vec_deque::VecDeque<", fill_of_vec},
     {"hashbrown::raw::RawTable<", fill_of_raw_table},
 };
 
 // --- sums
 
 struct summing {
+    struct typed *typed;
     struct containers *containers;
     struct index_table index;  // of rows, by type
     struct known_member *known;
@@ -192,20 +201,31 @@ static void add(struct container_row *row, const struct fill *fill) {
     row->largest_at = fill->at;
 }
 
-static void see(void *context, const struct type *type, const uint8_t *bytes, uint64_t size,
-                uint64_t address) {
+// Tells whether a container counts. On the stack it needs a block that no other has: the variable
+// may not have been constructed yet, or its place have become another's.
+static bool is_held(struct summing *summing, const struct fill *fill, bool is_local) {
+    bool is_first = fill->capacity_bytes &&
+                    typed_take_block(summing->typed, fill->at,
+                                     fill->piece_bytes ? fill->piece_bytes : fill->capacity_bytes,
+                                     fill->is_behind);
+    return is_first || !is_local;
+}
+
+static void see(void *context, const struct typed_object *seen) {
     struct summing *summing = context;
+    const struct type *type = seen->type;
     if (!layout_is_library(type)) return;
-    const struct object object = {type, bytes, size, address, summing->known};
+    const struct object object = {type, seen->bytes, seen->size, seen->address, summing->known};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct fill fill = {0};
         if (!layout_is_of_template(type, kinds[i].begin)) continue;
         bool is_whole = kinds[i].fill_of(&object, &fill) &&
                         fill.capacity_bytes <= plausible_bytes_max &&
                         fill.used_bytes <= fill.capacity_bytes;
-        struct container_row *row = is_whole ? row_of(summing, type) : NULL;
+        bool is_one = is_whole && is_held(summing, &fill, seen->is_local);
+        struct container_row *row = is_one ? row_of(summing, type) : NULL;
         if (row) add(row, &fill);
-        summing->containers->broken_count += !is_whole;
+        summing->containers->broken_count += !is_whole && !seen->is_local;
         return;
     }
 }
@@ -219,7 +239,7 @@ static int by_unused(const void *a, const void *b) {
 }
 
 bool containers_find(struct typed *typed, struct containers *containers) {
-    struct summing summing = {.containers = containers};
+    struct summing summing = {.typed = typed, .containers = containers};
     *containers = (struct containers){0};
     summing.known = calloc(MEMBERS_KNOWN, sizeof *summing.known);
     if (!summing.known) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How full the containers of a program are: vectors, strings, deques, hash tables of libstdc++ and
-// of Rust, wherever typed.h finds them in variables that last and in blocks.
+// of Rust, wherever typed.h finds them: in variables that last, in blocks, and in variables of
+// functions, if they have a block that no other has.
 //
 //     capacity  bytes that a container has for elements, of hash tables of libstdc++ for buckets
 //     used      those of them that elements are in; of buckets at most one for each element

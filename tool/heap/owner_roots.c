@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/heap/frame_variables.h"
 #include "tool/heap/frames.h"
 #include "tool/heap/roots.h"
 #include "tool/model/index_table.h"
@@ -27,6 +28,7 @@ struct finding {
     struct core_types *types;
     struct index_table names;          // of roots
     ARRAY(struct stack_frame) frames;  // by thread, ascending
+    struct frame_variables variables;
     const struct thread_data *data;
     bool is_failed;
 };
@@ -43,8 +45,8 @@ static uint64_t hash_of(const struct owner_root *root) {
 static bool are_alike(const struct owner_root *one, const struct owner_root *other) {
     bool is_same_module = one->module == other->module ||
                           (one->module && other->module && !strcmp(one->module, other->module));
-    return one->kind == other->kind && one->tid == other->tid && is_same_module &&
-           !strcmp(one->name, other->name);
+    return one->kind == other->kind && one->tid == other->tid && one->above == other->above &&
+           is_same_module && !strcmp(one->name, other->name);
 }
 
 // The root like this one; UINT32_MAX without memory.
@@ -70,6 +72,17 @@ static uint32_t root_of_thread(struct finding *finding, const struct core_thread
                                     .above = OWNER_EVERYTHING,
                                     .rank = OWNER_PASSING};
     return root_like(finding, &root);
+}
+
+// A variable of a function.
+static uint32_t root_of_variable(struct finding *finding, const struct stack_variable *variable,
+                                 uint32_t frame) {
+    const struct owner_root root = {.name = variable->name,
+                                    .kind = OWNER_VARIABLE,
+                                    .tid = variable->thread->tid,
+                                    .above = frame,
+                                    .rank = OWNER_PASSING};
+    return frame == UINT32_MAX ? frame : root_like(finding, &root);
 }
 
 // A part of what a thread has in use.
@@ -121,8 +134,8 @@ static bool find_frames(struct finding *finding) {
 
 // The frame that an address of the thread's stack lies in: the last one that begins at or below
 // it, or what is below the innermost one, which functions may use too.
-static uint32_t root_on_stack(struct finding *finding, const struct core_thread *thread,
-                              uint64_t address) {
+static uint32_t frame_on_stack(struct finding *finding, const struct core_thread *thread,
+                               uint64_t address) {
     const struct stack_frame wanted = {.thread = thread, .start = address};
     size_t low = 0, high = finding->frames.count;
     while (low < high) {
@@ -136,6 +149,13 @@ static uint32_t root_on_stack(struct finding *finding, const struct core_thread 
     if (low && frames[low - 1].thread == thread) return frames[low - 1].root;
     if (low < finding->frames.count && frames[low].thread == thread) return frames[low].root;
     return root_of_thread(finding, thread);
+}
+
+static uint32_t root_on_stack(struct finding *finding, const struct core_thread *thread,
+                              uint64_t address) {
+    const struct stack_variable *variable = frame_variable_at(&finding->variables, thread, address);
+    uint32_t frame = frame_on_stack(finding, thread, address);
+    return variable ? root_of_variable(finding, variable, frame) : frame;
 }
 
 // --- what an address belongs to
@@ -237,12 +257,16 @@ static bool find_edges(struct finding *finding) {
 }
 
 bool owner_roots_find(struct core_reach *reach, struct core_types *types,
-                      const struct thread_data *data, struct core_graph *graph,
+                      const struct thread_data *data, struct core_graph *graph, bool has_locals,
                       struct owner_roots *roots) {
     struct finding finding = {
         .roots = roots, .graph = graph, .reach = reach, .types = types, .data = data};
     const struct owner_root lost = {.name = CORE_LEAKED_NAME, .above = OWNER_EVERYTHING};
-    bool is_ok = find_frames(&finding) && find_edges(&finding);
+    bool is_ok =
+        find_frames(&finding) &&
+        (!types || !has_locals || frame_variables_find(reach->core, types, &finding.variables)) &&
+        find_edges(&finding);
+    frame_variables_free(&finding.variables);
     roots->leaked = is_ok ? root_like(&finding, &lost) : UINT32_MAX;
     array_free(&finding.frames);
     index_table_free(&finding.names);

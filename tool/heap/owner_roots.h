@@ -54,9 +54,9 @@ struct owner_roots {
 // Fills the roots and their edges; that of what is leaked has none. `graph`: of the reach, with its
 // numbers. `types` names variables and functions; NULL: they need no names. `data`: found with
 // these types; what of it lies in blocks is a root of its thread, and the graph is to leave it out.
-// False without memory.
+// `has_locals`: variables of functions are roots below their frames. False without memory.
 bool owner_roots_find(struct core_reach *reach, struct core_types *types,
-                      const struct thread_data *data, struct core_graph *graph,
+                      const struct thread_data *data, struct core_graph *graph, bool has_locals,
                       struct owner_roots *roots);
 void owner_roots_free(struct owner_roots *roots);
 

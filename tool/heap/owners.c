@@ -372,25 +372,25 @@ static bool sum(struct building *building) {
     return true;
 }
 
-static bool find_graph(struct core_reach *reach, struct core_types *types,
+static bool find_graph(struct core_reach *reach, struct core_types *types, bool has_locals,
                        struct core_owners *owners) {
     struct core_graph *graph = &owners->graph;
     struct thread_data data;
     if (!core_graph_open(reach, graph) || !thread_data_find(reach, types, &data)) return false;
     if (data.in_blocks.items.count) graph->left_out = &data.in_blocks;
     bool is_ok = core_graph_note_starts(graph) && core_graph_fill(graph) &&
-                 owner_roots_find(reach, types, &data, graph, &owners->roots);
+                 owner_roots_find(reach, types, &data, graph, has_locals, &owners->roots);
     graph->left_out = NULL;
     thread_data_free(&data);
     return is_ok;
 }
 
-bool core_owners_find(struct core_reach *reach, struct core_types *types,
+bool core_owners_find(struct core_reach *reach, struct core_types *types, bool has_locals,
                       struct core_owners *owners, struct error *error) {
     struct building building = {.owners = owners, .reach = reach};
     *owners = (struct core_owners){0};
     reach->edges_most = UINT32_MAX;
-    bool is_ok = find_graph(reach, types, owners) && find_sizes(&building);
+    bool is_ok = find_graph(reach, types, has_locals, owners) && find_sizes(&building);
     // numbers of nodes have 32 bits
     bool is_whole = !is_ok || (owners->graph.known >= owners->graph.count &&
                                owners->roots.items.count < BLOCKS_MOST - owners->graph.count);

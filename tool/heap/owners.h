@@ -13,8 +13,8 @@
 // CORE_LEAKED_NAME, by the blocks that nothing else leaked refers to; of a ring, by the one with
 // the lowest address.
 //
-// A thread's stack is divided among the functions of its frames. Its local data lasts as variables
-// do.
+// A thread's stack is divided among the functions of its frames, and those among their variables.
+// Its local data lasts as variables do.
 //
 //     node   0 is everything; then come the roots, then the blocks by their numbers (references.h)
 //     place  of a node in the order of dominators.h: each node comes behind its owner
@@ -39,8 +39,8 @@ struct core_owners {
 };
 
 // Of a reach with a map, which loses the list of its chunks; nothing need be marked. `types` names
-// the roots' variables; NULL: they need no names.
-bool core_owners_find(struct core_reach *reach, struct core_types *types,
+// the roots' variables; NULL: they need no names. `has_locals`: also those of functions.
+bool core_owners_find(struct core_reach *reach, struct core_types *types, bool has_locals,
                       struct core_owners *owners, struct error *error);
 void core_owners_free(struct core_owners *owners);
 

@@ -33,7 +33,8 @@ static bool add_waiting(struct typed *typed, enum typed_rank rank, uint64_t item
 static const struct type *own_of(struct typed *typed, uint32_t number, uint64_t start) {
     if (!(typed->is_own[number / OWN_BITS] >> number % OWN_BITS & 1)) return NULL;
     const struct type *known = typed->kinds.items[typed->type_ids[number]].type;
-    return known && known->kind == TYPE_STRUCT ? known : typed_class_at(typed, start);
+    bool is_class;
+    return known && known->kind == TYPE_STRUCT ? known : typed_class_at(typed, start, &is_class);
 }
 
 // Whether the number of its elements lies in front of them, as in arrays of what has a destructor.
@@ -64,8 +65,10 @@ static void read_own(void *context, uint32_t number, uint64_t place) {
     struct typed *typed = context;
     const struct block_map *map = &typed->reach->map;
     uint64_t start = block_map_address(map, place), end = block_map_end(map, place);
-    const struct type *own = typed_class_at(typed, start);
+    bool is_class;
+    const struct type *own = typed_class_at(typed, start, &is_class);
     core_place_done(typed->core, end - start, &typed->places);
+    if (!own && is_class) typed->is_class[number / OWN_BITS] |= (uint64_t)1 << number % OWN_BITS;
     if (!own) own = allocated_type(typed, start, end - start);
     if (!own || own->bytes > end - start) return;
     typed->type_ids[number] = typed_kind_id(typed, own);
@@ -91,15 +94,28 @@ static bool has_room(const struct typed_edge *edge, const struct type *type) {
     return type->bytes <= edge->end - edge->value;
 }
 
+// A container that refers to the same block says more of it than a pointer.
+static void note_extent(struct typed *typed, uint32_t number, const struct type *target,
+                        const struct layout_extent *extent) {
+    const struct type *type = typed->kinds.items[typed->type_ids[number]].type;
+    if (extent && type == target && !typed_has_extent(typed, number))
+        typed_note_extent(typed, number, extent);
+}
+
 // Notes a block by a better rank than it had.
 static void note(struct typed *typed, const struct typed_edge *edge, const struct type *target,
-                 enum typed_rank rank, uint32_t parent) {
+                 enum typed_rank rank, uint32_t parent, const struct layout_extent *extent) {
     uint32_t number = core_graph_number(&typed->graph, edge->place);
     uint8_t *known = &typed->ranks[number];
-    if (*known == RANK_DONE || *known <= (uint8_t)rank) return;
+    if (*known == RANK_DONE) return;
+    if (*known <= (uint8_t)rank) {
+        if (*known == (uint8_t)rank) note_extent(typed, number, target, extent);
+        return;
+    }
     const struct type *own = target->kind == TYPE_STRUCT || typed_is_vague(target)
                                  ? own_of(typed, number, edge->start)
                                  : NULL;
+    const struct type *declared = target;
     bool is_inside = edge->value != edge->start, is_nothing = target->kind == TYPE_NONE;
     if (own)
         target = own;
@@ -112,6 +128,13 @@ static void note(struct typed *typed, const struct typed_edge *edge, const struc
     *known = (uint8_t)rank;
     typed->parents[number] = parent;
     typed->type_ids[number] = rank == RANK_UNKNOWN ? 0 : typed_kind_id(typed, target);
+    bool is_class = typed->is_class[number / OWN_BITS] >> number % OWN_BITS & 1;
+    if (extent && target == declared && rank != RANK_UNKNOWN)
+        typed_note_extent(typed, number, extent);
+    else if (is_class && !own && rank < RANK_VAGUE)
+        typed_note_single(typed, number, target);
+    else
+        typed_forget_extent(typed, number);
     if (rank < RANK_VAGUE && typed->type_ids[number]) add_waiting(typed, rank, number);
 }
 
@@ -120,6 +143,7 @@ struct following {
     const uint8_t *bytes;
     enum typed_rank rank;
     uint32_t parent;
+    uint64_t inner;  // of the block's elements (layout.h)
     bool is_contradicted;
 };
 
@@ -137,7 +161,11 @@ static bool follow(void *context, const struct layout_pointer *pointer) {
     edge.value = word - pointer->back;
     if (edge.value < edge.start) return true;
     enum typed_rank rank = pointer->is_guess ? RANK_LIKELY : following->rank;
-    note(following->typed, &edge, pointer->target, rank, following->parent);
+    const struct layout_extent inner = {.to = following->inner}, *extent = pointer->extent;
+    if (!extent && following->inner) extent = &inner;
+    if (pointer->back || edge.value != edge.start || !layout_has_pointers(pointer->target))
+        extent = NULL;
+    note(following->typed, &edge, pointer->target, rank, following->parent, extent);
     return !following->typed->is_failed;
 }
 
@@ -159,7 +187,8 @@ static bool try(void *context, const struct layout_pointer *pointer) {
 static void follow_object(struct typed *typed, const struct type *type, const uint8_t *bytes,
                           uint64_t size, struct following *following) {
     struct layout *layout = &typed->layout;
-    *following = (struct following){typed, bytes, following->rank, following->parent, false};
+    following->typed = typed;
+    following->bytes = bytes;
     layout->bytes = bytes;
     layout->size = size;
     layout->see = follow;
@@ -170,7 +199,7 @@ static void follow_object(struct typed *typed, const struct type *type, const ui
 }
 
 bool typed_is_element(struct typed *typed, const struct type *type, const uint8_t *bytes) {
-    struct following trial = {typed, bytes, RANK_LIKELY, 0, false};
+    struct following trial = {.typed = typed, .bytes = bytes, .rank = RANK_LIKELY};
     struct layout *layout = &typed->layout;
     layout->bytes = bytes;
     layout->size = type->bytes;
@@ -179,7 +208,7 @@ bool typed_is_element(struct typed *typed, const struct type *type, const uint8_
     layout->context = &trial;
     layout->words = LAYOUT_NONE;
     layout_walk(layout, type, 0);
-    return !trial.is_contradicted;
+    return !trial.is_contradicted && !layout->is_contradicted;
 }
 
 bool typed_has_tail(const struct type *type) {
@@ -188,20 +217,20 @@ bool typed_has_tail(const struct type *type) {
     return last && last->kind == TYPE_ARRAY && !type_elements(last);
 }
 
-static void follow_elements(struct typed *typed, const struct type *type, uint32_t number,
-                            const uint8_t *bytes, uint64_t size) {
-    int wrong = 0;
-    for (uint64_t at = type->bytes; at <= size && type->bytes <= size - at; at += type->bytes) {
-        struct following following = {.rank = RANK_LIKELY, .parent = number};
-        bool is_one = typed_is_element(typed, type, bytes + at);
-        wrong = is_one ? 0 : wrong + 1;
-        if (wrong == WRONG_ELEMENTS_MAX) return;
-        if (is_one) follow_object(typed, type, bytes + at, type->bytes, &following);
-        if (typed->is_failed) return;
+// Follows elements; those that may be none from the second on, since the first was followed before.
+static void follow_elements(struct typed *typed, const struct type *type, enum typed_rank rank,
+                            uint32_t number, const uint8_t *bytes, uint64_t size) {
+    struct typed_elements elements = typed_elements_of(typed, number, type, size);
+    uint64_t at;
+    if (!elements.is_known) elements.at = elements.each;
+    while (!typed->is_failed && typed_next_element(typed, &elements, type, bytes, &at)) {
+        struct following following = {.rank = rank, .parent = number, .inner = elements.inner};
+        follow_object(typed, type, bytes + at, elements.each, &following);
     }
 }
 
-// Of the elements behind the first one: what may be none waits as a guess.
+// Follows a block. Where no container says what of it are elements, what may be none waits as a
+// guess behind the first.
 static void follow_block(struct typed *typed, enum typed_rank rank, uint64_t item) {
     uint32_t number = (uint32_t)item;
     const struct block_map *map = &typed->reach->map;
@@ -211,15 +240,16 @@ static void follow_block(struct typed *typed, enum typed_rank rank, uint64_t ite
     uint64_t place = core_graph_place(&typed->graph, number);
     uint64_t address = block_map_address(map, place), size = block_map_end(map, place) - address;
     const uint8_t *bytes = typed_read(typed, address, &size);
-    bool has_tail = typed_has_tail(type), has_more = size / type->bytes >= ELEMENTS_LEAST;
     core_place_done(typed->core, 0, &typed->places);
     if (!bytes || size < type->bytes) return;
-    if (is_rest) {
-        follow_elements(typed, type, number, bytes, size);
+    bool is_known = typed_elements_of(typed, number, type, size).is_known;
+    typed->ranks[number] = RANK_DONE;
+    if (is_rest || is_known) {
+        follow_elements(typed, type, rank, number, bytes, size);
         return;
     }
     struct following following = {.rank = rank, .parent = number};
-    typed->ranks[number] = RANK_DONE;
+    bool has_tail = typed_has_tail(type), has_more = size / type->bytes >= ELEMENTS_LEAST;
     follow_object(typed, type, bytes, has_tail ? size : type->bytes, &following);
     if (has_more && !has_tail) add_waiting(typed, RANK_LIKELY, item | ELEMENTS_WAIT);
 }
@@ -290,8 +320,10 @@ static bool make_room(struct typed *typed) {
     typed->parents = malloc(count * sizeof *typed->parents);
     typed->ranks = malloc(count);
     typed->is_own = calloc(count / OWN_BITS + 1, sizeof *typed->is_own);
+    typed->is_class = calloc(count / OWN_BITS + 1, sizeof *typed->is_class);
     typed->store = string_pool_open();
-    if (!typed->type_ids || !typed->parents || !typed->ranks || !typed->is_own || !typed->store)
+    if (!typed->type_ids || !typed->parents || !typed->ranks || !typed->is_own ||
+        !typed->is_class || !typed->store)
         return false;
     memset(typed->parents, UINT8_MAX, count * sizeof *typed->parents);  // PARENT_NONE
     memset(typed->ranks, RANK_NONE, count);
@@ -332,6 +364,8 @@ void typed_close(struct typed *typed) {
     array_free(&typed->kinds);
     array_free(&typed->classes);
     array_free(&typed->roots);
+    array_free(&typed->extents);
+    index_table_free(&typed->extent_index);
     index_table_free(&typed->ids);
     index_table_free(&typed->class_index);
     core_graph_close(&typed->graph);
@@ -340,6 +374,8 @@ void typed_close(struct typed *typed) {
     free(typed->parents);
     free(typed->ranks);
     free(typed->is_own);
+    free(typed->is_class);
+    free(typed->is_taken);
     read_window_free(&typed->window);
     free(typed);
 }
@@ -350,6 +386,21 @@ const struct type *typed_of(const struct typed *typed, uint64_t address) {
     uint64_t place;
     if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
     return typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]].type;
+}
+
+bool typed_take_block(struct typed *typed, uint64_t address, uint64_t bytes, bool is_inside) {
+    const struct block_map *map = &typed->reach->map;
+    uint64_t place;
+    if (!typed->is_taken)
+        typed->is_taken = calloc(typed->graph.count / OWN_BITS + 1, sizeof *typed->is_taken);
+    if (!typed->is_taken || !block_map_find(map, address, &place)) return false;
+    uint64_t start = block_map_address(map, place), size = block_map_end(map, place) - start;
+    if ((start != address && !is_inside) || bytes > size) return false;
+    uint32_t number = core_graph_number(&typed->graph, place);
+    uint64_t *word = &typed->is_taken[number / OWN_BITS], bit = (uint64_t)1 << number % OWN_BITS;
+    bool is_first = !(*word & bit);
+    *word |= bit;
+    return is_first;
 }
 
 struct counting {

@@ -13,7 +13,8 @@
 // What is sure is followed before what is likely, so that a guess never takes a block from a type
 // that is known. A way is one of those with fewest guesses, not always the shortest one.
 //
-// It takes eight bytes for each block, and whatever libdw takes.
+// It takes eight bytes for each block, some forty for one whose elements have pointers and are
+// counted by a container, and whatever libdw takes.
 #ifndef TOOL_HEAP_TYPED_H
 #define TOOL_HEAP_TYPED_H
 
@@ -55,12 +56,23 @@ void typed_write_name(const struct type *type, char *text, size_t size);
 bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, char *text,
                 size_t size);
 
-// Calls for every struct and union in variables and typed blocks: what it is, its bytes, how many
-// of them there are.
+// A struct or union in a variable or a typed block, with its bytes. `is_local`: the variable is on
+// the stack: it may not have been constructed yet, or another variable may have its place.
+struct typed_object {
+    const struct type *type;
+    const uint8_t *bytes;
+    uint64_t size, address;
+    bool is_local;
+};
+
+// Calls for every one of them, those of functions last.
 void typed_each_struct(struct typed *typed,
-                       void (*see)(void *context, const struct type *type, const uint8_t *bytes,
-                                   uint64_t size, uint64_t address),
+                       void (*see)(void *context, const struct typed_object *object),
                        void *context);
+
+// Takes the block in use that begins at the address (`is_inside`: or has it inside). False: there
+// is none with room for so many bytes, or it was taken before.
+bool typed_take_block(struct typed *typed, uint64_t address, uint64_t bytes, bool is_inside);
 
 // Blocks with a type and with a way, variables, modules whose debug information was read; whether
 // the program, which is what is mapped first, is one of them.

@@ -40,6 +40,13 @@ struct typed_kind {
     const char *names[2];  // of one, of several; NULL: not made yet
 };
 
+// What of a block are elements; `to` UINT64_MAX: that is not known.
+struct typed_extent {
+    uint32_t number;
+    uint64_t from, to, inner;  // as those of layout_extent
+    bool is_single;            // a class that is derived from what is known: there are no others
+};
+
 struct typed_class {
     uint64_t signature;
     const struct type *type;  // NULL: no module defines it
@@ -63,8 +70,12 @@ struct typed {
     uint32_t *type_ids, *parents;         // by number of the block
     uint8_t *ranks;                       // likewise
     uint64_t *is_own;                     // bits: that fits what the block says it is (RTTI)
+    uint64_t *is_class;                   // bits: it says so, and no module defines the class
+    uint64_t *is_taken;                   // bits: by typed_take_block; NULL: none
     ARRAY(uint64_t) waiting[RANK_VAGUE];  // numbers of blocks to be followed
     size_t next[RANK_VAGUE];
+    ARRAY(struct typed_extent) extents;
+    struct index_table extent_index;  // by number
     struct layout layout;
     uint64_t places;
     struct read_window window;
@@ -83,11 +94,32 @@ const uint8_t *typed_root_bytes(struct typed *typed, const struct typed_root *ro
 // The number of a type among the kinds; 0 without memory.
 uint32_t typed_kind_id(struct typed *typed, const struct type *type);
 
-// The class that an object says it is of, with its definition; NULL: it says nothing.
-const struct type *typed_class_at(struct typed *typed, uint64_t address);
+// The class that an object says it is of, with its definition; NULL: no module has that, or,
+// without `is_class`, it says nothing.
+const struct type *typed_class_at(struct typed *typed, uint64_t address, bool *is_class);
 
 // What is not told by a pointer to it: bytes of any meaning.
 bool typed_is_vague(const struct type *type);
+
+// Notes and forgets what of a block are elements, by what refers to it.
+bool typed_has_extent(const struct typed *typed, uint32_t number);
+void typed_note_extent(struct typed *typed, uint32_t number, const struct layout_extent *extent);
+void typed_note_single(struct typed *typed, uint32_t number, const struct type *type);
+bool typed_is_single(const struct typed *typed, uint32_t number);
+void typed_forget_extent(struct typed *typed, uint32_t number);
+
+// The elements of a block, one after the other.
+struct typed_elements {
+    uint64_t at, end, each;  // in the block
+    uint64_t inner;          // as in layout_extent
+    bool is_known;           // a container says where they are
+    int wrong;               // one after the other, that are none
+};
+struct typed_elements typed_elements_of(const struct typed *typed, uint32_t number,
+                                        const struct type *type, uint64_t size);
+// The next one's place in the block, whose bytes these are; false: there is none.
+bool typed_next_element(struct typed *typed, struct typed_elements *elements,
+                        const struct type *type, const uint8_t *bytes, uint64_t *at);
 
 // Whether what lies behind the first element of a block may be another: its pointers lead where
 // their types let them.

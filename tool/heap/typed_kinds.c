@@ -22,8 +22,24 @@ uint32_t typed_kind_id(struct typed *typed, const struct type *type) {
     return id;
 }
 
-const struct type *typed_class_at(struct typed *typed, uint64_t address) {
+// clang writes the constants of enumerations into names of classes where linkers' names have their
+// numbers. Those of std::make_shared's blocks are known.
+static const struct type *find_class(struct types *types, const char *name) {
+    static const char *const policies[] = {"__gnu_cxx::_S_single", "__gnu_cxx::_S_mutex",
+                                           "__gnu_cxx::_S_atomic"};
+    static const char cast[] = "(__gnu_cxx::_Lock_policy)";
+    const struct type *found = types_named(types, name);
+    char other[LAYOUT_TEXT_BYTES];
+    const char *at = found ? NULL : strstr(name, cast), *number = at ? at + sizeof cast - 1 : NULL;
+    if (!number || *number < '0' || *number > '2') return found;
+    int length = snprintf(other, sizeof other, "%.*s%s%s", (int)(at - name), name,
+                          policies[*number - '0'], number + 1);
+    return length > 0 && (size_t)length < sizeof other ? find_class(types, other) : NULL;
+}
+
+const struct type *typed_class_at(struct typed *typed, uint64_t address, bool *is_class) {
     const struct core_type *type = core_type_of_block(typed->types, address, sizeof(uint64_t));
+    *is_class = type && type->kind == CORE_TYPE_CLASS;
     if (!type || type->kind != CORE_TYPE_CLASS || !type->whole_name) return NULL;
     uint64_t hash = hash_mix(type->signature, index_table_seed());
     struct index_probe probe = index_probe_start(&typed->class_index, hash);
@@ -34,7 +50,7 @@ const struct type *typed_class_at(struct typed *typed, uint64_t address) {
     if (!class) return NULL;
     *class = (struct typed_class){.signature = type->signature};
     for (size_t i = 0; i < typed->modules.count && !class->type; i++)
-        class->type = types_named(typed->modules.items[i].types, type->whole_name);
+        class->type = find_class(typed->modules.items[i].types, type->whole_name);
     if (!index_table_insert(&typed->class_index, hash, (uint32_t)(typed->classes.count - 1)))
         typed->classes.count--;
     return class->type;
@@ -68,11 +84,12 @@ const char *typed_name(struct typed *typed, uint64_t address, uint64_t size) {
     char text[LAYOUT_TEXT_BYTES];
     uint64_t place;
     if (!block_map_find(&typed->reach->map, address, &place)) return NULL;
-    struct typed_kind *kind =
-        &typed->kinds.items[typed->type_ids[core_graph_number(&typed->graph, place)]];
+    uint32_t number = core_graph_number(&typed->graph, place);
+    struct typed_kind *kind = &typed->kinds.items[typed->type_ids[number]];
     const struct type *type = kind->type;
     if (!type) return NULL;
-    bool are_several = type->bytes && size / type->bytes >= ELEMENTS_LEAST && !typed_has_tail(type);
+    bool are_several = type->bytes && size / type->bytes >= ELEMENTS_LEAST &&
+                       !typed_has_tail(type) && !typed_is_single(typed, number);
     const char **name = &kind->names[are_several];
     if (*name) return *name;
     typed_write_name(type, text, sizeof text - sizeof "[]");

@@ -141,12 +141,12 @@ static bool step_from_block(struct step *step, uint32_t number) {
     char before[EXPRESSION_BYTES];
     if (!bytes || !type->bytes) return false;
     memcpy(before, step->text, sizeof before);
-    uint64_t each = typed_has_tail(type) ? size : type->bytes;
-    for (uint64_t at = 0, i = 0; at <= size && each <= size - at; at += each, i++) {
+    struct typed_elements elements = typed_elements_of(typed, number, type, size);
+    for (uint64_t at; typed_next_element(typed, &elements, type, bytes, &at);) {
         memcpy(step->text, before, sizeof before);
         step->is_found = false;
-        lead_to(step, type, start, i);
-        if (find_in(step, type, bytes + at, each)) return true;
+        lead_to(step, type, start, at / elements.each);
+        if (find_in(step, type, bytes + at, elements.each)) return true;
     }
     return false;
 }
@@ -296,19 +296,19 @@ bool typed_path(struct typed *typed, uint64_t address, enum layout_words words, 
 
 struct visiting {
     struct typed *typed;
-    void (*see)(void *context, const struct type *type, const uint8_t *bytes, uint64_t size,
-                uint64_t address);
+    void (*see)(void *context, const struct typed_object *object);
     void *context;
     uint64_t address;
-    bool is_in_block;
+    bool is_local;
 };
 
 static void see_struct(void *context, uint64_t offset, const struct type *type) {
     struct visiting *visiting = context;
     const struct layout *layout = &visiting->typed->layout;
-    if (offset <= layout->size && type->bytes <= layout->size - offset)
-        visiting->see(visiting->context, type, layout->bytes + offset, type->bytes,
-                      visiting->address + offset);
+    if (offset > layout->size || type->bytes > layout->size - offset) return;
+    const struct typed_object object = {type, layout->bytes + offset, type->bytes,
+                                        visiting->address + offset, visiting->is_local};
+    visiting->see(visiting->context, &object);
 }
 
 static void visit(struct visiting *visiting, const struct type *type, const uint8_t *bytes,
@@ -333,28 +333,30 @@ static void visit_block(void *context, uint32_t number, uint64_t place) {
     uint64_t start = block_map_address(map, place), size = block_map_end(map, place) - start;
     const uint8_t *bytes = typed_read(typed, start, &size);
     if (!bytes) return;
-    uint64_t each = typed_has_tail(type) ? size : type->bytes;
-    int wrong = 0;
-    for (uint64_t at = 0; at <= size && each <= size - at; at += each) {
-        bool is_one = !at || typed_is_element(typed, type, bytes + at);
-        wrong = is_one ? 0 : wrong + 1;
-        if (wrong == WRONG_ELEMENTS_MAX) return;
-        if (is_one) visit(visiting, type, bytes + at, each, start + at);
-    }
+    struct typed_elements elements = typed_elements_of(typed, number, type, size);
+    for (uint64_t at; typed_next_element(typed, &elements, type, bytes, &at);)
+        visit(visiting, type, bytes + at, elements.each, start + at);
     core_place_done(typed->core, 0, &typed->places);
 }
 
-void typed_each_struct(struct typed *typed,
-                       void (*see)(void *context, const struct type *type, const uint8_t *bytes,
-                                   uint64_t size, uint64_t address),
-                       void *context) {
-    struct visiting visiting = {.typed = typed, .see = see, .context = context};
+static void visit_roots(struct visiting *visiting, bool are_local) {
+    struct typed *typed = visiting->typed;
+    visiting->is_local = are_local;
     for (size_t i = 0; i < typed->roots.count; i++) {
         const struct typed_root *root = &typed->roots.items[i];
         uint64_t size;
+        if ((root->function != NULL) != are_local) continue;
         const uint8_t *bytes = typed_root_bytes(typed, root, &size);
-        // of what is on the stack the address may be another's as well: only what lasts counts
-        if (bytes && !root->function) visit(&visiting, root->type, bytes, size, root->address);
+        if (bytes) visit(visiting, root->type, bytes, size, root->address);
     }
+    visiting->is_local = false;
+}
+
+void typed_each_struct(struct typed *typed,
+                       void (*see)(void *context, const struct typed_object *object),
+                       void *context) {
+    struct visiting visiting = {.typed = typed, .see = see, .context = context};
+    visit_roots(&visiting, false);
     core_graph_each(&typed->graph, visit_block, &visiting);
+    visit_roots(&visiting, true);
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/figures.h"
 
+#include <string.h>
+#include <sys/mman.h>
+
 #include "tool/model/estimate.h"
 #include "tool/model/reached.h"
+#include "tool/model/source.h"
 
 int64_t figures_add(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -106,28 +110,60 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-// What is known goes first; the estimate of slack takes no more than is left.
-static void split_heap(struct picture *picture, const struct cairn_picture *raw) {
-    const uint64_t small_bytes = 128 << 10;  // what libc maps for each program
-    uint64_t free_bytes = picture->free_resident_bytes, left = picture->heap_bytes;
+// Takes a part of what is left; no more than there is.
+static void take(struct picture *picture, enum picture_part part, uint64_t bytes, uint64_t *left) {
+    picture->bytes[part] = least(bytes, *left);
+    *left -= picture->bytes[part];
+}
+
+// What libc maps for each program is none of the program's own.
+static void take_mapped(struct picture *picture, const struct cairn_picture *raw, uint64_t *left) {
+    const uint64_t small_bytes = 128 << 10;
     picture->is_mapped_part = raw->knows & CAIRN_PICTURE_KNOWS_MAPPED;
-    if (picture->is_mapped_part) picture->bytes[PICTURE_MAPPED] = least(raw->mapped_bytes, left);
-    left -= picture->bytes[PICTURE_MAPPED];
-    if (picture->bytes[PICTURE_MAPPED] < small_bytes) {
-        picture->bytes[PICTURE_FILES] = picture->bytes[PICTURE_MAPPED];
-        picture->bytes[PICTURE_MAPPED] = 0;
-    }
+    if (!picture->is_mapped_part) return;
+    bool is_small = least(raw->mapped_bytes, *left) < small_bytes;
+    take(picture, is_small ? PICTURE_FILES : PICTURE_MAPPED, raw->mapped_bytes, left);
+}
+
+bool picture_knows_free(const struct picture *picture) {
+    return picture->arena_count && !picture->is_cut;
+}
+
+// A little more may be live than is resident because the heap grew while it was looked at.
+static bool is_live_more(uint64_t live_bytes, uint64_t left) {
+    enum { GROWN_SHARE = 64 };
+    return live_bytes > left + live_bytes / GROWN_SHARE;
+}
+
+// What was measured goes first: own mappings, free memory. Live blocks have what is left of it, as
+// far as they were touched; the estimate of slack takes no more than is left then.
+static void split_heap(struct picture *picture, const struct cairn_picture *raw) {
+    uint64_t left = picture->heap_bytes;
+    take_mapped(picture, raw, &left);
+    picture->is_free_part = picture->arena_count;
+    if (picture->is_free_part) take(picture, PICTURE_FREE, picture->free_resident_bytes, &left);
     uint64_t live = picture->live_bytes - least(picture->live_bytes, clamp(raw->untouched_bytes));
-    picture->is_live_more = live > left;
-    picture->is_live_partly = live < picture->live_bytes || picture->is_live_more;
-    picture->bytes[PICTURE_LIVE] = least(live, left);
-    left -= picture->bytes[PICTURE_LIVE];
-    picture->is_free_part = picture->arena_count && free_bytes <= left && !picture->is_live_more;
-    if (picture->is_free_part) picture->bytes[PICTURE_FREE] = free_bytes;
-    left -= picture->bytes[PICTURE_FREE];
-    picture->is_slack_part = raw->knows & CAIRN_PICTURE_KNOWS_SLACK && picture->is_free_part;
-    if (picture->is_slack_part) picture->bytes[PICTURE_SLACK] = least(picture->slack_bytes, left);
-    picture->bytes[PICTURE_REST] = left - picture->bytes[PICTURE_SLACK];
+    bool is_more = is_live_more(live, left);
+    picture->is_live_part = !is_more || picture_knows_free(picture);
+    picture->has_live_slack = is_more && picture->is_live_part;
+    picture->is_live_partly = live < picture->live_bytes || is_more;
+    if (picture->is_live_part) take(picture, PICTURE_LIVE, live, &left);
+    picture->is_slack_part =
+        raw->knows & CAIRN_PICTURE_KNOWS_SLACK && picture->is_free_part && !is_more;
+    if (picture->is_slack_part) take(picture, PICTURE_SLACK, picture->slack_bytes, &left);
+    picture->bytes[PICTURE_REST] = left;
+}
+
+bool picture_is_of_peak(const struct picture *picture) {
+    enum { NEAR_SHARE = 50 };
+    uint64_t peak = picture->peak_bytes;
+    return picture->rss_bytes >= peak - peak / NEAR_SHARE;
+}
+
+bool picture_is_far_from_peak(const struct picture *picture) {
+    enum { FAR_SHARE = 5 };
+    uint64_t peak = picture->peak_bytes;
+    return picture->rss_bytes < peak - peak / FAR_SHARE;
 }
 
 bool picture_of(const struct recording *recording, size_t index, struct picture *picture) {
@@ -145,6 +181,7 @@ bool picture_of(const struct recording *recording, size_t index, struct picture 
                                 .free_resident_bytes = clamp(raw.free_resident_bytes),
                                 .arena_count = raw.arena_count,
                                 .stack_count = raw.stack_count,
+                                .peak_bytes = clamp(recording->header.rss_peak_bytes),
                                 .is_sampled = recording_is_sampled(recording),
                                 .is_cut = raw.is_cut};
     split_heap(picture, &raw);
@@ -154,6 +191,22 @@ bool picture_of(const struct recording *recording, size_t index, struct picture 
     picture->bytes[PICTURE_OWN] = clamp(raw.own_bytes);
     picture->bytes[PICTURE_OTHER] = clamp(raw.other_bytes);
     for (int part = 0; part < PICTURE_PARTS; part++) picture->rss_bytes += picture->bytes[part];
+    return true;
+}
+
+bool pictures_set(struct recording *recording, const struct cairn_picture *pictures) {
+    struct recording_section *section = &recording->sections[CAIRN_SECTION_PICTURES];
+    const size_t size = CAIRN_PICTURE_COUNT * sizeof *pictures;
+    void *room = source_room(size, NULL);
+    if (!room) return false;
+    memcpy(room, pictures, size);
+    if (section->mapping) munmap(section->mapping, section->mapping_size);
+    *section = (struct recording_section){.bytes = room,
+                                          .size = size,
+                                          .entry_bytes = sizeof *pictures,
+                                          .count = CAIRN_PICTURE_COUNT,
+                                          .mapping = room,
+                                          .mapping_size = size};
     return true;
 }
 

@@ -46,12 +46,13 @@ int64_t figures_add(int64_t a, int64_t b);
 // tool took of the process' mappings (cairn_picture), with its heap split as far as it can be.
 //
 // The heap's blocks are known as requested; which of their pages are resident is known of large
-// ones, which have a mapping of their own. Where live and free memory together are more than the
-// resident heap, some of the live memory was never touched or is swapped out, and what cannot be
-// split stays one part.
+// ones, which have a mapping of their own, and of free memory that was counted. Where live blocks
+// and free memory are together more than the resident heap, some of the live memory was never
+// touched or is swapped out: what is not free is live then. If not all that is free was counted,
+// nothing says which it is, and both stay one part, PICTURE_REST.
 
 enum picture_part {
-    PICTURE_LIVE,    // blocks that the program holds
+    PICTURE_LIVE,    // blocks that the program holds; with has_live_slack all that is not free
     PICTURE_SLACK,   // their rounding and headers, an estimate
     PICTURE_FREE,    // free chunks and unused ends of the allocator's arenas
     PICTURE_REST,    // of the heap: thread caches, and whatever of the others is not known
@@ -77,13 +78,25 @@ struct picture {
     bool is_sampled;      // what is live is an estimate
     bool is_cut;          // there are more free chunks than were counted
     bool is_live_partly;  // not all of what is live is resident
-    bool is_live_more;    // more is live than resident: the heap is one part, PICTURE_LIVE
-    bool is_free_part;    // PICTURE_FREE is known; else it is within PICTURE_REST
-    bool is_slack_part, is_mapped_part;  // the same of these two
+    bool is_live_part;    // PICTURE_LIVE is known; else it is within PICTURE_REST
+    bool has_live_slack;  // slack and thread caches are within PICTURE_LIVE
+    bool is_free_part, is_slack_part, is_mapped_part;  // as is_live_part
+    uint64_t peak_bytes;                               // RSS peak by the kernel, 0: not known
 };
+
+// Whether all that is free in the heap was counted, so that the rest is not.
+bool picture_knows_free(const struct picture *picture);
+
+// Whether the reading is one of the RSS peak, as far as it rounds; and whether its parts say little
+// of that, since resident memory was far lower then.
+bool picture_is_of_peak(const struct picture *picture);
+bool picture_is_far_from_peak(const struct picture *picture);
 
 // The picture at CAIRN_PICTURE_AT_PEAK or CAIRN_PICTURE_LAST; false if there is none.
 bool picture_of(const struct recording *recording, size_t index, struct picture *picture);
+
+// Puts CAIRN_PICTURE_COUNT pictures in the place of what the recording has. False without memory.
+bool pictures_set(struct recording *recording, const struct cairn_picture *pictures);
 
 // "live", "free" and so on, as in JSON.
 const char *picture_part_key(enum picture_part part);

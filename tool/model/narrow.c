@@ -71,6 +71,7 @@ static void add_lost(struct stack *stack, const struct cairn_lost *lost) {
 void profile_keep_lost(struct profile *profile) {
     struct cairn_lost lost;
     profile_forget_exit(profile);
+    profile->is_of_lost = true;
     for (size_t i = 0; recording_lost_cell(profile->recording, i, &lost); i++) {
         uint32_t stack = lost.cell < profile->cell_count ? profile->stack_of_cell[lost.cell] : 0;
         if (stack && stack <= profile->stack_count) add_lost(&profile->stacks[stack - 1], &lost);

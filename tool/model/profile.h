@@ -219,6 +219,7 @@ struct profile {
     struct mapped mapped;                  // the program's own mappings
     const struct pool_candidates *pool_candidates;  // NULL: not looked for (query/log_views.h)
     const struct shape_log *log;                    // an event log that tells more; NULL: none
+    bool is_of_lost;               // what is left is lost, with what only lost blocks lead to
     bool is_of_mappings;           // they take the place of the heap (profile_show_mapped)
     struct heap_part *heap_parts;  // of allocators by name (heaps.h)
     size_t heap_part_count;

@@ -12,6 +12,7 @@
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
+#include "tool/render/mappings.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/pool_candidates_screen.h"

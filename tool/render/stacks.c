@@ -134,8 +134,11 @@ static void print_others(const struct terminal *terminal, const struct profile *
     if (recording_is_of_owners(profile->recording)) return;
     struct measured calls = measure_stack(MEASURE_CALLS, stack);
     value_text(stack, MEASURE_ALLOCATED, is_plain, value, sizeof value);
-    phrases_add(&phrases, "%s %s in %s%s %s", profile->is_of_mappings ? "mapped" : "allocated",
-                value, units_count(calls.value).text, interval_amount(calls, false, false).text,
+    const char *verb = profile->is_of_mappings ? "mapped"
+                       : profile->is_of_lost   ? "lost with its own blocks: it allocated"
+                                               : "allocated";
+    phrases_add(&phrases, "%s %s in %s%s %s", verb, value, units_count(calls.value).text,
+                interval_amount(calls, false, false).text,
                 units_noun(calls.value, "call", "calls"));
     bool has_frees = profile_has_frees(profile);
     if (has_frees && view->by != MEASURE_PEAK) {

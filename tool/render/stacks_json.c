@@ -6,7 +6,7 @@
 
 #include "tool/render/freed_by.h"
 #include "tool/render/json_values.h"
-#include "tool/render/memory.h"
+#include "tool/render/mappings.h"
 #include "tool/render/shapes.h"
 
 // The frames of each place as they are written, since many stacks go through the same places.

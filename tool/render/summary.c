@@ -9,6 +9,7 @@
 #include "tool/model/heaps.h"
 #include "tool/render/claims_summary.h"
 #include "tool/render/interval.h"
+#include "tool/render/mappings.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/reachability.h"

@@ -51,9 +51,23 @@ static void draw_columns(const struct browser *browser) {
         snprintf(text, sizeof text, "%6s %10s   %-*s  function", "share", "total",
                  INTERVAL_NOTE_COLUMNS, "interval");
     else
-        snprintf(text, sizeof text, "%6s %10s %10s    function", "share", "total", count);
+        snprintf(text, sizeof text, "%6s %10s %10s    %s", "share", "total", count,
+                 recording_is_of_owners(browser->profile->recording) ? "owner" : "function");
     move(1, 0);
     window_put(A_DIM, text, (size_t)COLS);
+}
+
+// Words of the heading: what owners keep is kept now, not at an end, from roots inwards.
+struct head_words {
+    const char *moment, *outwards, *inwards, *callers, *callees;
+};
+
+static struct head_words words_of(const struct browser *browser) {
+    if (recording_is_of_owners(browser->profile->recording))
+        return (struct head_words){"kept", "by what is kept", "by who keeps it", "owners of ",
+                                   "kept by "};
+    return (struct head_words){measure_about(browser->view.by)->snapshot, "by allocating function",
+                               "from the start", "callers of ", "callees of "};
 }
 
 static void draw_head(const struct screen *screen) {
@@ -62,14 +76,15 @@ static void draw_head(const struct screen *screen) {
     char text[LINE_BYTES], label[LINE_BYTES / 2] = "";
     if (browser->view.pivot) frame_label(browser->view.pivot, label, sizeof label, LINE_BYTES / 4);
     struct measured whole = call_measured(&browser->calls, browser->calls.nodes.items);
-    const char *direction = browser->view.is_inverted ? "by allocating function" : "from the start";
+    const struct head_words words = words_of(browser);
+    const char *direction = browser->view.is_inverted ? words.outwards : words.inwards;
     snprintf(text, sizeof text, " %s%s%s %s, %s%s%s",
              about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
              interval_amount(whole, about->is_bytes, false).text, interval_samples(whole).text,
-             about->snapshot,
+             words.moment,
              !browser->view.pivot        ? direction
-             : browser->view.is_inverted ? "callers of "
-                                         : "callees of ",
+             : browser->view.is_inverted ? words.callers
+                                         : words.callees,
              label, browser->view.has_all_frames ? ", all frames" : "");
     move(0, 0);
     window_put(A_BOLD, text, (size_t)COLS);

@@ -28,15 +28,6 @@ static bool begins(const char *text, const char *with) {
 
 // --- roles
 
-bool layout_is_of_template(const struct type *type, const char *begin) {
-    size_t length = strlen(begin);
-    int depth = 1;
-    if (strncmp(type->name, begin, length) != 0) return false;
-    const char *at = type->name + length;
-    for (; *at && depth; at++) depth += *at == '<' ? 1 : *at == '>' ? -1 : 0;
-    return !depth && !*at;
-}
-
 static const char *const node_names[] = {"std::_Rb_tree_node<", "std::__detail::_Hash_node<",
                                          "std::_List_node<", "std::_Fwd_list_node<"};
 static const char *const node_bases[] = {
@@ -119,6 +110,7 @@ static struct type_role *role_of(const struct type *type) {
     if (role->kind == ROLE_NODES) role->part = find_node(type, 0);
     if (role->kind == ROLE_BUFFER || role->kind == ROLE_ELEMENTS || role->kind == ROLE_TABLE)
         role->part = type_parameter(type, 0);
+    role->extents = role->is_library ? (uint8_t)layout_extents_kind(type) : 0;
     role->has_pointers = role->kind == ROLE_BUFFER && role->part ? have_pointers(role->part, 0)
                                                                  : have_pointers(type, 0);
     return role;
@@ -215,14 +207,23 @@ static const struct type *target_of(const struct layout *layout, const struct ty
     return layout->element && is_bytes ? layout->element : declared;
 }
 
+static const struct layout_extent *extent_at(const struct layout *layout, uint64_t offset) {
+    for (unsigned i = layout->extents.count; i-- > 0;)
+        if (layout->extents.items[i].offset == offset) return &layout->extents.items[i];
+    return NULL;
+}
+
 static void walk_pointer(struct layout *layout, const struct type *type, uint64_t offset) {
+    const struct layout_extent *extent = extent_at(layout, offset);
+    if (extent && extent->is_end) return;
     if (!layout->see || offset > layout->size || sizeof(uint64_t) > layout->size - offset) return;
     const struct type *declared = type_target(type);
     struct layout_pointer pointer = {.offset = offset,
                                      .target = target_of(layout, declared),
                                      .declared = declared,
                                      .holder = layout->holder,
-                                     .is_guess = layout->guesses};
+                                     .is_guess = layout->guesses,
+                                     .extent = extent};
     if (pointer.target != declared && layout->element) pointer.back = layout->back;
     layout->is_ended = !layout->see(layout->context, &pointer);
     if (layout->is_ended && layout->has_base) say_inside(layout, type, offset);
@@ -299,6 +300,11 @@ static bool read_member(const struct layout *layout, const struct type *type, ui
 static bool enter(struct layout *layout, const struct type *type, uint64_t offset) {
     const struct type_role *role = role_of(type);
     uint64_t number = 0;
+    const struct layout_bytes bytes = {layout->bytes, layout->size};
+    if (role->extents && !layout_add_extents(&layout->extents, bytes, type, offset)) {
+        layout->is_contradicted = true;
+        return false;
+    }
     switch ((enum role)role->kind) {
     case ROLE_NODES:
         if (role->part) layout->node = role->part;
@@ -335,7 +341,7 @@ static bool enter(struct layout *layout, const struct type *type, uint64_t offse
 static void walk_struct(struct layout *layout, const struct type *type, uint64_t offset) {
     const struct type_role *role = role_of(type);
     const struct type *node = layout->node, *element = layout->element, *holder = layout->holder;
-    unsigned guesses = layout->guesses;
+    unsigned guesses = layout->guesses, extent_count = layout->extents.count;
     uint64_t back = layout->back;
     bool is_chosen = layout->is_chosen, has_base = layout->has_base;
     uint64_t base_offset = layout->base_offset;
@@ -359,6 +365,7 @@ static void walk_struct(struct layout *layout, const struct type *type, uint64_t
     layout->back = back;
     layout->holder = holder;
     layout->guesses = guesses;
+    layout->extents.count = extent_count;
     layout->is_chosen = is_chosen;
     if (layout->is_ended) return;
     layout->has_base = has_base;
@@ -380,29 +387,7 @@ static void walk(struct layout *layout, const struct type *type, uint64_t offset
 
 void layout_walk(struct layout *layout, const struct type *type, uint64_t offset) {
     layout->node = layout->element = layout->holder = NULL;
-    layout->guesses = layout->depth = 0;
-    layout->is_chosen = layout->is_ended = layout->has_base = false;
+    layout->guesses = layout->depth = layout->extents.count = 0;
+    layout->is_chosen = layout->is_ended = layout->has_base = layout->is_contradicted = false;
     walk(layout, type, offset);
-}
-
-static bool find_member(const struct type *type, const char *name, uint64_t *offset,
-                        const struct type **found, int depth) {
-    const struct type_fields fields = type_fields(type);
-    for (size_t i = 0; i < fields.count; i++) {
-        const struct type_field *field = &fields.items[i];
-        uint64_t inside = 0;
-        bool is_it = field->name && !strcmp(field->name, name);
-        if (is_it) *found = field->type;
-        if (!is_it && (depth == MEMBER_DEPTH_MAX ||
-                       !find_member(field->type, name, &inside, found, depth + 1)))
-            continue;
-        *offset = field->offset + inside;
-        return true;
-    }
-    return false;
-}
-
-bool layout_member(const struct type *type, const char *name, uint64_t *offset,
-                   const struct type **found) {
-    return find_member(type, name, offset, found, 0);
 }

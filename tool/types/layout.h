@@ -5,6 +5,7 @@
 //
 //     libstdc++  nodes of list, forward_list, map, set and the unordered ones, which are linked as
 //                their bases; buffers for values that are constructed in them; optional, variant
+//                elements of vector and deque, buckets, as far as the container has filled them
 //     Rust       enumerations by their discriminant; the elements of Vec, which is a pointer to
 //                bytes (RawVec), and of HashMap, which lie before what it points to
 //
@@ -12,6 +13,7 @@
 #ifndef TOOL_TYPES_LAYOUT_H
 #define TOOL_TYPES_LAYOUT_H
 
+#include "tool/types/layout_extents.h"
 #include "tool/types/type.h"
 
 struct layout_pointer {
@@ -21,6 +23,7 @@ struct layout_pointer {
     const struct type *holder;    // the library's container or pointer that it is in; NULL: none
     uint64_t back;                // what it leads to begins so many bytes before
     bool is_guess;
+    const struct layout_extent *extent;  // of the elements that it leads to; NULL: not known
 };
 
 enum layout_words {
@@ -49,6 +52,8 @@ struct layout {
     uint64_t back;         // of `element`
     unsigned guesses, depth;
     bool is_chosen, is_ended;
+    bool is_contradicted;  // a container in it says what cannot be
+    struct layout_extents extents;
 };
 
 // Goes through an object that begins at an offset of the bytes.
@@ -56,9 +61,6 @@ void layout_walk(struct layout *layout, const struct type *type, uint64_t offset
 
 // Whether objects of that type have pointers.
 bool layout_has_pointers(const struct type *type);
-
-// Whether it is made of the template whose name, with its bracket, is `begin`; not a type inside.
-bool layout_is_of_template(const struct type *type, const char *begin);
 
 // Whether it is of a language's library.
 bool layout_is_library(const struct type *type);
@@ -76,9 +78,5 @@ bool layout_is_node(const struct type *type);
 
 // Whether it is what such nodes are linked as, without what is in them.
 bool layout_is_link(const struct type *type);
-
-// The offset and type of a member of that name in an object, wherever in its bases and members.
-bool layout_member(const struct type *type, const char *name, uint64_t *offset,
-                   const struct type **found);
 
 #endif

@@ -88,12 +88,16 @@ const struct type *types_allocated(struct types *types, uint64_t return_address)
 void type_write_name(const struct type *type, char *text, size_t size);
 
 // What layout.c has of a type: zero at first.
+enum { TYPE_ROLE_MEMBERS = 4 };
 struct type_role {
     bool is_known, has_pointers;
-    uint8_t kind;             // enum role
-    bool is_library;          // of the language's own library
-    bool is_hidden;           // as that, and nobody writes its members' names
-    const struct type *part;  // what it holds: nodes, elements
+    uint8_t kind;                         // enum role
+    bool is_library;                      // of the language's own library
+    bool is_hidden;                       // as that, and nobody writes its members' names
+    const struct type *part;              // what it holds: nodes, elements
+    uint8_t extents;                      // enum extents_of (layout_extents.h)
+    bool has_members;                     // those that say where its elements lie
+    uint64_t members[TYPE_ROLE_MEMBERS];  // their offsets
 };
 
 struct type_variable {

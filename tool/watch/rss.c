@@ -10,10 +10,12 @@
 #include "tool/model/figures.h"
 #include "tool/model/shape.h"
 #include "tool/proc/process.h"
+#include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PAUSE_FIRST_NS UINT64_C(4000000)
+#define FREE_CHUNKS_MOST_NS UINT64_C(60000000)
 #define END_LONGEST_NS UINT64_C(25000000)  // half of what the longest living process waits
 
 // Pictures may take a hundredth of the time when memory changed, else a two hundredth. A twentieth
@@ -109,55 +111,110 @@ static bool is_picture_due(const struct rss *rss, const struct rss_now *now, uin
 }
 
 // The heap's figures at this moment, and what the recording helps to tell apart.
-static void add_heap(pid_t pid, const struct memory *memory, struct rss_parts *parts) {
+static void add_heap(pid_t pid, struct recording *recording, struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
-    struct recording recording;
-    if (!recording_open_memory(memory->header, memory->bytes, &recording, NULL)) return;
-    struct figures figures = figures_of(&recording);
+    struct figures figures = figures_of(recording);
     picture->live_bytes = figures.exit_bytes;
     picture->live_blocks = figures.exit_blocks;
-    bool is_glibc = recording.header.allocator == CAIRN_ALLOCATOR_GLIBC;
+    bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
     if (is_glibc && !figures.is_sampled) {
-        picture->slack_bytes = slack_of_live(&recording);
+        picture->slack_bytes = slack_of_live(recording);
         picture->knows |= CAIRN_PICTURE_KNOWS_SLACK;
     }
-    if (rss_parts_find_mapped(pid, parts, &recording, picture))
+    if (rss_parts_find_mapped(pid, parts, recording, picture))
         picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
-    recording_close(&recording);
 }
 
-static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t at_ns) {
-    struct rss_parts parts;
-    struct cairn_picture *peak = &rss->pictures[CAIRN_PICTURE_AT_PEAK];
-    if (!rss_parts_of_process(pid, &parts)) {
-        rss_parts_free(&parts);
-        return false;
-    }
-    bool is_glibc = memory->header->allocator == CAIRN_ALLOCATOR_GLIBC;
-    rss_parts_settle_own(&parts, is_glibc ? memory->header->own_bytes : 0);
-    struct cairn_picture *picture = &parts.picture;
-    picture->at_ns = at_ns ? at_ns : 1;
-    add_heap(pid, memory, &parts);
-    if (is_glibc) rss_parts_find_free(pid, &parts, picture);
-    // it went while it was looked at, or changed so much that a mapping was met twice
+// Completes what the mappings say. False: the process went while it was looked at, or changed so
+// much that a mapping was met twice.
+static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
+                     struct rss_parts *parts) {
+    struct cairn_picture *picture = &parts->picture;
+    const struct mapped_range *data = &parts->libc_data;
+    bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
+    rss_parts_settle_own(parts, is_glibc ? recording->header.own_bytes : 0);
+    add_heap(pid, recording, parts);
+    if (is_glibc) free_chunks_find(pid, data->start, data->end, most_ns, picture);
     struct rss_now after = rss_look(pid);
-    if (!after.rss_bytes || picture->rss_bytes > after.peak_bytes + peak_lag_bytes) {
-        rss_parts_free(&parts);
-        return false;
-    }
+    return after.rss_bytes && picture->rss_bytes <= after.peak_bytes + peak_lag_bytes;
+}
+
+// Tells whether a picture is of a higher peak. If both are as high, as far as that can be told, the
+// one with more live memory is: at the end a program often has freed all of it, and none of its
+// pages. Then the one that counted all that is free.
+static bool is_higher(const struct cairn_picture *picture, const struct cairn_picture *peak) {
+    uint64_t near = peak->rss_bytes * HIGHER_PERCENT / 100;
+    if (picture->rss_bytes > peak->rss_bytes + near) return true;
+    if (picture->rss_bytes + near < peak->rss_bytes) return false;
+    bool is_whole = peak->is_cut && !picture->is_cut && picture->live_bytes == peak->live_bytes;
+    return picture->live_bytes > peak->live_bytes ? picture->rss_bytes > peak->rss_bytes : is_whole;
+}
+
+// Processor time for the free chunks: a hundredth of the time so far, within bounds. A process that
+// ends waits.
+static uint64_t free_chunks_ns(uint64_t at_ns, bool is_end) {
+    uint64_t share_ns = at_ns / OTHER_SHARE;
+    if (is_end || share_ns < FREE_CHUNKS_NS) return FREE_CHUNKS_NS;
+    return share_ns < FREE_CHUNKS_MOST_NS ? share_ns : FREE_CHUNKS_MOST_NS;
+}
+
+static bool picture_now(pid_t pid, struct recording *recording, struct cairn_picture *picture) {
+    struct rss_parts parts;
+    uint64_t start_ns = recording->header.start_clock_ns, now_ns = clock_now_ns();
+    if (now_ns <= start_ns) return false;
+    bool is_ok =
+        rss_parts_of_process(pid, &parts) && complete(pid, recording, FREE_CHUNKS_LONG_NS, &parts);
+    *picture = parts.picture;
+    picture->at_ns = now_ns - start_ns;
+    rss_parts_free(&parts);
+    return is_ok;
+}
+
+void rss_look_now(pid_t pid, struct recording *recording) {
+    struct cairn_picture pictures[CAIRN_PICTURE_COUNT] = {{0}}, now;
+    struct cairn_picture *peak = &pictures[CAIRN_PICTURE_AT_PEAK];
+    if (!picture_now(pid, recording, &now)) return;
+    recording_picture(recording, CAIRN_PICTURE_AT_PEAK, peak);
+    pictures[CAIRN_PICTURE_LAST] = now;
+    if (is_higher(&now, peak)) *peak = now;
+    pictures_set(recording, pictures);
+}
+
+static void keep_picture(struct rss *rss, const struct memory *memory,
+                         const struct cairn_picture *picture) {
+    struct cairn_picture *peak = &rss->pictures[CAIRN_PICTURE_AT_PEAK];
     rss->pictures[CAIRN_PICTURE_LAST] = *picture;
-    if (picture->rss_bytes >= peak->rss_bytes) *peak = *picture;
+    if (is_higher(picture, peak)) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, rss->pictures, 0, CAIRN_PICTURE_COUNT,
                   sizeof *rss->pictures);
+}
+
+// The process cannot map memory while its mappings are listed; what follows costs it only the
+// processor that it may want, also on a machine where this waits for one.
+static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t at_ns,
+                         bool is_end) {
+    struct rss_parts parts;
+    struct recording recording;
+    uint64_t began_ns = clock_now_ns();
+    bool is_ok = rss_parts_of_process(pid, &parts);
+    rss->listed_ns = clock_now_ns() - began_ns;
+    uint64_t worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    is_ok = is_ok && recording_open_memory(memory->header, memory->bytes, &recording, NULL);
+    if (is_ok) {
+        parts.picture.at_ns = at_ns ? at_ns : 1;
+        is_ok = complete(pid, &recording, free_chunks_ns(at_ns, is_end), &parts);
+        recording_close(&recording);
+    }
+    if (is_ok) keep_picture(rss, memory, &parts.picture);
     rss_parts_free(&parts);
-    return true;
+    rss->cost_ns = rss->listed_ns + clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked_ns;
+    return is_ok;
 }
 
 static void plan_picture(struct rss *rss, uint64_t start_ns, uint64_t began_ns,
                          uint64_t most_pause_ns) {
     uint64_t other_share = began_ns - start_ns < first_ns ? FIRST_SHARE : OTHER_SHARE;
-    uint64_t end_ns = clock_now_ns(), taken_ns = end_ns - began_ns;
-    rss->taken_ns = taken_ns;
+    uint64_t end_ns = clock_now_ns(), taken_ns = rss->cost_ns;
     rss->pause_ns = rss->pause_ns ? rss->pause_ns * 2 : PAUSE_FIRST_NS;
     if (rss->pause_ns > most_pause_ns) rss->pause_ns = most_pause_ns;
     uint64_t pause_ns = taken_ns * PAUSE_SHARE;
@@ -183,7 +240,7 @@ void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const str
                                    .swap_bytes = now->swap_bytes};
     if (is_picture_due(rss, now, now_ns)) {
         uint64_t began_ns = clock_now_ns();
-        if (take_picture(rss, pid, memory, value.at_ns)) {
+        if (take_picture(rss, pid, memory, value.at_ns, false)) {
             value.rss_bytes = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
             value.pss_bytes = rss->pictures[CAIRN_PICTURE_LAST].pss_bytes;
         }
@@ -196,9 +253,9 @@ void rss_end(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t n
     const struct cairn_header *header = memory->header;
     const struct cairn_picture *last = &rss->pictures[CAIRN_PICTURE_LAST];
     if (header->state != CAIRN_STATE_ENDED || now_ns < header->start_clock_ns) return;
-    if (rss->taken_ns > END_LONGEST_NS) return;
+    if (rss->listed_ns > END_LONGEST_NS) return;
     uint64_t at_ns = at_of(header, now_ns);
-    if (!take_picture(rss, pid, memory, at_ns)) return;
+    if (!take_picture(rss, pid, memory, at_ns, true)) return;
     struct cairn_resident value = {.at_ns = at_ns,
                                    .rss_bytes = last->rss_bytes,
                                    .pss_bytes = last->pss_bytes,

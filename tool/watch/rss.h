@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "tool/base/array.h"
+#include "tool/model/reader.h"
 #include "tool/watch/memory.h"
 
 // What /proc/PID/status says.
@@ -29,10 +30,15 @@ struct rss {
     struct cairn_picture pictures[CAIRN_PICTURE_COUNT];
     uint64_t next_picture_ns, next_other_ns, next_higher_ns;  // CLOCK_MONOTONIC
     uint64_t pause_ns;                                        // between pictures
-    uint64_t taken_ns;                                        // by the last one
+    uint64_t listed_ns;  // that the last one took to list mappings, while there could be none more
+    uint64_t cost_ns;    // that, and its processor time for the rest
 };
 
 struct rss_now rss_look(pid_t pid);
+
+// Takes a picture of a process that this is the recording of, for a command that may take its time:
+// it is the last one then. Nothing changes if the process is gone, or may not be read.
+void rss_look_now(pid_t pid, struct recording *recording);
 
 // Notes a look at `now_ns` (CLOCK_MONOTONIC), with a picture if one is due; `most_pause_ns` is the
 // longest pause between pictures. The process may have damaged its header: then nothing is noted.

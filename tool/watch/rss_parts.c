@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/base/unnamed_file.h"
 #include "tool/glibc/arenas.h"
@@ -84,7 +82,8 @@ static void note_memory(struct reading *reading, uint64_t stack_bytes) {
 }
 
 // Resident bytes of heaps of glibc's arenas in a mapping. The kernel may join the accessible part
-// of a heap with a mapping before it, such as cairn's memory. Only resident pages are read.
+// of a heap with a mapping before it, such as cairn's memory, and the heap may have grown since the
+// mapping was listed. Only resident pages are read.
 static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t start, uint64_t end) {
     struct remote remote = remote_of(source->pid);
     uint64_t resident = 0, at = (start + ARENA_HEAP_BYTES - 1) / ARENA_HEAP_BYTES;
@@ -93,7 +92,7 @@ static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t st
         uint8_t flags;
         pagemap_flags(&source->pagemap, at, 1, &flags);
         if (flags & PAGE_RESIDENT && remote_read(&remote, at, &heap, sizeof heap) &&
-            arena_heap_is_valid(&heap, at, end))
+            arena_heap_is_valid(&heap, at, at + ARENA_HEAP_BYTES))
             resident += pagemap_resident_bytes(&source->pagemap, at, at + heap.accessible_bytes);
     }
     return resident;
@@ -214,111 +213,6 @@ void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
     picture->own_bytes += bytes;
 }
 
-// --- what the heap consists of
-
-enum { WORD = 8 };
-
-// --- free chunks
-
-enum { CLOCK_EVERY = 256 };  // chunks
-// Processor time: a free chunk takes a system call, some 1 us. The rest is not walked.
-static const uint64_t walk_most_ns = 20000000;
-
-struct walk {
-    struct remote remote;
-    struct memory_reader memory;
-    struct arenas arenas;
-    unsigned chunk_count;
-    uint64_t until_ns;
-    uint64_t arena_bytes;  // of the arena at hand: no chunk is larger
-    struct cairn_picture sums;
-};
-
-static bool is_late(struct walk *walk) {
-    return walk->chunk_count++ % CLOCK_EVERY == 0 &&
-           clock_ns(CLOCK_THREAD_CPUTIME_ID) > walk->until_ns;
-}
-
-// The links are at the chunk's beginning: that page is resident.
-static uint64_t resident_bytes(const struct walk *walk, uint64_t chunk, uint64_t size) {
-    const struct pagemap *pagemap = &walk->remote.pagemap;
-    bool is_on_page = chunk / pagemap->page_bytes == (chunk + size - 1) / pagemap->page_bytes;
-    return is_on_page ? size : pagemap_resident_bytes(pagemap, chunk, chunk + size);
-}
-
-// Adds up the chunks of a bin. False: something makes no sense, such as a wrong size since the
-// program has taken the chunk meanwhile.
-static bool add_bin(struct walk *walk, uint64_t first, uint64_t head) {
-    struct cairn_picture *sums = &walk->sums;
-    uint64_t chunk = first, words[2];  // its size, the next one
-    while (chunk != head) {
-        if (sums->is_cut || is_late(walk)) {
-            sums->is_cut = 1;
-            return true;
-        }
-        if (chunk % CHUNK_HEADER_BYTES ||
-            !memory_read(&walk->memory, chunk + WORD, words, sizeof words))
-            return false;
-        uint64_t size = words[0] & ~(uint64_t)CHUNK_FLAGS;
-        if (size > walk->arena_bytes) return false;
-        sums->free_chunk_bytes += size;
-        if (sums->free_chunk_bytes > sums->arena_bytes) return false;
-        sums->free_resident_bytes += resident_bytes(walk, chunk, size);
-        chunk = words[1];
-    }
-    return true;
-}
-
-static void add_top(struct walk *walk, const struct arena *arena) {
-    uint64_t word, size;
-    if (!arena->system_bytes || !memory_read_word(&walk->memory, arena->top + WORD, &word)) return;
-    size = word & ~(uint64_t)CHUNK_FLAGS;
-    if (size > arena->system_bytes) return;
-    walk->sums.free_top_bytes += size;
-    walk->sums.free_resident_bytes +=
-        pagemap_resident_bytes(&walk->remote.pagemap, arena->top, arena->top + size);
-}
-
-// The process goes on: an arena is read anew right before its bins are walked.
-static bool add_arena(struct walk *walk, uint64_t address) {
-    struct arena arena;
-    if (!arenas_read(&walk->arenas, &walk->memory, address, 0, &arena)) return false;
-    walk->sums.arena_count++;
-    walk->sums.arena_bytes += arena.system_bytes;
-    walk->arena_bytes = arena.system_bytes;
-    add_top(walk, &arena);
-    for (unsigned bin = 0; bin < ARENA_BINS; bin++)
-        if (!add_bin(walk, arena.bins[2 * (size_t)bin], arena_bin_head(&arena, bin))) return false;
-    return true;
-}
-
-static bool walk_all(struct walk *walk, const struct mapped_range *data) {
-    if (!data->start || !arenas_find(&walk->arenas, &walk->memory, data->start, data->end, 0))
-        return false;
-    for (size_t i = 0; i < walk->arenas.addresses.count; i++)
-        if (!add_arena(walk, walk->arenas.addresses.items[i])) return false;
-    return walk->sums.arena_bytes;
-}
-
-bool rss_parts_find_free(pid_t pid, const struct rss_parts *parts, struct cairn_picture *picture) {
-    struct walk walk = {.remote = remote_of(pid),
-                        .until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + walk_most_ns};
-    const struct cairn_picture *sums = &walk.sums;
-    walk.remote.pagemap = pagemap_open(pid);
-    walk.memory = remote_reader(&walk.remote);
-    bool is_found = walk_all(&walk, &parts->libc_data);
-    remote_close(&walk.remote);
-    arenas_free(&walk.arenas);
-    if (!is_found) return false;
-    picture->free_resident_bytes = sums->free_resident_bytes;
-    picture->free_chunk_bytes = sums->free_chunk_bytes;
-    picture->free_top_bytes = sums->free_top_bytes;
-    picture->arena_bytes = sums->arena_bytes;
-    picture->arena_count = sums->arena_count;
-    picture->is_cut = sums->is_cut;
-    return true;
-}
-
 // --- what the program mapped itself
 
 enum { PAGES_MAX = 1 << 16, LIST_MAX = 1 << 22, TRIES = 3 };
@@ -355,7 +249,8 @@ static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
 }
 
 // What of plain memory is no large block, and all that was mapped without reservation and is
-// neither an arena nor cairn's, such as V8's heap.
+// neither an arena nor cairn's, such as V8's heap. The process may have unmapped or moved a block
+// since its memory was listed: what is resident is looked at again.
 static bool sum_by_heads(struct search *search, const struct rss_parts *parts, uint64_t *bytes) {
     *bytes = parts->unreserved_bytes;
     for (size_t i = 0; i < parts->memory.count; i++) {
@@ -363,7 +258,10 @@ static bool sum_by_heads(struct search *search, const struct rss_parts *parts, u
         if (!memory->is_plain) continue;
         uint64_t blocks = large_blocks(search, memory->start, memory->end);
         if (!search->pages_left) return false;
-        if (blocks < memory->rss_bytes) *bytes += memory->rss_bytes - blocks;
+        uint64_t resident =
+            pagemap_resident_bytes(&search->remote.pagemap, memory->start, memory->end);
+        if (resident > memory->rss_bytes) resident = memory->rss_bytes;
+        if (blocks < resident) *bytes += resident - blocks;
     }
     return true;
 }

@@ -61,11 +61,6 @@ bool rss_parts_of_process(pid_t pid, struct rss_parts *parts);
 // at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 
-// Finds what glibc's malloc holds free: sets the fields that begin with free_, arena_bytes,
-// arena_count and is_cut. The process goes on meanwhile: whatever makes no sense ends the walk.
-// False, and nothing is set, then, if the memory cannot be read, or if it is not glibc's.
-bool rss_parts_find_free(pid_t pid, const struct rss_parts *parts, struct cairn_picture *picture);
-
 // Finds which anonymous memory the program mapped itself: sets mapped_bytes, resident, and what of
 // the allocator's large blocks is not (untouched_bytes). With --mmap the process keeps a list
 // (format.h, cairn_mapping_table). Without it glibc's large blocks are known by their first words;

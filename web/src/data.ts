@@ -39,7 +39,7 @@ export interface ThreadAccount {
 export interface Picture {
   at_ns: number;
   rss_bytes: number;
-  live_bytes: number;
+  live_bytes: number | null; // not known: it is in rest_bytes, with what is free
   slack_bytes: number | null;
   free_bytes: number | null;
   mapped_bytes: number | null;

@@ -29,9 +29,13 @@ function functionActions(app: App, name: string): HTMLElement {
     action("Focus", "Only stacks that go through this function, on every screen", () =>
       app.set(focused(state, "function", name)),
     ),
-    action("Callers & callees", "Who calls it and what it calls", () =>
-      app.set({ view: "flame", pivot: name, zoom: "" }),
-    ),
+    app.model.isOfOwners
+      ? action("Owners & what it keeps", "Who keeps it and what it keeps", () =>
+          app.set({ view: "flame", pivot: name, zoom: "" }),
+        )
+      : action("Callers & callees", "Who calls it and what it calls", () =>
+          app.set({ view: "flame", pivot: name, zoom: "" }),
+        ),
     action("Hide", "Leave this function out of the stacks", () =>
       app.set({ hide: [...state.hide, name], pivot: "", zoom: "" }),
     ),
@@ -322,8 +326,10 @@ export function stackDetails(
     stacks.filter((one) => !role || !model.isDiff || model.parts[model.partOf[one]].profile.facts.role === role),
   );
   const sum = (values: ArrayLike<number>, of: number[]) => of.reduce((all, one) => all + values[one], 0);
-  const calls = sum(view.by("calls").values, stacks),
-    allocated = sum(view.by("allocated").values, stacks);
+  const { isOfOwners } = model,
+    kept = view.measures[0];
+  const calls = sum(isOfOwners ? kept.counts : view.by("calls").values, stacks),
+    allocated = sum(isOfOwners ? kept.values : view.by("allocated").values, stacks);
   const shown = (text: (values: number[]) => string) => sides.map(text).join(" → ");
   return h(
     "div",

@@ -280,7 +280,13 @@ export class FlameScreen implements Screen {
         own < 0
           ? hint("Select a frame to see its lines, its source and what can be done with it.")
           : [
-              h("p", { class: "dim small" }, "The program’s own function that holds most; select a frame for another."),
+              h(
+                "p",
+                { class: "dim small" },
+                this.app.model.isOfOwners
+                  ? "What keeps most; select another."
+                  : "The program’s own function that holds most; select a frame for another.",
+              ),
               functionOf(this.app, own),
             ],
       );
@@ -365,8 +371,10 @@ export class FlameScreen implements Screen {
           ),
       toggle(
         "internal",
-        "Show internal frames",
-        "Also those of allocators, of standard libraries behind their public functions, of interpreters, and of how a program starts",
+        app.model.isOfOwners ? "Show types of libraries" : "Show internal frames",
+        app.model.isOfOwners
+          ? "Also nodes and buffers of the languages’ containers"
+          : "Also those of allocators, of standard libraries behind their public functions, of interpreters, and of how a program starts",
         state.internal,
         () => app.set({ internal: !state.internal, zoom: "" }),
       ),

@@ -377,7 +377,7 @@ export class Overview implements Screen {
 
   private showResident(facts: Facts[]): void {
     const picture = facts.length === 1 ? facts[0].rss.at_peak : null;
-    fill(this.resident, picture ? residentBar(picture) : null);
+    fill(this.resident, picture ? residentBar(picture, facts[0].rss.peak_bytes) : null);
   }
 
   private showHeap({ model: { page } }: View): void {

@@ -8,15 +8,17 @@ import * as units from "./units";
 
 function partsOf(picture: Picture): [string, string, number][] {
   const unknown = [
-    ["free memory", picture.free_bytes],
+    ["live blocks", picture.live_bytes],
+    ["free memory", picture.live_bytes === null ? null : picture.free_bytes],
     ["rounding and headers", picture.slack_bytes],
     ["what the program maps itself", picture.mapped_bytes],
   ];
-  const rest = ["thread caches", ...unknown.filter(([, bytes]) => (bytes ?? null) === null).map(([name]) => name)].join(
-    ", ",
-  );
+  const rest = [
+    "not distinguished: thread caches",
+    ...unknown.filter(([, bytes]) => (bytes ?? null) === null).map(([name]) => name),
+  ].join(", ");
   const parts: [string, string, number][] = [
-    ["live heap", units.plural(picture.heap_live_blocks, "block"), picture.live_bytes],
+    ["live heap", units.plural(picture.heap_live_blocks, "block"), picture.live_bytes ?? 0],
     ["code and files", "code, data and mapped files", picture.files_bytes],
     ["slack", "rounding and headers of live blocks, about", picture.slack_bytes ?? 0],
     ["free in the heap", "kept by the allocator", picture.free_bytes ?? 0],
@@ -30,7 +32,18 @@ function partsOf(picture: Picture): [string, string, number][] {
   return parts.filter(([, , bytes]) => bytes > 0);
 }
 
-export function residentBar(picture: Picture): HTMLElement {
+const NEAR = 0.98; // of the peak: as far as it rounds
+
+/** Says of what time it is, where that is not the peak's. */
+function heading(picture: Picture, peakBytes: number): string {
+  const size = units.size(picture.rss_bytes),
+    time = units.duration(picture.at_ns);
+  return picture.rss_bytes < peakBytes * NEAR
+    ? `Resident memory: ${size} of ${units.size(peakBytes)} at its peak, as read ${time} after the start`
+    : `Resident memory: ${size}, ${time} after the start`;
+}
+
+export function residentBar(picture: Picture, peakBytes: number): HTMLElement {
   const parts = partsOf(picture),
     words: string[] = [];
   const segments = parts.map(([name, , bytes], i) => {
@@ -61,14 +74,15 @@ export function residentBar(picture: Picture): HTMLElement {
   return h(
     "div",
     { class: "card" },
-    h("h2", {}, `Resident memory: ${units.size(picture.rss_bytes)}, ${units.duration(picture.at_ns)} after the start`),
+    h("h2", {}, heading(picture, peakBytes)),
     h("div", { class: "rss", role: "img", "aria-label": words.join(", ") }, segments),
     h("ul", { class: "rss-keys" }, keys),
-    picture.heap_live_bytes > picture.live_bytes
+    picture.live_bytes === null || picture.heap_live_bytes > picture.live_bytes
       ? h(
           "p",
           { class: "dim small" },
-          `${units.size(picture.heap_live_bytes)} of the heap were asked for; not all of it is resident.`,
+          `${units.size(picture.heap_live_bytes)} of the heap were asked for; ` +
+            (picture.live_bytes === null ? "how much of it is resident is not known." : "not all of it is resident."),
         )
       : null,
   );

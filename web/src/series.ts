@@ -104,6 +104,19 @@ function readAt(line: Line, times: number[], isStepped: boolean): (number | null
   });
 }
 
+const GROWN = 1.05; // a reading holds until the heap has grown by so much beyond it
+
+/** Resident memory between two readings is that of the first; not known where the live heap outgrew it since. */
+function withoutGuesses(seconds: number[], line: Line, resident: number[], live: number[]): (number | null)[] {
+  const readings = new Set(line.seconds);
+  let liveThen = 0;
+  return seconds.map((time, i) => {
+    if (readings.has(time)) liveThen = live[i];
+    const isKnown = readings.has(time) || live[i] <= Math.max(resident[i], liveThen * GROWN);
+    return isKnown ? resident[i] : null;
+  });
+}
+
 export function readSeries(profile: Profile, earlier: Profile | null): Series {
   const live = readLive(profile),
     before = earlier && readLive(earlier),
@@ -122,6 +135,6 @@ export function readSeries(profile: Profile, earlier: Profile | null): Series {
     before: before && read(before),
     rate: read(rate, true),
     calls: read(calls, true),
-    rss: points.length ? read(rss, true) : null,
+    rss: points.length ? withoutGuesses(seconds, rss, read(rss, true), read(live)) : null,
   };
 }

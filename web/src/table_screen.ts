@@ -49,6 +49,12 @@ export class TableScreen implements Screen {
   }
 
   private get kinds(): [string, string][] {
+    if (this.app.model.isOfOwners)
+      return [
+        ["stacks", "Ways"],
+        ["functions", "Owners"],
+        ["modules", "Kinds"],
+      ];
     const kinds: [string, string][] = [
       ["stacks", "Stacks"],
       ["functions", "Functions"],
