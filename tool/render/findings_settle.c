@@ -82,7 +82,7 @@ static bool drop_contradicted(struct findings *findings, const struct profile *p
     for (size_t i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->list[i];
         const struct frame *allocates = NULL, *frees = NULL;
-        bool is_about_two = finding->free_node != TREE_ROOT;
+        bool is_about_two = finding->stack && finding->free_node != TREE_ROOT;
         if (is_about_two &&
             (!findings_own_frame(profile, names, finding->stack->node, false, &allocates) ||
              !findings_own_frame(profile, names, finding->free_node, false, &frees)))
