@@ -6,8 +6,8 @@
 struct holding {
     uintptr_t start, end;  // (atomic) equal: unused
 };
-enum { FIRST_COUNT = 64, NEIGHBOURS = 4 };
-enum { PIECE_COUNT = HOLDINGS_PIECE_BYTES / sizeof(struct holding), PIECES = 64 };
+enum { FIRST_COUNT = 32, NEIGHBOURS = 4 };
+enum { PIECE_COUNT = HOLDINGS_PIECE_BYTES / sizeof(struct holding), PIECES = 48 };
 
 static struct holding first[FIRST_COUNT];
 static struct holding *pieces[PIECES];  // (atomic) filled from the front

@@ -148,7 +148,7 @@ before, after = record("phases", 90000), record("phases", 20000)
 t.check_equal("phases", rows(before, after), {"early": ("only at this peak", 50000), "late": ("not at this peak", -90000)})
 t.check_equal("phases: allocated", rows(before, after, "--by", "allocated"), {"early": ("same", 0), "late": ("shrunk", -70000)})
 screen = diff(before, after)
-t.check("1 not at this peak, 1 only at this peak" in screen and re.search(r"peaks at \w+ moments: .* of .*, .* of ", screen),
+t.check("1 not at this peak, 1 only at this peak" in screen and re.search(r"peaks at \w+ times: .* of .*, .* of ", screen),
         f"phases: {screen}")
 t.check("noise" not in diff(f"{before}@peak", f"{before}@exit"), "two moments of one run: nothing is said of noise")
 

@@ -84,6 +84,12 @@ def check_screen(path):
             t.check(words in text, f"{columns}: no {words!r} in {text}")
 
 
+def wait_for_recorder(pid):
+    """Waits for a look of the tool that records at the process at rest; that of a report is its own."""
+    t.wait_until(lambda: any(point["pss_bytes"] and point["rss_bytes"] >= 0.995 * rollup(pid)["Rss"]
+                             for point in t.report(pid)["rss"]["points"]), pause=0.05)
+
+
 def watch(path, *options):
     with t.Process([t.CAIRN, "run", "-q", *options, "-o", path, "--", *t.program("memory_parts")],
                           env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -91,6 +97,7 @@ def watch(path, *options):
         with open(f"/proc/{child.pid}/task/{child.pid}/children", encoding="ascii") as children:
             process = int(children.read().split()[0])
         check_picture(*steady_picture(process), int(said[0]), int(said[2]), process)
+        wait_for_recorder(process)
         child.stdin.close()
         child.wait(timeout=t.PATIENCE_S)
 
@@ -106,9 +113,7 @@ def check_holes():
                       (False, free))
         t.check(last["heap_live_bytes"] > 1.5 * touched, f"holes: {touched}, {last}")
         t.check(abs(last["live_bytes"] - touched) <= NEAR, f"holes: {touched} are touched: {last}")
-        # a look of the tool that records
-        t.wait_until(lambda: any(point["pss_bytes"] and point["rss_bytes"] >= 0.995 * rollup(process)["Rss"]
-                                 for point in t.report(process)["rss"]["points"]), pause=0.05)
+        wait_for_recorder(process)
         child.stdin.close()
         child.wait(timeout=t.PATIENCE_S)
     peak = t.report("holes.cairn")["rss"]["at_peak"]

@@ -5,6 +5,7 @@
 import cairn_test as t
 
 INTEGER, TEXT, TRUTH = int, str, bool
+PLAIN = (bool, int, float, str)
 
 
 class OrNull:
@@ -18,6 +19,10 @@ class Optional(OrNull):
 
 class CountsByReason:
     pass
+
+
+class Values:
+    """Of keys that depend on the claim (tests/truth knows them)."""
 
 
 FRAME = {"function": OrNull(TEXT), "file": OrNull(TEXT), "line": OrNull(INTEGER),
@@ -71,12 +76,14 @@ SCHEMA = {
     "snapshots": [{"at_ns": INTEGER, "reason": TEXT, "label": TEXT, "generation": INTEGER, "live_bytes": INTEGER,
                  "live_blocks": INTEGER, "allocated_bytes": INTEGER, "allocations": INTEGER,
                  "missing_values": INTEGER, "has_values": TRUTH}],
+    "claims": OrNull([{"key": TEXT, "evidence": Values(), "sentence": TEXT, "sure": TEXT, "page": TEXT,
+                       "saves": Optional({"bytes": INTEGER, "calls": INTEGER, "faults": INTEGER, "is_least": TRUTH})}]),
     "freed_by": [dict.fromkeys(["owner_slot", "freer_slot", "frees", "bytes"], INTEGER)],
 }
 
 
 def is_of(value, kind):
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    return isinstance(value, kind) and (kind in (bool, PLAIN) or not isinstance(value, bool))
 
 
 def compare(where, value, form):
@@ -85,6 +92,9 @@ def compare(where, value, form):
     if isinstance(form, CountsByReason):
         return t.check(isinstance(value, dict) and all(is_of(n, int) for n in value.values()),
                        f"{where}: {value!r} are not counts by reason")
+    if isinstance(form, Values):
+        return t.check(value and all(one is None or is_of(one, PLAIN) for one in value.values()),
+                       f"{where}: {value!r} are no values")
     if isinstance(form, tuple):
         return t.check(any(is_of(value, kind) for kind in form), f"{where}: {value!r}")
     if isinstance(form, list):

@@ -126,7 +126,8 @@ def check_filters(path, stacks):
 def check_refusals(path):
     for arguments, status, words in (
             (["--focus", "fill_(x"], 2, [b"--focus", b"parenthesis", b"character 7"]),
-            (["--view", "nothing"], 2, [b"nothing", b"timeline"]),
+            (["--view", "nothing"], 2, [b"nothing", b"cairn help views"]),
+            (["--view", "timelin"], 2, [b"timelin", b'"timeline"']),
             (["--threshold", "ten"], 2, [b"--threshold", b"ten"]),
             (["--lifespan", "short"], 2, [b"--lifespan"]),
             (["--lifespan", "gone", "--by", "peak"], 2, [b"lifespan"]),
@@ -159,7 +160,7 @@ def check_screens(path):
             f"timeline: {timeline}")
     threads = view(path, "--view", "threads", "--by", "allocated").decode()
     t.check(re.search(r"containers \d+\n.* owner \d+", threads), f"threads: {threads}")
-    for columns, names in ((80, ("stacks", "functions", "lines", "types", "annotate", "timeline")),
+    for columns, names in ((80, ("stacks", "functions", "lines", "types", "timeline")),  # source is whole in a pipe
                            (200, ("functions", "files", "modules", "threads"))):
         for name in names:
             result = t.run_cairn("report", "--view", name, path, env={"COLUMNS": str(columns)})

@@ -119,10 +119,10 @@ FIRST_CALL = 8  # its line; the other one follows
 
 def released():
     """Two callers of the same function, at the same place of the native stack."""
-    result, path = t.record(["python3", "-c", RELEASED], python=True)
+    result, path = t.record([t.PYTHON, "-SIc", RELEASED], python=True)
     t.check_equal("released: status", (result.status, result.out, result.err), (0, b"", b""))
     calls = {FIRST_CALL: 0, FIRST_CALL + 1: 0}
-    for stack in t.stacks_through(t.report(path), "strdup", "inner", "outer"):
+    for stack in t.stacks_through(t.report(path, "--focus", "^outer$"), "strdup", "inner", "outer"):
         lines = [frame["line"] for frame in stack["frames"] if frame.get("function") == "outer"]
         calls[lines[0]] += stack["allocations"]
     t.check_equal("released: calls by line", calls, {FIRST_CALL: 500, FIRST_CALL + 1: 500})
@@ -131,7 +131,7 @@ def released():
         return
     path = t.fresh_path("counted") + ".cairn"
     t.run(["strace", "-f", "-c", "-o", "counted", "-e", "trace=process_vm_readv", t.CAIRN, "run", "-q", "--python", "-o",
-           path, "--", "python3", "-c", RELEASED])
+           path, "--", t.PYTHON, "-SIc", RELEASED])
     with open("counted", encoding="ascii") as file:
         counted = re.search(r"(\d+)\s+(?:\d+\s+)?process_vm_readv", file.read())
     most = 500  # of 1,000 events; an interpreter's start takes some

@@ -29,6 +29,6 @@ static void *work(void *unused) {
 
 int main(void) {
     in_threads(work);
-    ledger("moments", 5, 1e6);
+    ledger("snapshots", 5, 1e6);
     return 0;
 }

@@ -17,6 +17,6 @@ int main(void) {
         leak();
         if (!HOLDS) wait_ms(11);
     }
-    ledger("least_moments", 5, 5);
+    ledger("least_snapshots", 5, 5);
     return 0;
 }

@@ -127,7 +127,7 @@ static size_t count_kind(const struct diff *diff, enum change_kind kind) {
 }
 
 // Peaks that are of different parts of the runs have other stacks, though nothing else changed.
-static void print_moments(const struct terminal *terminal, const struct compared *compared) {
+static void print_peak_times(const struct terminal *terminal, const struct compared *compared) {
     const double apart = 0.1;
     const struct diff *diff = &compared->diff;
     if (!diff->is_of_peak) return;
@@ -138,7 +138,7 @@ static void print_moments(const struct terminal *terminal, const struct compared
         are_known && fabs(before.peak_ns / before.run_ns - after.peak_ns / after.run_ns) > apart;
     bool have_moved = count_kind(diff, CHANGE_NOT_AT_PEAK) || count_kind(diff, CHANGE_ONLY_AT_PEAK);
     if (!are_apart && !(have_moved && are_known)) return;
-    terminal_print(terminal, STYLE_WARNING, "  peaks at %s moments: %s of %s, %s of %s\n",
+    terminal_print(terminal, STYLE_WARNING, "  peaks at %s times: %s of %s, %s of %s\n",
                    are_apart ? "different" : "these", units_duration((uint64_t)before.peak_ns).text,
                    units_duration((uint64_t)before.run_ns).text,
                    units_duration((uint64_t)after.peak_ns).text,
@@ -170,7 +170,7 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)
         terminal_print(terminal, STYLE_WARNING, "  these are different programs\n");
-    print_moments(terminal, compared);
+    print_peak_times(terminal, compared);
     print_sampled(terminal, compared);
     for (size_t i = 0; i < 2; i++)
         if (*compared->lost_names[i])

@@ -398,7 +398,11 @@ bool live_tell_absence(const char *which, struct error *error) {
     if (!which) return error_set(error, "no process of yours is being recorded");
     if (!running_is_number(which)) {
         tell_recorded(recorded, sizeof recorded);
-        return error_set(error, "no process called \"%s\" is being recorded%s", which, recorded);
+        return error_set(error,
+                         access(which, F_OK)
+                             ? "no process called \"%s\" is being recorded%s"
+                             : "\"%s\" is not a recording, nor the name of a recorded process%s",
+                         which, recorded);
     }
     snprintf(path, sizeof path, "/proc/%s", which);
     if (access(path, F_OK))

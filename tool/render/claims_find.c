@@ -11,9 +11,9 @@ bool claim_of_growth(struct claim *claim, const struct finding_growth *growth) {
     char label[LABEL_TEXT_BYTES];
     *claim = (struct claim){.key = growth->is_known ? CLAIM_GROWTH_NONE : CLAIM_GROWTH_UNKNOWN};
     if (growth->growing_count) return false;
-    claim_set(claim, "moments", (int64_t)growth->moment_count);
+    claim_set(claim, "snapshots", (int64_t)growth->moment_count);
     if (!growth->is_known) {
-        claim_set(claim, "least_moments", GROWTH_MOMENTS_MIN);
+        claim_set(claim, "least_snapshots", GROWTH_MOMENTS_MIN);
         claim_set(claim, "span_ns", (int64_t)(growth->end_ns - growth->start_ns));
         claim_set(claim, "is_one", growth->moment_count == 1);
         return true;
@@ -43,7 +43,7 @@ static bool claim_of_stopped(struct claim *claim, const struct finding_growth *g
     claim_set(claim, "last_bytes", how->last_bytes);
     claim_set(claim, "from_ns", (int64_t)how->from_ns);
     claim_set(claim, "until_ns", (int64_t)how->until_ns);
-    claim_set(claim, "moments", (int64_t)growth->moment_count);
+    claim_set(claim, "snapshots", (int64_t)growth->moment_count);
     return true;
 }
 

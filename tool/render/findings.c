@@ -29,7 +29,7 @@ static void fill_growth(const struct finding *finding, struct claim *claim) {
     claim_set(claim, "first_bytes", finding->first_bytes);
     claim_set(claim, "last_bytes", finding->last_bytes);
     claim_set(claim, "interval_bytes", finding->interval_bytes);
-    claim_set(claim, "moments", (int64_t)finding->moment_count);
+    claim_set(claim, "snapshots", (int64_t)finding->moment_count);
     claim_set(claim, "stacks", (int64_t)finding->stack_count);
 }
 

@@ -111,7 +111,7 @@ static void test_json(void **state) {
     assert_non_null(strstr(text, "\"where\":\"open a.c:3\",\"bytes_per_s\":1000"));
     assert_non_null(strstr(text, "\"fit\":0.987"));
     assert_non_null(strstr(text, "\"is_freed\":true"));
-    assert_non_null(strstr(text, "\"moments\":null"));
+    assert_non_null(strstr(text, "\"snapshots\":null"));
     free(text);
 }
 
