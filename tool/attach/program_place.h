@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the executable of a running process lies. The kernel says it in the auxiliary vector and in
+// Finds the place of the executable of a running process. The kernel says it in the auxiliary vector and in
 // /proc/PID/exe, but of a program that a dynamic linker was given as a word ("ld.so ./prog", as
 // bundles do) it knows the linker alone: the program is then the first of that linker's list.
 #ifndef TOOL_ATTACH_PROGRAM_PLACE_H

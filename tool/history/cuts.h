@@ -34,7 +34,7 @@ struct part {
     double most_variance;  // by neighbours that no step lies between
 };
 
-// What stands on both sides of a cut, or around a piece.
+// The pieces on both sides of a cut, or around a piece.
 struct cut {
     size_t at, end;  // first value of the right side, or of the piece and behind it; 0: none
     double score;    // 1: it stands out just so

@@ -84,7 +84,7 @@ struct picture {
     uint64_t peak_bytes;                               // RSS peak by the kernel, 0: not known
 };
 
-// Whether all that is free in the heap was counted, so that the rest is not.
+// True if all that is free in the heap was counted, so that the rest is not.
 bool picture_knows_free(const struct picture *picture);
 
 // Whether the reading is one of the RSS peak, as far as it rounds; and whether its parts say little

@@ -37,7 +37,7 @@ bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup
 // Of the cgroup and all below it, by number. False without memory; the list is for array_free.
 bool cgroup_list(const struct cgroup *cgroup, struct process_pids *list);
 
-// Where a process belongs, as /proc/PID/cgroup tells; "": it does not.
+// The place of a process, as /proc/PID/cgroup tells; "": it does not.
 struct cgroup_place {
     char path[256];         // of its cgroup, below the place where they are mounted
     char container_id[72];  // of a container's runtime

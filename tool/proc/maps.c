@@ -159,14 +159,16 @@ static bool is_wanted(const struct mapping *mapping, enum extent_kind kind) {
            (mapping->permissions[3] == 'p' && is_anonymous(mapping) && !is_code);
 }
 
-// Memory that grows after a fork becomes a mapping of its own: a heap may lie in several. What is
-// larger than any heap is address space, and stays apart.
+// Tells a heap of an arena of glibc's that grew after a fork: what it took then is a mapping of its
+// own. Heaps begin at multiples of their largest size (HEAP_MAX_SIZE of malloc's arena.c). Any other
+// neighbours stay apart: a thread's stack or memory of cairn's has another meaning than memory
+// beside it.
 static bool continues(const struct extent *before, const struct mapping *mapping,
                       enum extent_kind kind) {
-    const uint64_t heap_most = 1ull << 40;
-    return before->kind == EXTENT_MEMORY && kind == EXTENT_MEMORY &&
-           before->end == mapping->start && before->is_code == (mapping->permissions[2] == 'x') &&
-           before->end - before->start <= heap_most && mapping->end - mapping->start <= heap_most;
+    const uint64_t heap_bytes = 64ull << 20;
+    return before->kind == EXTENT_MEMORY && kind == EXTENT_MEMORY && !before->is_code &&
+           mapping->permissions[2] != 'x' && before->end == mapping->start &&
+           before->start % heap_bytes == 0 && mapping->end - before->start <= heap_bytes;
 }
 
 bool extents_read(struct maps *maps, struct extents *extents) {

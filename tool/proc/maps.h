@@ -81,7 +81,7 @@ struct extents {
     ARRAY(struct extent) items;  // ascending
 };
 
-// Lists the mappings of these kinds; others are left out, and neighbours of EXTENT_MEMORY are one.
+// Lists the mappings of these kinds; others are left out, and those of one arena's heap are one.
 // False without memory.
 bool extents_read(struct maps *maps, struct extents *extents);
 

@@ -17,7 +17,7 @@
 // False if there is no such process, if it is not recorded, or if it belongs to somebody else.
 bool live_find(const char *pid, char path[PATH_MAX], struct error *error);
 
-// Whether a file starts like a recording: other files may have such a name.
+// Returns true if a file starts like a recording: other files may have such a name.
 bool live_is_recording(const char *path);
 
 // A process that is being recorded.
@@ -52,11 +52,11 @@ bool live_list_of_run(const char *directory, struct live_list *list, struct erro
 
 bool running_is_number(const char *text);
 
-// Whether a command's word may mean a process: it is no path, and no file that answers by itself,
+// Returns true if a command's word may mean a process: it is no path, and no file that answers by itself,
 // as a recording or a core dump does.
 bool running_may_be(const char *word);
 
-// How many processes are called so; `*first` becomes the one with the lowest pid.
+// Counts the processes that are called so; `*first` becomes the one with the lowest pid.
 size_t running_count(const char *name, pid_t *first);
 
 // The only process that `which` means. Whether there is one with a number is not looked at.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be claimed of a recording: findings, growth, and the statements of its summary.
+// Finds the claims of a recording: findings, growth, and the statements of its summary.
 #ifndef TOOL_RENDER_CLAIMS_FIND_H
 #define TOOL_RENDER_CLAIMS_FIND_H
 

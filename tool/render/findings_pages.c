@@ -4,7 +4,7 @@
 #include "tool/model/shape.h"
 #include "tool/render/findings_find.h"
 
-// What is worth a line.
+// Amounts that are worth a line.
 enum {
     UNTOUCHED_MIN_BYTES = 4 << 20,
     ARENAS_MIN = 3,

@@ -23,7 +23,7 @@ struct layout_extents {
     unsigned count;
 };
 
-// Which of them a type is.
+// Tells which of them a type is.
 enum extents_of layout_extents_kind(const struct type *type);
 
 // Adds what the container at an offset of the bytes says of its elements. False: it contradicts
@@ -35,7 +35,7 @@ struct layout_bytes {
 bool layout_add_extents(struct layout_extents *extents, struct layout_bytes bytes,
                         const struct type *type, uint64_t offset);
 
-// Whether it is made of the template whose name, with its bracket, is `begin`; not a type inside.
+// Returns true if it is made of the template whose name, with its bracket, is `begin`; not a type inside.
 bool layout_is_of_template(const struct type *type, const char *begin);
 
 // The offset and type of a member of that name in an object, wherever in its bases and members.

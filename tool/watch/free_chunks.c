@@ -30,7 +30,7 @@ struct sums {
     uint64_t bytes, resident_bytes;
 };
 
-// What was read of the process.
+// Memory that was read of the process.
 struct kept {
     uint64_t pages[PAGES];  // numbers, plus one; 0: none
     uint64_t regions[REGIONS];
@@ -78,7 +78,7 @@ static uint64_t resident_bytes(struct walk *walk, uint64_t start, uint64_t bytes
     return resident;
 }
 
-// How many pages to read from `page` on, or up to it: twice as many as before while chunks follow
+// Counts the pages to read from `page` on, or up to it: twice as many as before while chunks follow
 // one another. They lie side by side in what is kept.
 static uint64_t run_length(struct walk *walk, uint64_t page, bool is_down) {
     uint64_t distance = is_down ? walk->last_page - page : page - walk->last_page;
