@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the place of the executable of a running process. The kernel says it in the auxiliary vector and in
-// /proc/PID/exe, but of a program that a dynamic linker was given as a word ("ld.so ./prog", as
-// bundles do) it knows the linker alone: the program is then the first of that linker's list.
+// Finds the place of the executable of a running process. The kernel says it in the auxiliary
+// vector and in /proc/PID/exe, but of a program that a dynamic linker was given as a word ("ld.so
+// ./prog", as bundles do) it knows the linker alone: the program is then the first of that linker's
+// list.
 #ifndef TOOL_ATTACH_PROGRAM_PLACE_H
 #define TOOL_ATTACH_PROGRAM_PLACE_H
 

@@ -160,9 +160,9 @@ static bool is_wanted(const struct mapping *mapping, enum extent_kind kind) {
 }
 
 // Tells a heap of an arena of glibc's that grew after a fork: what it took then is a mapping of its
-// own. Heaps begin at multiples of their largest size (HEAP_MAX_SIZE of malloc's arena.c). Any other
-// neighbours stay apart: a thread's stack or memory of cairn's has another meaning than memory
-// beside it.
+// own. Heaps begin at multiples of their largest size (HEAP_MAX_SIZE of malloc's arena.c). Any
+// other neighbours stay apart: a thread's stack or memory of cairn's has another meaning than
+// memory beside it.
 static bool continues(const struct extent *before, const struct mapping *mapping,
                       enum extent_kind kind) {
     const uint64_t heap_bytes = 64ull << 20;

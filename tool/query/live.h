@@ -52,8 +52,8 @@ bool live_list_of_run(const char *directory, struct live_list *list, struct erro
 
 bool running_is_number(const char *text);
 
-// Returns true if a command's word may mean a process: it is no path, and no file that answers by itself,
-// as a recording or a core dump does.
+// Returns true if a command's word may mean a process: it is no path, and no file that answers by
+// itself, as a recording or a core dump does.
 bool running_may_be(const char *word);
 
 // Counts the processes that are called so; `*first` becomes the one with the lowest pid.

@@ -248,8 +248,8 @@ static struct measured flow_between(const struct matrix *matrix, size_t row, siz
     return row == column ? matrix->across[row] : matrix->freed[row][column];
 }
 
-// Time at which the last thread of a row ended; UINT64_MAX: one of them lived to the end, as far as is
-// known.
+// Time at which the last thread of a row ended; UINT64_MAX: one of them lived to the end, as far as
+// is known.
 static uint64_t end_of(const struct profile *profile, const struct matrix *matrix, size_t row) {
     uint64_t end_ns = 0;
     for (size_t i = 0; i < profile->thread_count; i++) {

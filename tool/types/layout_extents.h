@@ -35,7 +35,8 @@ struct layout_bytes {
 bool layout_add_extents(struct layout_extents *extents, struct layout_bytes bytes,
                         const struct type *type, uint64_t offset);
 
-// Returns true if it is made of the template whose name, with its bracket, is `begin`; not a type inside.
+// Returns true if it is made of the template whose name, with its bracket, is `begin`; not a type
+// inside.
 bool layout_is_of_template(const struct type *type, const char *begin);
 
 // The offset and type of a member of that name in an object, wherever in its bases and members.

@@ -67,8 +67,8 @@ static void test_kinds(void **state) {
     array_free(&extents.items);
 }
 
-// Heaps of arenas, which begin at multiples of 64 MiB, are one with what they took after a fork; other
-// neighbours, code and larger address space stay apart.
+// Heaps of arenas, which begin at multiples of 64 MiB, are one with what they took after a fork;
+// other neighbours, code and larger address space stay apart.
 static void test_neighbours(void **state) {
     (void)state;
     struct extents extents = read_text("7f0500001000-7f0500002000 rw-p 00000000 00:00 0 \n"
