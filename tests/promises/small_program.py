@@ -13,7 +13,7 @@ import cairn_test as t
 RUNS = 5  # the least counts: a run that is held up takes more of the timeline
 PAGE_BYTES = 4 << 10
 LIVE_MAP_KIB = 132  # an eighth of the heap, in whole pages
-OTHER_KIB = 176
+OTHER_KIB = 192  # one library takes 168 to 188 as the kernel keeps the pages of files
 
 
 def pages_of_its_own(variables):

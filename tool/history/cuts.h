@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a noisy series falls into two or three parts. A part is cut in two at the commit where the
+// Cuts a noisy series into two or three parts. A part is cut in two at the commit where the
 // means of both sides differ most, in units of how sure that difference is; if no cut stands out, a
-// piece is cut out that differs from all around it: a level that came and went. How far values
-// scatter is taken from the differences between neighbours within the parts, on which levels and
+// piece is cut out that differs from all around it: a level that came and went. The scatter
+// of values is taken from the differences between neighbours within the parts, on which levels and
 // drifts have no part, and from runs of one commit, on which changes have none; where samples know
 // their noise, that is a floor.
 #ifndef TOOL_HISTORY_CUTS_H
