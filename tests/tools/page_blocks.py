@@ -63,6 +63,21 @@ HEX = r"\b(?:0x[0-9a-f]+|(?=\d*[a-f])[0-9a-f]{10,16})\b"
 OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|read at \d|at [\d.]+ m?s$|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
 
 
+# A finding about pages is there if somebody looked at them in time; the lines that follow it lie further in.
+OF_PAGES = re.compile(r"^\s*\d\S* \w+ of .* live were never touched at ")
+
+
+def without_machine(lines):
+    """Lines that another machine prints as well."""
+    kept, left_out = [], None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        left_out = indent if OF_PAGES.match(line) else left_out if left_out is not None and indent > left_out else None
+        if line.strip() and left_out is None and not OF_THE_MACHINE.match(line):
+            kept.append(line)
+    return kept
+
+
 class Block:
     def __init__(self, line, kind, indent, lines, marks):
         self.line, self.kind, self.indent, self.lines, self.marks = line, kind, indent, lines, marks
@@ -180,16 +195,14 @@ def pattern_of(line, is_varying):
 
 def differs(shown, printed, is_varying, is_any_order=False):
     """None, or the first line that is not as shown."""
-    mine = [line for line in printed.splitlines() if line.strip() and not OF_THE_MACHINE.match(line)]
+    mine = without_machine(printed.splitlines())
     if is_any_order:
         wanted = [line for line in shown if line.strip() not in ("", "…", "...")]
         absent = [line for line in wanted
                   if not any(pattern_of(line, is_varying).fullmatch(one.strip()) for one in mine)]
         return f"shown:   {absent[0].strip()}\n    not printed" if absent else None
     at, is_any = 0, False
-    for line in shown:
-        if not line.strip() or OF_THE_MACHINE.match(line):
-            continue
+    for line in without_machine(shown):
         if line.strip() in ("…", "..."):
             is_any = True
             continue

@@ -67,7 +67,7 @@ static void print_options(FILE *out, const struct command *command, bool is_all)
     }
     print_option(out, 'h', "help", "[=all]", "this text; =all has every option");
     if (shown < count)
-        fprintf(out, "      and %zu more options: cairn %s --help=all\n", count - shown,
+        fprintf(out, "%zu more options: cairn %s --help=all\n", count - shown,
                 command->name);
 }
 
