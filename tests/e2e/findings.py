@@ -106,7 +106,8 @@ if any(picture.get("arenas", 0) > 2 and (picture["free_bytes"] or 0) > 40e6 for 
 mended, after = look("arenas", env={"MALLOC_ARENA_MAX": "1"})
 t.check(not find(mended, "arenas hold"), f"arenas: told with one arena: {mended}")
 if match:
-    t.check(0.75 < int(match[1]) / saved(before, after, "rss", "peak_bytes") < 1.1,
+    least = 0 if "saves at least" in match[0] else 0.75  # "at least": nobody looked at the peak itself
+    t.check(least < int(match[1]) / saved(before, after, "rss", "peak_bytes") < 1.1,
             f"arenas: {match[1]} told, {saved(before, after, 'rss', 'peak_bytes')} saved")
 
 def faults(env):
