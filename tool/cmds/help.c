@@ -67,8 +67,7 @@ static void print_options(FILE *out, const struct command *command, bool is_all)
     }
     print_option(out, 'h', "help", "[=all]", "this text; =all has every option");
     if (shown < count)
-        fprintf(out, "%zu more options: cairn %s --help=all\n", count - shown,
-                command->name);
+        fprintf(out, "%zu more options: cairn %s --help=all\n", count - shown, command->name);
 }
 
 // Prints the names of views by the question that they answer, below a heading.
