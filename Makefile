@@ -401,6 +401,7 @@ $(BUILD)/tests/programs/%: tests/programs/%.cc Makefile
 	$(Q)$(CXX) -std=$(CXX_STANDARD) $(PROGRAM_FLAGS) -o $@ $< -pthread
 $(BUILD)/tests/truth/growth_sampled.c.built: tests/truth/growth.c
 $(BUILD)/tests/truth/freed_by_unnamed.c.built: tests/truth/freed_by.c
+$(BUILD)/tests/truth/exact_calls.c.built: tests/truth/exact.c
 $(BUILD)/tests/truth/%.built: tests/truth/% tests/truth/ledger.h dev/build-twins.sh
 	$(call say,TWIN)
 	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D)

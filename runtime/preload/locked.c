@@ -5,10 +5,9 @@
 // the kernel's own checks are made with the size that the program has without cairn.
 //   MCL_CURRENT   by mlock for each mapping in /proc/self/maps. The kernel bears all errors of
 //                 single mappings too
-//   MCL_FUTURE    is the kernel's, which fills nothing for it; what cairn maps from then on is
-//   taken
+//   MCL_FUTURE    is the kernel's, which fills nothing for it; later mappings of cairn are taken
 //                 out again (sys_set_maps_locked)
-// Where the kernel cannot be asked, without /proc or under seccomp, it does all of it.
+// Leaves all of it to the kernel if that cannot be asked, without /proc or under seccomp.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -57,8 +57,7 @@ static uint64_t point_count(void) {
     return __atomic_load_n(region.used_bytes, __ATOMIC_RELAXED) / sizeof(struct cairn_point);
 }
 
-// Of points that do not exist so far there is nothing to do; a last one without a neighbour gets an
-// empty one.
+// Thins the points that exist so far; a last one without a neighbour gets an empty one.
 static void double_interval(void) {
     if (point_count() % 2) timeline_extend(point_count());
     uint64_t count = point_count();

@@ -154,8 +154,8 @@ static long map_whole(size_t bytes, int protection) {
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-// What the kernel maps now is locked, filled at once and counted in the program's RLIMIT_MEMLOCK:
-// so only a page without access is mapped, taken out of that, and grown. That locks nothing more.
+// Maps a page without access, takes it out of what is locked, and grows it: a whole mapping would
+// be filled at once, and counted in the program's RLIMIT_MEMLOCK.
 static COLD long map_unlocked(size_t bytes, int protection) {
     const long page_bytes = sys_page_bytes();
     long page = map_whole((size_t)page_bytes, PROT_NONE);

@@ -41,7 +41,8 @@ for topic in topics:
         t.check(command in commands, f"topic {topic}: there is no cairn {command}")
 pathlib.Path("app").write_text("#!/bin/sh\n")
 pathlib.Path("app").chmod(0o755)
-for words, meant in ((["./app", "a b"], "did you mean: cairn run ./app 'a b'"), (["4711"], "did you mean: cairn report 4711"),
+for words, meant in ((["./app", "--x", "a b"], "did you mean: cairn run ./app --x 'a b'"),
+                     (["4711"], "did you mean: cairn report 4711"),
                      (["runn", "./app"], '(did you mean "run"?)'), (["cairn.bash"], "cairn help lists them"),
                      (["help", "topcs"], '(did you mean "topics"?)'),
                      (["report", "--view", "fuctions"], '(did you mean "functions"?)')):

@@ -62,6 +62,10 @@ def check_twin(way):
                     f"{way}: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
     glance = report(program.pid, "--no-stop")
     t.check(b"paused" not in glance.err and b"not known: only /proc was read" in glance.out, f"{way}: {glance}")
+    for options in (("--focus", "main"), ("--json",), ("--by", "calls")):
+        refused = report(program.pid, *options)
+        t.check((refused.status, refused.out) == (1, b"") and b"is not being recorded" in refused.err,
+                f"{way}: {options} need a recording: {refused}")
     program.communicate(b"", timeout=t.PATIENCE_S)
     t.check_equal(f"{way}: the program goes on", program.returncode, 0, is_grave=True)
 

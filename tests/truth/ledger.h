@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs of tests/truth share. Each is built as twins: HOLDS is 1 where the claim that
+// Shared by the programs of tests/truth. Each is built as twins: HOLDS is 1 where the claim that
 // it is about is true, and 0 where one property is another and the claim is false. What is true
 // they count themselves and print as a ledger, which tests/e2e/truth.py compares with the claim's
 // evidence.
@@ -19,7 +19,7 @@
 
 #define APART __attribute__((noinline, noclone))
 
-// What the compiler must not think away.
+// Keeps a value that the compiler must not think away.
 static void *volatile seen __attribute__((unused));
 
 // A value of the claim is between these.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of what was never touched most must be of one call site; in its twin two have as much, and which
-// of them it is cannot be known: none is named.
+// One call site must have most of what was never touched; in its twin two have as much, so that it
+// cannot be known which one it is, and none is named.
 //
 // claim: untouched
 // both: where

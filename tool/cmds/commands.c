@@ -60,7 +60,10 @@ int command_unknown(char **words) {
         size_t used = strlen(line);
         if (used + 2 >= sizeof line) break;
         line[used++] = ' ';
-        text_quote(line + used, sizeof line - used, *word);
+        if (word == words)
+            text_quote(line + used, sizeof line - used, *word);
+        else
+            text_quote_word(line + used, sizeof line - used, *word);
     }
     if (name)
         error_set(&error, "unknown command \"%s\"; did you mean: cairn %s%s", *words, name, line);

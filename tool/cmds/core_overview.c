@@ -16,10 +16,10 @@
 
 enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
 
-// A part of resident memory is told first from these shares of it on, in percent.
+// Shares of resident memory, in percent, from which on a part is told first, and from which on
+// blocks in use are told by type, waste and owner.
 enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
 
-// Kinds of memory, in the order in which they are looked for.
 enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
 
 struct part {
@@ -31,7 +31,7 @@ struct part {
 struct overview {
     struct core_subject subject;
     bool is_open;  // the subject
-    pid_t pid;     // 0: of a core dump
+    pid_t pid;
     char name[NAME_BYTES];
     struct rss_parts resident;
     bool has_resident;
@@ -93,7 +93,7 @@ static uint64_t bytes_of(const struct overview *overview, enum part_kind kind) {
 
 static void find_name(struct overview *overview, const char *word) {
     char name[NAME_BYTES] = "";
-    if (overview->pid) process_read(overview->pid, "comm", name, sizeof name);
+    process_read(overview->pid, "comm", name, sizeof name);
     name[strcspn(name, "\n")] = 0;
     text_escape(overview->name, sizeof overview->name, *name ? name : word);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn report PID`, `report NAME` and `report CORE` where nothing was recorded: why the process
-// is so big, in one sentence, and what leads to it: resident memory by kind, types, owners and
-// waste, the largest of each.
+// `cairn report PID` and `report NAME` of a process that is not being recorded: why it is so big,
+// in one sentence, and what leads to it: resident memory by kind, types, owners and waste, the
+// largest of each.
 #ifndef TOOL_CMDS_CORE_OVERVIEW_H
 #define TOOL_CMDS_CORE_OVERVIEW_H
 
 #include "tool/query/views.h"
 
-// Returns true if the word means a process that is not being recorded, or a core dump without a
-// recording, and no file.
+// Returns true if the word means a process that is not being recorded.
 bool core_overview_is_possible(const char *word);
 
 struct overview_wish {

@@ -330,15 +330,27 @@ static int report_waste(const struct command_args *args, const struct report *re
                : command_fail(STATUS_FAILURE, &error);
 }
 
+// Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
+static bool is_plain_question(const struct command_args *args) {
+    static const enum option_id allowed[] = {OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,
+                                             OPTION_COLOR,         OPTION_DEBUG_DIR,
+                                             OPTION_SYSROOT,       OPTION_DEBUGINFOD};
+    enum { ALLOWED = sizeof allowed / sizeof *allowed };
+    for (size_t i = 0; i < args->given_count; i++) {
+        size_t at = 0;
+        while (at < ALLOWED && allowed[at] != args->given[i].id) at++;
+        if (at == ALLOWED) return false;
+    }
+    return !args->command->view;
+}
+
 // `cairn report PID` of a process that is not recorded; `*status` is what to end with.
-static bool report_overview(const struct command_args *args, const struct report *report,
-                            const char *word, int *status) {
+static bool report_overview(const struct command_args *args, int *status) {
+    const char *word = args->words[0];
     const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP)};
     struct error error;
-    bool is_plain = !report->request.view && !report->request.snapshot.kind &&
-                    !report->request.is_json && !report->is_all;
-    if (!is_plain || !core_overview_is_possible(word)) return false;
+    if (!is_plain_question(args) || !core_overview_is_possible(word)) return false;
     *status = core_overview_report(word, &wish, &error) ? STATUS_OK
                                                         : command_fail(STATUS_FAILURE, &error);
     return true;
@@ -365,7 +377,7 @@ int cmd_report(const struct command_args *args) {
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
     int overview_status;
-    if (report_overview(args, &report, args->words[0], &overview_status)) return overview_status;
+    if (report_overview(args, &overview_status)) return overview_status;
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);

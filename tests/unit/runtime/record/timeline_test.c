@@ -131,8 +131,8 @@ static void test_points_go_by_the_heap(void **state) {
     assert_in_range(points_after(1 << 30, hour_ns), 2048, 4096);
 }
 
-// What a thread asks the kernel when it is about to double the interval, its own number, is the
-// moment at which another one is done with that (a filter sends it a signal instead).
+// Stops a thread that is about to double the interval, when it asks the kernel for its own number
+// (a filter sends it a signal instead), until another one has done so.
 static const uint64_t too_late_ns = (uint64_t)POINT_FIRST_NS * 512;
 static sem_t asked, done;
 static long own_tid;
@@ -171,7 +171,7 @@ static void *note_slowly(void *argument) {
     return NULL;
 }
 
-// Of two threads that find the interval too short one doubles it.
+// Two threads find the interval too short; one of them doubles it.
 static void test_interval_is_doubled_once(void **state) {
     (void)state;
     struct point_seen seen = {0};
