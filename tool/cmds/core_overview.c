@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_owner_rows.h"
+#include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_waste_rows.h"
@@ -43,6 +44,7 @@ struct overview {
     uint64_t all_bytes;  // of the parts
     struct waste_sums waste;
     bool has_waste;
+    struct remedy_facts facts;
 };
 
 bool core_overview_is_possible(const char *word) {
@@ -64,18 +66,27 @@ static void add_part(struct overview *overview, enum part_kind kind, uint64_t by
 }
 
 // Takes the heap's part of anonymous memory, as far as the heap could be read.
-static void find_parts(struct overview *overview) {
-    const struct cairn_picture *picture = &overview->resident.picture;
+static void find_heap_parts(struct overview *overview) {
+    const uint64_t anonymous = overview->resident.picture.heap_bytes;
     const struct heap_state *heap = &overview->heap;
     uint64_t in_heap = overview->has_heap ? heap->residency.resident_bytes : 0;
-    uint64_t free = overview->has_heap ? heap->free_resident_bytes : 0;
-    uint64_t other = picture->heap_bytes > in_heap ? picture->heap_bytes - in_heap : 0;
+    uint64_t free = giveback_sum(&overview->facts.giveback).free_resident_bytes;
+    if (overview->has_heap)
+        free = heap->free_resident_bytes;
+    else
+        in_heap = free < anonymous ? free : anonymous;
     if (free > in_heap) free = in_heap;
     add_part(overview, PART_USED, in_heap - free, "in use in glibc's malloc");
     add_part(overview, PART_FREE, free, "free in glibc's malloc, still resident");
-    add_part(overview, PART_OTHER, other,
+    add_part(overview, PART_OTHER, anonymous > in_heap ? anonymous - in_heap : 0,
              overview->has_heap ? "mapped by the program or another allocator"
+             : free             ? "heap in use and other anonymous memory"
                                 : "heap and other anonymous memory");
+}
+
+static void find_parts(struct overview *overview) {
+    const struct cairn_picture *picture = &overview->resident.picture;
+    find_heap_parts(overview);
     add_part(overview, PART_REST, picture->files_bytes, "code, data and files");
     add_part(overview, PART_REST, picture->shared_bytes, "shared memory without a file");
     add_part(overview, PART_REST, picture->stacks_bytes, "stacks of threads");
@@ -106,6 +117,18 @@ static void look_at_heap(struct overview *overview) {
                  heap_look_survey(&subject->look, NULL, &overview->heap, &error);
     overview->has_heap = is_ok;
     if (!is_ok) text_escape(overview->why_no_heap, sizeof overview->why_no_heap, error.text);
+}
+
+// Finds what would make it smaller: of the copy, or else of the process while it goes on.
+static void find_remedies(struct overview *overview) {
+    struct remedy_facts *facts = &overview->facts;
+    core_remedies_facts(overview->pid, &overview->resident, facts);
+    bool is_read =
+        overview->has_heap &&
+        core_remedies_read_heap(&overview->subject.look, core_heap_of(&overview->subject), facts);
+    if (is_read) return;
+    giveback_free(&facts->giveback);
+    core_remedies_read_running(overview->pid, &overview->resident, facts);
 }
 
 // Says why there is nothing to look at.
@@ -142,13 +165,15 @@ static bool open_overview(struct overview *overview, const char *word,
             text_escape(overview->why_no_heap, sizeof overview->why_no_heap, error->text);
     } else {
         snprintf(overview->why_no_heap, sizeof overview->why_no_heap,
-                 "only /proc was read (--no-stop)");
+                 "it was not stopped (--no-stop)");
     }
+    find_remedies(overview);
     find_parts(overview);
     return true;
 }
 
 static void close_overview(struct overview *overview) {
+    giveback_free(&overview->facts.giveback);
     if (overview->has_waste) waste_sums_free(&overview->waste);
     if (overview->has_heap) heap_state_free(&overview->heap);
     if (overview->is_open) core_subject_close(&overview->subject);
@@ -235,8 +260,8 @@ static void print_parts(const struct overview *overview, const struct terminal *
         printf("  %17s  swapped out beside it\n",
                units_size((int64_t)overview->resident.picture.swap_bytes).text);
     if (!overview->has_heap)
-        terminal_print(terminal, STYLE_DIM, "what is free in it is not known: %s\n",
-                       overview->why_no_heap);
+        terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
+                       overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
 }
 
 static void print_label(const struct terminal *terminal, const char *label) {
@@ -302,6 +327,21 @@ static bool print_owners(struct overview *overview, const struct terminal *termi
     return is_ok || error_set(error, "out of memory");
 }
 
+static void print_remedies(const struct overview *overview, const struct terminal *terminal) {
+    struct remedy remedies[REMEDIES];
+    char title[REMEDY_TITLE_BYTES];
+    size_t count = remedies_find(&overview->facts, false, remedies);
+    if (count && remedies[count - 1].class == REMEDY_NEEDS_LOG) count--;
+    if (!count) return;
+    terminal_print(terminal, STYLE_DIM, "would give back\n");
+    for (size_t i = 0; i < count && i < TOP; i++) {
+        core_remedy_title(&remedies[i], &overview->facts, title);
+        print_figures(remedies[i].bytes, overview->all_bytes);
+        printf("%s: ", core_remedy_class(&remedies[i]));
+        terminal_print(terminal, STYLE_NAME, "%s\n", title);
+    }
+}
+
 // Prints why a section is missing in its place.
 static void print_absence(const struct terminal *terminal, bool is_ok, const struct error *error) {
     char text[2 * sizeof error->text];
@@ -318,8 +358,8 @@ static bool is_heap_shown(const struct overview *overview) {
 
 static const char *next_view(const struct overview *overview) {
     uint64_t all = overview->all_bytes;
+    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "remedies";
     if (!overview->is_open) return NULL;
-    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "heap";
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
 }
@@ -352,6 +392,7 @@ bool core_overview_report(const char *word, const struct overview_wish *wish, st
             print_absence(&terminal, print_waste(&overview, &terminal, &reason), &reason);
         print_absence(&terminal, print_owners(&overview, &terminal, &reason), &reason);
     }
+    if (is_ok) print_remedies(&overview, &terminal);
     if (is_ok) print_next(&overview, &terminal);
     close_overview(&overview);
     return is_ok;

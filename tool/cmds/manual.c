@@ -76,7 +76,7 @@ const struct topic topics[] = {
      "  freed at once, one by one         one block for all of them, or a pool\n"
      "  reserved and not used             reserve less: --view containers PID\n"
      "  hand-over between threads         let the thread that allocates free: --view threads\n"
-     "  fragmentation, arenas             MALLOC_ARENA_MAX=2, malloc_trim(0): --view heap PID\n"
+     "  fragmentation, arenas             MALLOC_ARENA_MAX=2, malloc_trim(0): --view remedies PID\n"
      "  equal strings, unused ends        keep each text once, in its size: --view waste PID\n"
      "\n"
      "cairn report --view findings tells all of them and what each would save.\n"},
@@ -92,6 +92,7 @@ const struct topic topics[] = {
      "  cairn report --view memory        what it consisted of, of a recording\n"
      "  cairn report --view heap PID      what is free in glibc's arenas, and why it stays\n"
      "  cairn report --view pages PID     whose blocks keep its pages\n"
+     "  cairn report --view remedies PID  what would give memory back, and how much\n"
      "  cairn whatif                      what another allocator or setting would take\n"
      "\n"
      "Resident memory has code, stacks, mapped files, what the allocator holds free, and\n"

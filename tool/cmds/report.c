@@ -8,6 +8,7 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_overview.h"
 #include "tool/cmds/core_owners.h"
+#include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_unreachable.h"
 #include "tool/cmds/core_waste.h"
@@ -330,6 +331,15 @@ static int report_waste(const struct command_args *args, const struct report *re
                : command_fail(STATUS_FAILURE, &error);
 }
 
+static int report_remedies(const struct command_args *args, const struct report *report) {
+    const struct remedies_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
+                                       .may_stop = !args_has(args, OPTION_NO_STOP)};
+    struct error error;
+    return core_remedies_report(args->words[0], &report->request, &wish, &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
 static bool is_plain_question(const struct command_args *args) {
     static const enum option_id allowed[] = {OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,
@@ -368,10 +378,12 @@ int cmd_report(const struct command_args *args) {
         return heap_views_report(args->words[0], &report.request, &error)
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
-    bool is_waste = report.request.view && !strcmp(report.request.view->name, "waste");
-    if (is_waste && heap_views_have_memory(args->words[0])) return report_waste(args, &report);
+    const char *view = report.request.view ? report.request.view->name : "";
+    bool has_memory = heap_views_have_memory(args->words[0]);
+    if (has_memory && !strcmp(view, "waste")) return report_waste(args, &report);
+    if (has_memory && !strcmp(view, "remedies")) return report_remedies(args, &report);
     memory_report *of_memory = memory_report_of(&report.request);
-    if (of_memory && heap_views_have_memory(args->words[0]))
+    if (of_memory && has_memory)
         return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),
                          &error)
                    ? STATUS_OK
@@ -387,7 +399,7 @@ int cmd_report(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     }
     report.request.is_unreachable = args_has(args, OPTION_UNREACHABLE);
-    if (report.request.is_unreachable && heap_views_have_memory(args->words[0])) {
+    if (report.request.is_unreachable && has_memory) {
         int unreachable_status = report_unreachable(args, &report);
         leaks_free(&report.leaks);
         filter_close(report.filter);

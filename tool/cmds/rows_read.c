@@ -49,7 +49,7 @@ const struct command command_report = {
     .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                 {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                  "owners and the like: copy more than 128 MiB of a process"},
-                {OPTION_NO_STOP, "no-stop", 0, NULL, "of a PID: only what /proc says of it"},
+                {OPTION_NO_STOP, "no-stop", 0, NULL, "of a PID: look while it goes on, less exactly"},
                 {OPTION_WASTE_SEED, "seed", 0, "N", "waste of a larger one: draw the same part again"}},
 };
 

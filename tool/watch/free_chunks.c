@@ -50,6 +50,8 @@ struct walk {
     uint64_t until_ns;
     uint64_t arena_bytes;  // of the arena at hand: no chunk is larger
     struct cairn_picture picture;
+    struct giveback *giveback;        // NULL: only the picture is wanted
+    ARRAY(struct free_chunk) chunks;  // of the arena at hand, for `giveback`
 };
 
 enum walk_end { WALK_DONE, WALK_LATE, WALK_CHANGED };
@@ -131,6 +133,13 @@ static bool is_late(struct walk *walk) {
            clock_ns(CLOCK_THREAD_CPUTIME_ID) > walk->until_ns;
 }
 
+// False: there is no memory.
+static bool keep_chunk(struct walk *walk, uint64_t chunk, uint64_t bytes) {
+    struct free_chunk *slot = array_push(&walk->chunks);
+    if (slot) *slot = (struct free_chunk){chunk, bytes};
+    return slot != NULL;
+}
+
 // Adds up the chunks of a bin from `first` on.
 static enum walk_end walk_bin(struct walk *walk, uint64_t first, uint64_t head, struct sums *sums) {
     const uint64_t most = walk->picture.arena_bytes - walk->picture.free_chunk_bytes;
@@ -142,6 +151,7 @@ static enum walk_end walk_bin(struct walk *walk, uint64_t first, uint64_t head, 
         uint64_t size = links.size & ~(uint64_t)CHUNK_FLAGS;
         sums->bytes += size;
         if (size > walk->arena_bytes || sums->bytes > most) return WALK_CHANGED;
+        if (walk->giveback && !keep_chunk(walk, chunk, size)) return WALK_LATE;
         sums->resident_bytes += resident_bytes(walk, chunk, size);
     }
     return WALK_DONE;
@@ -151,26 +161,96 @@ static void add_bin(struct walk *walk, const struct arena *arena, unsigned bin) 
     struct cairn_picture *picture = &walk->picture;
     uint64_t first = arena->bins[2 * (size_t)bin], head = arena_bin_head(arena, bin);
     const uint64_t place = head + 2 * (uint64_t)WORD;  // the head is as if in a chunk
+    const size_t kept = walk->chunks.count;
     enum walk_end end = WALK_CHANGED;
     struct sums sums;
     for (int i = 0; i < TRIES && end == WALK_CHANGED; i++) {
+        walk->chunks.count = kept;
         if (i) forget(walk);
         if (i && !memory_read_word(&walk->memory, place, &first)) break;
         end = walk_bin(walk, first, head, &sums);
     }
     picture->is_cut |= end != WALK_DONE;
+    if (end == WALK_CHANGED) walk->chunks.count = kept;
     if (end == WALK_CHANGED) return;
     picture->free_chunk_bytes += sums.bytes;
     picture->free_resident_bytes += sums.resident_bytes;
 }
 
-static void add_top(struct walk *walk, const struct arena *arena) {
+// Returns the size of an arena's end; 0: it has none.
+static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
     uint64_t word, size;
-    if (!arena->system_bytes || !memory_read_word(&walk->memory, arena->top + WORD, &word)) return;
+    if (!arena->system_bytes || !memory_read_word(&walk->memory, arena->top + WORD, &word))
+        return 0;
     size = word & ~(uint64_t)CHUNK_FLAGS;
-    if (size > arena->system_bytes) return;
+    return size <= arena->system_bytes ? size : 0;
+}
+
+static void add_top(struct walk *walk, const struct arena *arena) {
+    uint64_t size = top_bytes(walk, arena);
     walk->picture.free_top_bytes += size;
-    walk->picture.free_resident_bytes += resident_bytes(walk, arena->top, size);
+    if (size) walk->picture.free_resident_bytes += resident_bytes(walk, arena->top, size);
+}
+
+// --- what goes back to the system
+
+enum { FASTBINS = 10, FAST_LEAST = 32, FAST_STEP = 16, PROTECT_SHIFT = 12 };
+
+static bool is_fast_chunk(struct walk *walk, uint64_t chunk, uint64_t bytes) {
+    struct links links;
+    return read_links(walk, chunk, &links) && (links.size & ~(uint64_t)CHUNK_FLAGS) == bytes;
+}
+
+// Follows a fastbin, whose chunks have one size and are linked by their second word: from glibc
+// 2.32 on that is XORed with its own address / 4096.
+static bool walk_fastbin(struct walk *walk, uint64_t chunk, uint64_t bytes) {
+    struct links links;
+    for (uint64_t left = walk->arena_bytes / bytes; chunk; left--) {
+        uint64_t place = chunk + CHUNK_HEADER_BYTES;
+        if (!left || is_late(walk) || !is_fast_chunk(walk, chunk, bytes)) return false;
+        if (!read_links(walk, chunk, &links) || !keep_chunk(walk, chunk, bytes)) return false;
+        uint64_t xored = links.next ^ place >> PROTECT_SHIFT;
+        chunk = !xored || is_fast_chunk(walk, xored, bytes) ? xored : links.next;
+    }
+    return true;
+}
+
+static bool add_fastbins(struct walk *walk, const struct arena *arena) {
+    uint64_t heads[FASTBINS];
+    bool are_whole = true;
+    if (!memory_read(&walk->memory, arena->fastbins_address, heads, sizeof heads)) return false;
+    for (unsigned i = 0; i < FASTBINS; i++)
+        are_whole &= walk_fastbin(walk, heads[i], FAST_LEAST + FAST_STEP * (uint64_t)i);
+    return are_whole;
+}
+
+static bool read_resident(const void *context, uint64_t address, void *bytes, size_t size) {
+    struct walk *walk = (struct walk *)(uintptr_t)context;
+    return is_resident(walk, address / walk->page_bytes) &&
+           is_resident(walk, (address + size - 1) / walk->page_bytes) &&
+           remote_read(&walk->remote, address, bytes, size);
+}
+
+static uint64_t resident_between(void *context, uint64_t start, uint64_t end) {
+    return resident_bytes(context, start, end - start);
+}
+
+// Adds an arena whose bins were kept. False: there is no memory.
+static bool add_giveback(struct walk *walk, const struct arena *arena, bool is_whole) {
+    struct giveback *giveback = walk->giveback;
+    struct arena_free *free = array_push(&giveback->arenas);
+    const struct memory_reader memory = {.read = read_resident, .context = walk};
+    const struct resident_source resident = {resident_between, walk, walk->page_bytes};
+    if (!free) return false;
+    *free = (struct arena_free){.address = arena->address,
+                                .is_main = arena->address == walk->arenas.addresses.items[0],
+                                .system_bytes = arena->system_bytes,
+                                .top = arena->top,
+                                .top_bytes = top_bytes(walk, arena)};
+    free->is_cut = !add_fastbins(walk, arena) || !is_whole;
+    giveback_settle(free, walk->chunks.items, walk->chunks.count,
+                    giveback->has_parameters ? &giveback->parameters : NULL, &memory, &resident);
+    return true;
 }
 
 static bool read_arena(const struct walk *walk, uint64_t address, struct arena *arena) {
@@ -185,10 +265,15 @@ static bool add_arena(struct walk *walk, uint64_t address) {
     walk->picture.arena_count++;
     walk->picture.arena_bytes += arena.system_bytes;
     walk->arena_bytes = arena.system_bytes;
+    walk->chunks.count = 0;
+    bool was_cut = walk->picture.is_cut;
+    walk->picture.is_cut = false;
     add_top(walk, &arena);
     for (unsigned bin = 0; bin < ARENA_BINS && !(is_late(walk) && walk->picture.is_cut); bin++)
         add_bin(walk, &arena, bin);
-    return true;
+    bool is_whole = !walk->picture.is_cut;
+    walk->picture.is_cut |= was_cut;
+    return !walk->giveback || add_giveback(walk, &arena, is_whole);
 }
 
 static bool find_arenas(struct walk *walk, uint64_t data, uint64_t data_end) {
@@ -204,20 +289,30 @@ static bool walk_all(struct walk *walk, uint64_t data, uint64_t data_end) {
     return walk->picture.arena_bytes;
 }
 
+// Walks all arenas of the process. False: they cannot be read.
+static bool look(struct walk *walk, pid_t pid, uint64_t data, uint64_t data_end, uint64_t most_ns) {
+    walk->remote = remote_of(pid);
+    walk->until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + most_ns;
+    walk->remote.pagemap = pagemap_open(pid);
+    walk->page_bytes = walk->remote.pagemap.page_bytes;
+    walk->memory = remote_reader(&walk->remote);
+    walk->kept = calloc(1, sizeof *walk->kept + PAGES * walk->page_bytes);
+    if (walk->giveback)
+        walk->giveback->has_parameters =
+            malloc_parameters_find(&walk->memory, data, data_end, &walk->giveback->parameters);
+    bool is_found = walk->kept && walk_all(walk, data, data_end);
+    remote_close(&walk->remote);
+    arenas_free(&walk->arenas);
+    array_free(&walk->chunks);
+    free(walk->kept);
+    return is_found;
+}
+
 bool free_chunks_find(pid_t pid, uint64_t data, uint64_t data_end, uint64_t most_ns,
                       struct cairn_picture *picture) {
-    struct walk walk = {.remote = remote_of(pid),
-                        .until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + most_ns};
+    struct walk walk = {0};
     const struct cairn_picture *found = &walk.picture;
-    walk.remote.pagemap = pagemap_open(pid);
-    walk.page_bytes = walk.remote.pagemap.page_bytes;
-    walk.memory = remote_reader(&walk.remote);
-    walk.kept = calloc(1, sizeof *walk.kept + PAGES * walk.page_bytes);
-    bool is_found = walk.kept && walk_all(&walk, data, data_end);
-    remote_close(&walk.remote);
-    arenas_free(&walk.arenas);
-    free(walk.kept);
-    if (!is_found) return false;
+    if (!look(&walk, pid, data, data_end, most_ns)) return false;
     picture->free_resident_bytes = found->free_resident_bytes;
     picture->free_chunk_bytes = found->free_chunk_bytes;
     picture->free_top_bytes = found->free_top_bytes;
@@ -225,4 +320,13 @@ bool free_chunks_find(pid_t pid, uint64_t data, uint64_t data_end, uint64_t most
     picture->arena_count = found->arena_count;
     picture->is_cut = found->is_cut;
     return true;
+}
+
+bool free_chunks_giveback(pid_t pid, uint64_t data, uint64_t data_end, uint64_t most_ns,
+                          struct giveback *giveback) {
+    struct walk walk = {.giveback = giveback};
+    *giveback = (struct giveback){0};
+    if (look(&walk, pid, data, data_end, most_ns)) return true;
+    giveback_free(giveback);
+    return false;
 }

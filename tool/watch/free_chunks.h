@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "format/format.h"
+#include "tool/glibc/giveback.h"
 
 // Processor time beside a process that runs; a command that looks at one may take longer.
 #define FREE_CHUNKS_NS UINT64_C(20000000)
@@ -24,5 +25,10 @@
 // is, libc's data. False, and nothing is set: the memory cannot be read, or it is not glibc's.
 bool free_chunks_find(pid_t pid, uint64_t data, uint64_t data_end, uint64_t most_ns,
                       struct cairn_picture *picture);
+
+// The same by arena, with what lies in fastbins, and what of it goes back to the system
+// (tool/glibc/giveback.h). False: then there is nothing to free.
+bool free_chunks_giveback(pid_t pid, uint64_t data, uint64_t data_end, uint64_t most_ns,
+                          struct giveback *giveback);
 
 #endif

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what `cairn report --view remedies` foretells of malloc_trim(0) with what it gives back, in real programs, and
+bounds with what settings save at a start with them: bench/remedies.py [NAMES...]. Programs that are not installed are
+left out. Writes a table to stdout; a row is right within 5 % or 1 MiB, and a bound if nothing saved exceeds it by more
+than two starts of the same program differ, or 1 MiB."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("BUILD_DIR", f"{TOP}/build")
+CAIRN = os.environ.get("TOOL_FILE", os.path.join(BUILD, "cairn"))
+MIB = 1 << 20
+SIGNAL = signal.SIGRTMAX - 1
+SETTINGS = {"one_arena": {"MALLOC_ARENA_MAX": "1"}, "two_arenas": {"MALLOC_ARENA_MAX": "2"},
+            "threshold": {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072"}}
+
+PYTHON_TREE = """
+import sys, time
+keep = [str(i) * 9 for i in range(300000)]
+del keep[::3], keep[1::3]
+parts = {i: [i] * 50 for i in range(30000)}
+for i in range(0, 30000, 2): del parts[i]
+print("ready", flush=True); sys.stdin.read()
+"""
+PYTHON_THREADS = """
+import sys, threading, zlib, sqlite3
+kept = []
+def work(n):
+    base = sqlite3.connect(":memory:", check_same_thread=False)
+    base.execute("create table t (a, b)")
+    base.executemany("insert into t values (?, ?)", ((i, "x" * 300) for i in range(20000)))
+    base.execute("delete from t where a % 7")
+    kept.append(base)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+print("ready", flush=True); sys.stdin.read()
+"""
+PERL = 'my %h; $h{$_} = "x" x 200 for 1..200000; delete @h{grep {$_ % 5} keys %h}; $| = 1; print "ready\\n"; <STDIN>'
+LUA = 'local t = {} for i = 1, 300000 do t[i] = ("x"):rep(i % 300) .. i end for i = 1, 300000 do if i % 9 > 0 then t[i] = nil end end ' \
+      'collectgarbage() print("ready") io.flush() io.read()'
+RUBY = 'a = (1..200000).map { |i| "x" * (i % 400 + 30) }; a.reject!.with_index { |_, i| i % 6 > 0 }; GC.start; puts "ready"; $stdout.flush; gets'
+NODE = 'const b = []; for (let i = 0; i < 20000; i++) b.push(Buffer.alloc(9000, 1)); b.length = 3000; if (global.gc) gc(); ' \
+       'console.log("ready"); process.stdin.resume()'
+PHP = '$a = []; for ($i = 0; $i < 300000; $i++) $a[$i] = str_repeat("x", $i % 300); for ($i = 0; $i < 300000; $i++) if ($i % 7) unset($a[$i]); ' \
+      'echo "ready\\n"; fgets(STDIN);'
+SQLITE = "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) " \
+         "insert into t select i, hex(randomblob(90)) from n; delete from t where a % 5; select 'ready';\n"
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as rollup:
+        return int(re.search(r"^Rss: +(\d+)", rollup.read(), re.M).group(1)) << 10
+
+
+def get(port, path="/", times=200):
+    for _ in range(times):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10).read()
+        except OSError:
+            time.sleep(0.05)
+
+
+def shell(*command, **options):
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, **options)
+
+
+def load_redis(place):
+    shell("redis-benchmark", "-p", "7391", "-n", "150000", "-r", "100000", "-d", "300", "-t", "set,lpush,sadd", "-q")
+    shell("redis-cli", "-p", "7391", "--eval", f"{place}/delete.lua")
+
+
+def load_maria(place):
+    for _ in range(100):
+        done = subprocess.run(["mariadb", "-S", f"{place}/my.sock", "-e", "select 1"], capture_output=True)
+        if not done.returncode:
+            break
+        time.sleep(0.3)
+    shell("mariadb", "-S", f"{place}/my.sock", "-e", "create database d; use d; create table t (a int primary key auto_increment, "
+          "b varchar(300)) engine=memory; insert into t (b) select repeat('x', seq % 300) from mysql.seq_1_to_30000; delete from t where a % 3;")
+
+
+# Name, command, letter that it waits for on standard input before it is ready (None: a server), and its load.
+PROGRAMS = {
+    "python3 (dicts)": ["python3", "-c", PYTHON_TREE],
+    "python3 (4 threads, sqlite)": ["python3", "-c", PYTHON_THREADS],
+    "perl (hash)": ["perl", "-e", PERL],
+    "lua5.4 (strings)": ["lua5.4", "-e", LUA],
+    "ruby (strings)": ["ruby", "-e", RUBY],
+    "node (buffers)": ["node", "--expose-gc", "-e", NODE],
+    "php (array)": ["php", "-r", PHP],
+    "sqlite3 (:memory:)": ["sqlite3"],
+    "bc": ["bc", "-q"],
+    "gdb (libc's symbols)": ["gdb", "-q", "-nx"],
+}
+SERVERS = {
+    "redis-server --allocator libc": (["redis-server", "--port", "7391", "--save", ""], load_redis),
+    "nginx (worker)": (["nginx", "-c", "{place}/nginx.conf", "-p", "{place}"], lambda place: get(7392, times=2000)),
+    "php -S": (["php", "-S", "127.0.0.1:7393", "-t", "{place}"], lambda place: get(7393, "/x.php")),
+    "python3 -m http.server": (["python3", "-m", "http.server", "7394"], lambda place: get(7394)),
+    "mariadbd": (["mariadbd", "--no-defaults", "--datadir={place}/my", "--socket={place}/my.sock", "--skip-networking",
+                  "--user=root"], load_maria),
+    "dnsmasq": (["dnsmasq", "-k", "-p", "7395", "--cache-size=10000", "--no-resolv"], lambda place: None),
+    "node (http)": (["node", "-e", "require('http').createServer((q, r) => r.end(Buffer.alloc(99999, 1))).listen(7396)"],
+                    lambda place: get(7396, times=1000)),
+    "haproxy": (["haproxy", "-f", "{place}/haproxy.cfg"], lambda place: get(7397, times=500)),
+    "memcached": (["memcached", "-u", "root", "-p", "7398"], lambda place: None),
+    "apache2": (["apache2", "-X", "-f", "{place}/apache.conf"], lambda place: get(7399, times=500)),
+}
+FILES = {
+    "nginx.conf": "daemon off; master_process off; pid nginx.pid; error_log e.log; events {} http { access_log off; "
+                  "server { listen 7392; root .; } }",
+    "index.html": "x" * 50000,
+    "x.php": "<?php $a = []; for ($i = 0; $i < 20000; $i++) $a[] = str_repeat('x', 500); echo count($a);",
+    "delete.lua": "for i, key in ipairs(redis.call('keys', '*')) do if i % 5 > 0 then redis.call('del', key) end end",
+    "haproxy.cfg": "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\n"
+                   "frontend f\n bind 127.0.0.1:7397\n http-request return status 200\n",
+    "apache.conf": "ServerName x\nPidFile a.pid\nListen 7399\nLoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n"
+                   "LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\nErrorLog e.log\n",
+}
+
+
+def environment(place, settings):
+    return {**os.environ, "LD_PRELOAD": f"{place}/trim.so", "TRIM_DONE": f"{place}/done", **settings}
+
+
+def start(name, place, settings):
+    """Starts it and loads it; returns the process and the pid to look at."""
+    is_server = name in SERVERS
+    command = [word.format(place=place) if is_server else word for word in (SERVERS[name][0] if is_server else PROGRAMS[name])]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place,
+                               env=environment(place, settings))
+    if is_server:
+        time.sleep(1)
+        SERVERS[name][1](place)
+    elif name.startswith("sqlite3"):
+        process.stdin.write(SQLITE.encode())
+        process.stdin.flush()
+        process.stdout.readline()
+    elif name == "gdb (libc's symbols)":
+        process.stdin.write(b"file /usr/bin/gdb\ninfo functions mall\necho ready\\n\n")
+        process.stdin.flush()
+        while process.stdout.readline() not in (b"ready\n", b""):
+            pass
+    elif name == "bc":
+        process.stdin.write(b"scale=2000\nx=4*a(1)\n1\n")
+        process.stdin.flush()
+        process.stdout.readline()
+    else:
+        process.stdout.readline()
+    time.sleep(1.5)
+    return process
+
+
+def stop(process):
+    process.kill()
+    process.communicate()
+
+
+def ask(pid, *options):
+    result = subprocess.run([CAIRN, "report", "--view", "remedies", "--json", *options, str(pid)], capture_output=True)
+    return json.loads(result.stdout) if not result.returncode else {"remedies": [], "error": result.stderr.decode()}
+
+
+def bytes_of(answer):
+    return {remedy["remedy"]: remedy["bytes"] for remedy in answer["remedies"]}
+
+
+def trim(pid, place):
+    done = f"{place}/done"
+    size = os.path.getsize(done) if os.path.exists(done) else 0
+    before = resident(pid)
+    os.kill(pid, SIGNAL)
+    for _ in range(200):
+        if os.path.exists(done) and os.path.getsize(done) > size:
+            break
+        time.sleep(0.05)
+    else:
+        return None
+    return before - resident(pid)
+
+
+def is_near(foretold, truth):
+    return abs(foretold - truth) <= max(0.05 * abs(truth), MIB)
+
+
+def mib(value):
+    return "-" if value is None else f"{value / MIB:.2f}"
+
+
+def look(name, place):
+    process = start(name, place, {})
+    whole = resident(process.pid)
+    stopped, running = ask(process.pid, "--no-copy-limit"), ask(process.pid, "--no-stop")
+    truth = trim(process.pid, place)
+    stop(process)
+    if not stopped["remedies"] or truth is None:
+        print(f"| {name} | {mib(whole)} | not known: {stopped.get('error', 'no answer to the signal').strip()} | | | | |")
+        return None
+    foretold = bytes_of(stopped)
+    twin = start(name, place, {})
+    noise = abs(resident(twin.pid) - whole)
+    stop(twin)
+    are_right = is_near(foretold["malloc_trim"], truth) and is_near(bytes_of(running)["malloc_trim"], truth)
+    bounds = []
+    for setting, variables in SETTINGS.items():
+        if foretold[setting] < MIB and stopped["mmap_threshold"] == 131072:
+            continue
+        other = start(name, place, variables)
+        saved = whole - resident(other.pid)
+        stop(other)
+        holds = saved <= foretold[setting] + max(noise, MIB)
+        are_right &= holds
+        bounds.append(f"{setting} {mib(saved)} of {mib(foretold[setting])}{'' if holds else ' (!)'}")
+    print(f"| {name} | {mib(whole)} | {mib(foretold['malloc_trim'])} | {mib(bytes_of(running)['malloc_trim'])} | {mib(truth)} | "
+          f"{', '.join(bounds)} | {'yes' if are_right else '**no**'} |", flush=True)
+    return are_right
+
+
+def main():
+    names = sys.argv[1:] or [*PROGRAMS, *SERVERS]
+    results = []
+    print("| program | RSS, MiB | malloc_trim, stopped | running | truth | saved by settings, of at most | right |")
+    print("|---|--:|--:|--:|--:|---|---|")
+    for name in names:
+        command = (SERVERS[name][0] if name in SERVERS else PROGRAMS[name])[0]
+        if not shutil.which(command):
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            for file, text in FILES.items():
+                with open(f"{place}/{file}", "w") as out:
+                    out.write(text)
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", f"{place}/trim.so", f"{TOP}/tests/tools/trim_preload.c"], check=True)
+            if name == "mariadbd":
+                shell("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={place}/my", "--auth-root-authentication-method=normal")
+            results.append(look(name, place))
+    known = [result for result in results if result is not None]
+    print(f"\n{sum(known)} of {len(known)} right; {len(results) - len(known)} not known")
+
+
+if __name__ == "__main__":
+    main()

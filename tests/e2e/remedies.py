@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cairn report --view remedies` of programs that are too large for one reason each: what it foretells of malloc_trim(0)
+and of a block that pins the heap's end is what doing it gives back; what a setting saves at a start with it never exceeds
+the bound; where nothing would help, that is what it says. Stopped, not stopped, and from a core dump; the program goes on."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import cairn_test as t
+
+MIB = 1 << 20
+SETTINGS = {
+    "one_arena": {"MALLOC_ARENA_MAX": "1"},
+    "two_arenas": {"MALLOC_ARENA_MAX": "2"},
+    "threshold": {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072"},
+}
+# The way, the remedy that its sentence begins with (a pattern), and the settings to start it with.
+WAYS = (
+    ("live", r"nothing would help: the memory is live and touched", ()),
+    ("holes", r"malloc_trim\(0\) would give back [\d.]+ MiB", ("threshold",)),
+    ("fast", r"malloc_trim\(0\) would give back [\d.]+ MiB", ()),
+    ("arenas", r"malloc_trim\(0\) would give back [\d.]+ MiB", ("one_arena", "two_arenas")),
+    ("threshold", r"malloc_trim\(0\) would give back [\d.]+ MiB", ("threshold",)),
+    ("pinned", r"malloc_trim\(0\) would give back [\d.]+ MiB", ()),
+    ("mapped", r"nothing would help: most of it is not glibc's malloc's", ()),
+    ("locked", r"its memory is locked \(mlock\): the kernel takes nothing back", ()),
+    ("crumbs", r"[\d.]+ MiB are free, but between blocks in use: no page of it can go back", ()),
+    ("lazy", r"pages given back by MADV_FREE, still counted would give back at most [\d.]+ MiB", ()),
+)
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as rollup:
+        return int(re.search(r"^Rss: +(\d+)", rollup.read(), re.M).group(1)) << 10
+
+
+def start(way, **settings):
+    process = subprocess.Popen(t.program("remedies", way), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env={**os.environ, **settings})
+    t.check_equal(f"{way}: ready", process.stdout.readline(), b"ready\n")
+    return process
+
+
+def end(process, way):
+    process.communicate(b"", timeout=t.PATIENCE_S)
+    t.check_equal(f"{way}: the program goes on to its end", process.returncode, 0, is_grave=True)
+
+
+def gives_back(process, letter):
+    before = resident(process.pid)
+    process.stdin.write(letter)
+    process.stdin.flush()
+    process.stdout.readline()
+    return before - resident(process.pid)
+
+
+def ask(word, *options):
+    result = t.run_cairn("report", "--json", "--view", "remedies", *options, str(word))
+    t.check_equal(f"{word} {options}: status", result.status, 0)
+    answer = json.loads(result.out)
+    t.check_equal("schema", answer["schema"], "cairn.remedies/1")
+    return answer
+
+
+def bytes_of(answer):
+    return {remedy["remedy"]: remedy["bytes"] for remedy in answer["remedies"]}
+
+
+def check_near(what, foretold, truth):
+    t.check(abs(foretold - truth) <= max(0.05 * truth, MIB), f"{what}: foretold {foretold}, truth {truth}", is_grave=True)
+
+
+def check_way(way, sentence, settings):
+    process = start(way)
+    whole = resident(process.pid)
+    answers = {"stopped": ask(process.pid), "running": ask(process.pid, "--no-stop")}
+    t.check(answers["running"]["pause_ns"] is None and answers["stopped"]["pause_ns"], f"{way}: {answers}")
+    screen = t.run_cairn("report", "--view", "remedies", str(process.pid)).out.decode()
+    truths = {"malloc_trim": gives_back(process, b"t")}
+    end(process, way)
+    if way == "pinned":
+        twin = start(way)
+        truths["pinned_end"] = gives_back(twin, b"f")
+        end(twin, way)
+    for kind, answer in answers.items():
+        t.check(re.fullmatch(sentence, answer["sentence"]), f"{way}, {kind}: {answer['sentence']}", is_grave=True)
+        for remedy, truth in truths.items():
+            check_near(f"{way}, {kind}: {remedy}", bytes_of(answer)[remedy], truth)
+    t.check(answers["stopped"]["sentence"] in screen, f"{way}: {screen}")
+    t.check("nothing would help" not in screen or "apply:" not in screen, f"{way}: {screen}")
+    for setting in settings:
+        twin = start(way, **SETTINGS[setting])
+        saved = whole - resident(twin.pid)
+        end(twin, way)
+        for kind, answer in answers.items():
+            bound = bytes_of(answer)[setting]
+            t.check(saved <= bound + MIB, f"{way}, {kind}: {setting} saved {saved}, at most {bound}", is_grave=True)
+    return answers["stopped"]
+
+
+def check_thresholds(answer):
+    t.check_equal("the raised threshold", answer["mmap_threshold"] // MIB, 20)
+    t.check_equal("twice as much", answer["trim_threshold"] - 2 * answer["mmap_threshold"], 0)
+    fixed = start("threshold", **SETTINGS["threshold"])
+    answer = ask(fixed.pid)
+    end(fixed, "threshold")
+    t.check((answer["mmap_threshold"], answer["thresholds_fixed"], bytes_of(answer)["threshold"]) == (131072, True, 0),
+            f"fixed: {answer}", is_grave=True)
+
+
+def check_core():
+    """A core does not say what was resident: nothing is said to be more than a bound."""
+    process = start("holes")
+    core = os.path.abspath("core")
+    t.run(["gcore", "-o", core, str(process.pid)])
+    answer = ask(f"{core}.{process.pid}")
+    truth = gives_back(process, b"t")
+    end(process, "core")
+    trim = next(remedy for remedy in answer["remedies"] if remedy["remedy"] == "malloc_trim")
+    t.check(trim["class"] == "at most" and truth <= trim["bytes"] <= truth + MIB, f"core: {trim}, truth {truth}", is_grave=True)
+
+
+def check_refused():
+    ended = subprocess.Popen(["true"])
+    t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
+    result = t.run_cairn("report", "--view", "remedies", str(ended.pid))
+    t.check(result.status == 1 and result.err.count(b"\n") == 1, f"zombie: {result}")
+    ended.wait()
+
+
+answers = {way: check_way(way, sentence, settings) for way, sentence, settings in WAYS}
+check_thresholds(answers["threshold"])
+t.check(bytes_of(answers["lazy"])["lazily_freed"] >= 19 * MIB, f"lazy: {answers['lazy']}", is_grave=True)
+if shutil.which("gcore"):
+    check_core()
+check_refused()
+t.finish()

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that is larger than it must be for one reason, named by its argument, and does what
+// would help when a letter is read: t calls malloc_trim(0), f frees the block that pins the heap's
+// end. Prints a line when it is ready and after each letter; ends with its input.
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    COUNT = 20000,
+    BYTES = 1000,
+    KEPT = 16,
+    FAST_COUNT = 300000,
+    FAST_BYTES = 100,
+    FAST_KEPT = 1000,
+    PIN_BYTES = 2000,
+    THREADS = 6,
+    LARGE = 20 << 20,
+    MIDDLE = 1 << 20,
+    MIDDLES = 16,
+};
+
+static void *kept[FAST_COUNT], *pin;
+static pthread_barrier_t barrier;
+
+static void *touched(size_t bytes) {
+    void *block = malloc(bytes);
+    if (!block) exit(1);
+    return memset(block, 1, bytes);
+}
+
+// Allocates blocks and frees all but each `every`th; 0: none stays.
+static void leave(void **blocks, size_t count, size_t bytes, size_t every) {
+    for (size_t i = 0; i < count; i++) blocks[i] = touched(bytes);
+    for (size_t i = 0; i < count; i++)
+        if (!every || i % every) free(blocks[i]);
+}
+
+static void *run_thread(void *unused) {
+    leave(calloc(COUNT, sizeof(void *)), COUNT, BYTES, KEPT);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+static void use_arenas(void) {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&thread, NULL, run_thread, NULL)) exit(1);
+    pthread_barrier_wait(&barrier);
+}
+
+// Frees a large block, so that blocks below its size stay in the heap from now on.
+static void raise_threshold(void) {
+    free(touched(LARGE));
+    for (int i = 0; i < MIDDLES; i++) {
+        kept[i] = touched(MIDDLE);
+        kept[MIDDLES + i] = touched(BYTES);
+    }
+    for (int i = 0; i < MIDDLES; i++) free(kept[i]);
+}
+
+static void *map(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) exit(1);
+    return memory;
+}
+
+int main(int argc, char **argv) {
+    const char *way = argc > 1 ? argv[1] : "live";
+    if (!strcmp(way, "live")) leave(kept, COUNT, BYTES, 1);
+    if (!strcmp(way, "holes") || !strcmp(way, "locked")) leave(kept, COUNT, BYTES, KEPT);
+    if (!strcmp(way, "locked") && mlockall(MCL_CURRENT)) return 1;
+    if (!strcmp(way, "crumbs")) leave(kept, COUNT, BYTES, 2);
+    if (!strcmp(way, "fast")) leave(kept, FAST_COUNT, FAST_BYTES, FAST_KEPT);
+    if (!strcmp(way, "arenas")) use_arenas();
+    if (!strcmp(way, "threshold")) raise_threshold();
+    if (!strcmp(way, "pinned")) {
+        for (size_t i = 0; i < COUNT; i++) kept[i] = touched(BYTES);
+        pin = touched(PIN_BYTES);
+        for (size_t i = 0; i < COUNT; i++) free(kept[i]);
+    }
+    if (!strcmp(way, "mapped")) memset(map(LARGE), 1, LARGE);
+    if (!strcmp(way, "lazy")) madvise(memset(map(LARGE), 1, LARGE), LARGE, MADV_FREE);
+    puts("ready");
+    fflush(stdout);
+    for (int letter; (letter = getchar()) != EOF;) {
+        if (letter == 't') malloc_trim(0);
+        if (letter == 'f') free(pin);
+        if (letter == '\n') continue;
+        puts("done");
+        fflush(stdout);
+    }
+    return 0;
+}

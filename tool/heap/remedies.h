@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would make a process smaller, foretold from its memory: a row each of bytes that go back if
+// it is done now, of a bound that a setting cannot exceed at the next start, or of what only a log
+// of events can tell.
+#ifndef TOOL_HEAP_REMEDIES_H
+#define TOOL_HEAP_REMEDIES_H
+
+#include "tool/glibc/giveback.h"
+
+enum remedy_class {
+    REMEDY_NOW,        // bytes that go back if it is done now
+    REMEDY_AT_MOST,    // a bound
+    REMEDY_NEEDS_LOG,  // not known without a log of events
+};
+
+enum remedy_kind {
+    REMEDY_TRIM,        // malloc_trim(0)
+    REMEDY_PIN,         // a block before an arena's end, freed
+    REMEDY_LAZY,        // memory under MADV_FREE, which the kernel takes when it needs some
+    REMEDY_ONE_ARENA,   // MALLOC_ARENA_MAX=1
+    REMEDY_TWO_ARENAS,  // MALLOC_ARENA_MAX=2
+    REMEDY_THRESHOLD,   // M_MMAP_THRESHOLD and M_TRIM_THRESHOLD fixed as they were at first
+    REMEDY_HUGE_PAGES,  // no transparent huge pages
+    REMEDY_ALLOCATOR,   // another one
+    REMEDIES,
+};
+
+// What is known of a process.
+struct remedy_facts {
+    struct giveback giveback;
+    bool has_giveback;    // it has a heap of glibc's that could be read
+    bool is_core;         // what was resident is not known: all counts as if it was
+    bool is_locked;       // by mlockall: the kernel refuses to take pages back
+    uint64_t rss_bytes;   // 0: not known
+    uint64_t lazy_bytes;  // under MADV_FREE
+    uint64_t huge_bytes;  // in transparent huge pages, anonymous
+};
+
+// Sums of all arenas.
+struct giveback_sum {
+    uint64_t chunk_count, free_resident_bytes, system_bytes, trim_bytes;
+    bool is_cut;
+};
+struct giveback_sum giveback_sum(const struct giveback *giveback);
+
+// The arena whose pin keeps most; NULL: there is none.
+const struct arena_free *remedies_pinned(const struct giveback *giveback);
+
+struct remedy {
+    enum remedy_kind kind;
+    enum remedy_class class;
+    uint64_t bytes;  // of REMEDY_NEEDS_LOG: free and resident now
+};
+
+// Fills in what would help, the most first, REMEDY_NEEDS_LOG last; returns how many there are, at
+// most REMEDIES. What saves less than a hundredth of what is resident is left out, unless
+// `are_all`.
+size_t remedies_find(const struct remedy_facts *facts, bool are_all,
+                     struct remedy remedies[REMEDIES]);
+
+#endif
