@@ -4,6 +4,7 @@
 the others, parts that add up to resident memory and agree with mallinfo2, within 40 lines of 80 columns; what cannot
 be looked at is refused with the reason; the process goes on."""
 
+import json
 import os
 import re
 import subprocess
@@ -62,7 +63,13 @@ def check_twin(way):
                     f"{way}: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
     glance = report(program.pid, "--no-stop")
     t.check(b"paused" not in glance.err and b"not known: it was not stopped" in glance.out, f"{way}: {glance}")
-    for options in (("--focus", "main"), ("--json",), ("--by", "calls")):
+    answer = json.loads(report(program.pid, "--json").out)
+    t.check_equal(f"{way}: the same sentence and next command", (answer["schema"], answer["sentence"], answer["next"]),
+                  ("cairn.overview/1", lines[1].strip(), lines[-1].removeprefix("next: ")))
+    shown = re.findall(r"^ +[\d.]+ % +[\d.]+ [KMG]?i?B  (?:(?:now|at most): )?(.*)$", screen, re.M)
+    rows = [row["what"] for key in ("resident", "types", "waste", "owners", "remedies") for row in answer[key] or ()]
+    t.check_equal(f"{way}: the same rows", [row[:40] for row in rows], [row[:40] for row in shown])
+    for options in (("--focus", "main"), ("--by", "calls")):
         refused = report(program.pid, *options)
         t.check((refused.status, refused.out) == (1, b"") and b"is not being recorded" in refused.err,
                 f"{way}: {options} need a recording: {refused}")

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_owner_rows.h"
@@ -20,6 +21,22 @@ enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
 // Shares of resident memory, in percent, from which on a part is told first, and from which on
 // blocks in use are told by type, waste and owner.
 enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
+
+// What the answer consists of beside its sentence, in this order.
+enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
+enum { SECTIONS = SECTION_REMEDIES + 1 };
+
+struct section {
+    bool is_there;       // it was looked for
+    uint64_t all_bytes;  // that its rows are shares of
+    size_t count;
+    struct section_row {
+        uint64_t bytes;
+        const char *class;  // of remedies
+        char label[KIN_LABEL_BYTES];
+    } rows[PARTS_MAX];
+    char why[2 * sizeof((struct error *)0)->text];  // it is not known; "": it is
+};
 
 enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
 
@@ -45,6 +62,7 @@ struct overview {
     struct waste_sums waste;
     bool has_waste;
     struct remedy_facts facts;
+    struct section sections[SECTIONS];
 };
 
 bool core_overview_is_possible(const char *word) {
@@ -228,41 +246,140 @@ static void write_sentence(const struct overview *overview, char *text, size_t s
                  units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
 }
 
-// --- the screen
+// --- sections
 
-static void print_head(const struct overview *overview, const struct terminal *terminal) {
-    char sentence[SENTENCE_BYTES];
-    const struct cairn_picture *picture = &overview->resident.picture;
-    write_sentence(overview, sentence, sizeof sentence);
-    terminal_print(terminal, STYLE_STRONG, "%s (%d)", overview->name, (int)overview->pid);
-    printf(" · %s resident, not recorded:\n", units_size((int64_t)picture->rss_bytes).text);
-    terminal_print(terminal, STYLE_STRONG, "  %s\n", sentence);
+static void add_row(struct section *section, uint64_t bytes, const char *label) {
+    struct section_row *row = &section->rows[section->count++];
+    row->bytes = bytes;
+    snprintf(row->label, sizeof row->label, "%s", label);
 }
 
-static void print_figures(uint64_t bytes, uint64_t all) {
-    printf("  %6s %10s  ", units_percent((int64_t)bytes, (int64_t)all).text,
-           units_size((int64_t)bytes).text);
-}
-
-static void print_parts(const struct overview *overview, const struct terminal *terminal) {
+static void fill_parts(struct overview *overview, struct section *section) {
     const struct heap_state *heap = &overview->heap;
     uint64_t blocks = heap->kinds[HEAP_USED].count + heap->kinds[HEAP_MAPPED].count;
-    terminal_print(terminal, STYLE_DIM, "resident memory\n");
+    char label[NAME_BYTES];
+    section->all_bytes = overview->all_bytes;
     for (size_t i = 0; i < overview->part_count; i++) {
         const struct part *part = &overview->parts[i];
-        print_figures(part->bytes, overview->all_bytes);
-        fputs(part->text, stdout);
-        if (part->kind == PART_USED)
-            printf(", %s", units_counted((int64_t)blocks, "block", "blocks").text);
-        putchar('\n');
+        snprintf(label, sizeof label, "%s%s%s", part->text, part->kind == PART_USED ? ", " : "",
+                 part->kind == PART_USED ? units_counted((int64_t)blocks, "block", "blocks").text
+                                         : "");
+        add_row(section, part->bytes, label);
     }
-    if (overview->resident.picture.swap_bytes)
-        printf("  %17s  swapped out beside it\n",
-               units_size((int64_t)overview->resident.picture.swap_bytes).text);
-    if (!overview->has_heap)
-        terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
-                       overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
 }
+
+static bool fill_types(struct overview *overview, struct section *section, struct error *error) {
+    struct core_type_sum rows[TOP], all;
+    size_t count = TOP;
+    if (!core_types_largest(&overview->subject, rows, &count, &all, error)) return false;
+    section->all_bytes = all.bytes;
+    for (size_t i = 0; i < count; i++)
+        add_row(section, rows[i].bytes, rows[i].name ? rows[i].name : "not known");
+    return true;
+}
+
+static bool fill_waste(struct overview *overview, struct section *section, struct error *error) {
+    char label[KIN_LABEL_BYTES];
+    const struct waste_sums *sums = &overview->waste;
+    section->all_bytes = (uint64_t)waste_value(&sums->all, FIGURE_HELD);
+    for (size_t i = 0; i < sums->rows.count && i < TOP; i++) {
+        uint64_t bytes = (uint64_t)waste_value(&sums->rows.items[i], FIGURE_WASTED);
+        if (!bytes) break;
+        if (!core_kin_label(sums->subject, &sums->rows.items[i].kin, label))
+            return error_set(error, "out of memory");
+        add_row(section, bytes, label);
+    }
+    return true;
+}
+
+static bool fill_owners(struct overview *overview, struct section *section, struct error *error) {
+    const struct view_options options = {.by = MEASURE_EXIT, .top = TOP, .depth = 1};
+    struct owner_listing listing;
+    char label[KIN_LABEL_BYTES];
+    bool is_ok = true;
+    if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
+        return false;
+    section->all_bytes = listing.owners.retained[0];
+    for (size_t i = 0; i < listing.rows.count && section->count < PARTS_MAX && is_ok; i++) {
+        const struct owner_row *row = &listing.rows.items[i];
+        if (row->left_out || row->depth) continue;
+        is_ok = owner_listing_label(&listing, &row->kin, label);
+        if (is_ok) add_row(section, row->retained, label);
+    }
+    owner_listing_free(&listing);
+    return is_ok || error_set(error, "out of memory");
+}
+
+static void fill_remedies(struct overview *overview, struct section *section) {
+    struct remedy remedies[REMEDIES];
+    char title[REMEDY_TITLE_BYTES];
+    size_t count = remedies_find(&overview->facts, false, remedies);
+    section->all_bytes = overview->all_bytes;
+    for (size_t i = 0; i < count && i < TOP && remedies[i].class != REMEDY_NEEDS_LOG; i++) {
+        core_remedy_title(&remedies[i], &overview->facts, title);
+        add_row(section, remedies[i].bytes, title);
+        section->rows[section->count - 1].class = core_remedy_class(&remedies[i]);
+    }
+}
+
+// Returns true if blocks in use are enough of the process to be told by type, waste and owner.
+static bool is_heap_shown(const struct overview *overview) {
+    return overview->has_heap &&
+           is_share(bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
+}
+
+typedef bool section_fill(struct overview *overview, struct section *section, struct error *error);
+
+// Fills a section in, or keeps why it is missing.
+static void fill_section(struct overview *overview, enum section_id id, section_fill *fill) {
+    struct section *section = &overview->sections[id];
+    struct error reason = {""};
+    section->is_there = true;
+    if (!fill(overview, section, &reason))
+        text_escape(section->why, sizeof section->why, reason.text);
+}
+
+static void fill_sections(struct overview *overview) {
+    struct section *sections = overview->sections;
+    struct error unused;
+    if (overview->has_heap) {
+        overview->has_waste = waste_sums_make(&overview->subject, &overview->waste, &unused);
+        if (!overview->has_waste) waste_sums_free(&overview->waste);
+    }
+    sections[SECTION_PARTS].is_there = sections[SECTION_REMEDIES].is_there = true;
+    fill_parts(overview, &sections[SECTION_PARTS]);
+    fill_remedies(overview, &sections[SECTION_REMEDIES]);
+    if (!is_heap_shown(overview)) return;
+    fill_section(overview, SECTION_TYPES, fill_types);
+    if (overview->has_waste) fill_section(overview, SECTION_WASTE, fill_waste);
+    fill_section(overview, SECTION_OWNERS, fill_owners);
+}
+
+static const char *next_view(const struct overview *overview) {
+    uint64_t all = overview->all_bytes;
+    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "remedies";
+    if (!overview->is_open) return NULL;
+    if (!is_heap_shown(overview)) return NULL;
+    return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
+}
+
+static void write_next(const struct overview *overview, char text[NAME_BYTES]) {
+    const char *view = next_view(overview);
+    snprintf(text, NAME_BYTES, view ? "cairn report --view %s %d" : "cairn attach %.0s%d",
+             view ? view : "", (int)overview->pid);
+}
+
+// --- forms
+
+static const struct {
+    const char *key, *title;
+} section_words[SECTIONS] = {
+    [SECTION_PARTS] = {"resident", "resident memory"},
+    [SECTION_TYPES] = {"types", "types of blocks in use"},
+    [SECTION_WASTE] = {"waste", "of no use: never touched, zero, equal or unused"},
+    [SECTION_OWNERS] = {"owners", "who keeps them"},
+    [SECTION_REMEDIES] = {"remedies", "would give back"},
+};
 
 static void print_label(const struct terminal *terminal, const char *label) {
     enum { FIGURES_COLUMNS = 21 };
@@ -274,126 +391,105 @@ static void print_label(const struct terminal *terminal, const char *label) {
     putchar('\n');
 }
 
-static bool print_types(struct overview *overview, const struct terminal *terminal,
-                        struct error *error) {
-    struct core_type_sum rows[TOP], all;
-    size_t count = TOP;
-    if (!core_types_largest(&overview->subject, rows, &count, &all, error)) return false;
-    terminal_print(terminal, STYLE_DIM, "types of blocks in use, %s in all\n",
-                   units_size((int64_t)all.bytes).text);
-    for (size_t i = 0; i < count; i++) {
-        print_figures(rows[i].bytes, all.bytes);
-        print_label(terminal, rows[i].name ? rows[i].name : "not known");
-    }
-    return true;
-}
-
-static bool print_waste(struct overview *overview, const struct terminal *terminal,
-                        struct error *error) {
-    char label[KIN_LABEL_BYTES];
-    const struct waste_sums *sums = &overview->waste;
-    uint64_t held = (uint64_t)waste_value(&sums->all, FIGURE_HELD);
-    uint64_t wasted = (uint64_t)waste_value(&sums->all, FIGURE_WASTED);
-    terminal_print(terminal, STYLE_DIM, "of no use: never touched, zero, equal or unused\n");
-    if (!wasted) printf("  %17s\n", "nothing");
-    for (size_t i = 0; i < sums->rows.count && i < TOP; i++) {
-        uint64_t bytes = (uint64_t)waste_value(&sums->rows.items[i], FIGURE_WASTED);
-        if (!bytes) break;
-        if (!core_kin_label(sums->subject, &sums->rows.items[i].kin, label))
-            return error_set(error, "out of memory");
-        print_figures(bytes, held);
-        print_label(terminal, label);
-    }
-    return true;
-}
-
-static bool print_owners(struct overview *overview, const struct terminal *terminal,
-                         struct error *error) {
-    const struct view_options options = {.by = MEASURE_EXIT, .top = TOP, .depth = 1};
-    struct owner_listing listing;
-    char label[KIN_LABEL_BYTES];
-    bool is_ok = true;
-    if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
-        return false;
-    terminal_print(terminal, STYLE_DIM, "who keeps them\n");
-    for (size_t i = 0; i < listing.rows.count && is_ok; i++) {
-        const struct owner_row *row = &listing.rows.items[i];
-        if (row->left_out || row->depth) continue;
-        is_ok = owner_listing_label(&listing, &row->kin, label);
-        print_figures(row->retained, listing.owners.retained[0]);
-        if (is_ok) print_label(terminal, label);
-    }
-    owner_listing_free(&listing);
-    return is_ok || error_set(error, "out of memory");
-}
-
-static void print_remedies(const struct overview *overview, const struct terminal *terminal) {
-    struct remedy remedies[REMEDIES];
-    char title[REMEDY_TITLE_BYTES];
-    size_t count = remedies_find(&overview->facts, false, remedies);
-    if (count && remedies[count - 1].class == REMEDY_NEEDS_LOG) count--;
-    if (!count) return;
-    terminal_print(terminal, STYLE_DIM, "would give back\n");
-    for (size_t i = 0; i < count && i < TOP; i++) {
-        core_remedy_title(&remedies[i], &overview->facts, title);
-        print_figures(remedies[i].bytes, overview->all_bytes);
-        printf("%s: ", core_remedy_class(&remedies[i]));
-        terminal_print(terminal, STYLE_NAME, "%s\n", title);
-    }
-}
-
-// Prints why a section is missing in its place.
-static void print_absence(const struct terminal *terminal, bool is_ok, const struct error *error) {
-    char text[2 * sizeof error->text];
-    if (is_ok) return;
-    text_escape(text, sizeof text, error->text);
-    terminal_print(terminal, STYLE_DIM, "not known: %s\n", text);
-}
-
-// Returns true if blocks in use are enough of the process to be told by type, waste and owner.
-static bool is_heap_shown(const struct overview *overview) {
-    return overview->has_heap &&
-           is_share(bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
-}
-
-static const char *next_view(const struct overview *overview) {
-    uint64_t all = overview->all_bytes;
-    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "remedies";
-    if (!overview->is_open) return NULL;
-    if (!is_heap_shown(overview)) return NULL;
-    return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
-}
-
-static void print_next(const struct overview *overview, const struct terminal *terminal) {
-    const char *view = next_view(overview);
-    if (view)
-        terminal_print(terminal, STYLE_STRONG, "next: cairn report --view %s %d\n", view,
-                       (int)overview->pid);
+static void print_row(const struct terminal *terminal, enum section_id id, uint64_t all,
+                      const struct section_row *row) {
+    printf("  %6s %10s  ", units_percent((int64_t)row->bytes, (int64_t)all).text,
+           units_size((int64_t)row->bytes).text);
+    if (row->class) printf("%s: ", row->class);
+    if (id == SECTION_PARTS)
+        puts(row->label);
     else
-        terminal_print(terminal, STYLE_STRONG, "next: cairn attach %d\n", (int)overview->pid);
+        print_label(terminal, row->label);
+}
+
+// Prints what there is beside the parts of resident memory.
+static void print_beside(const struct overview *overview, const struct terminal *terminal) {
+    uint64_t swapped = overview->resident.picture.swap_bytes;
+    if (swapped) printf("  %17s  swapped out beside it\n", units_size((int64_t)swapped).text);
+    if (!overview->has_heap)
+        terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
+                       overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
+}
+
+static void print_section(const struct overview *overview, const struct terminal *terminal,
+                          enum section_id id) {
+    const struct section *section = &overview->sections[id];
+    if (!section->is_there || !(section->count || id != SECTION_REMEDIES)) return;
+    terminal_print(terminal, STYLE_DIM, "%s", section_words[id].title);
+    if (id == SECTION_TYPES)
+        terminal_print(terminal, STYLE_DIM, ", %s in all",
+                       units_size((int64_t)section->all_bytes).text);
+    putchar('\n');
+    for (size_t i = 0; i < section->count; i++)
+        print_row(terminal, id, section->all_bytes, &section->rows[i]);
+    if (id == SECTION_WASTE && !section->count) printf("  %17s\n", "nothing");
+    if (*section->why) terminal_print(terminal, STYLE_DIM, "not known: %s\n", section->why);
+    if (id == SECTION_PARTS) print_beside(overview, terminal);
+}
+
+static void print_screen(const struct overview *overview) {
+    const struct terminal terminal = terminal_of(stdout);
+    char sentence[SENTENCE_BYTES], next[NAME_BYTES];
+    write_sentence(overview, sentence, sizeof sentence);
+    write_next(overview, next);
+    terminal_print(&terminal, STYLE_STRONG, "%s (%d)", overview->name, (int)overview->pid);
+    printf(" · %s resident, not recorded:\n",
+           units_size((int64_t)overview->resident.picture.rss_bytes).text);
+    terminal_print(&terminal, STYLE_STRONG, "  %s\n", sentence);
+    for (int i = 0; i < SECTIONS; i++) print_section(overview, &terminal, (enum section_id)i);
+    terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
+}
+
+static void put_section(struct json *json, const struct section *section, const char *key) {
+    if (!section->is_there || *section->why) {
+        json_put_null(json, key);
+        return;
+    }
+    json_open_array(json, key);
+    for (size_t i = 0; i < section->count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "bytes", section->rows[i].bytes);
+        json_put_string(json, "what", section->rows[i].label);
+        if (section->rows[i].class) json_put_string(json, "class", section->rows[i].class);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void print_json(const struct overview *overview) {
+    char sentence[SENTENCE_BYTES], next[NAME_BYTES];
+    write_sentence(overview, sentence, sizeof sentence);
+    write_next(overview, next);
+    struct json json;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", "cairn.overview/1");
+    json_put_uint(&json, "pid", (uint64_t)overview->pid);
+    json_put_string(&json, "name", overview->name);
+    json_put_uint(&json, "rss_bytes", overview->resident.picture.rss_bytes);
+    json_put_uint(&json, "swap_bytes", overview->resident.picture.swap_bytes);
+    if (overview->is_open)
+        json_put_uint(&json, "pause_ns", overview->subject.look.live.pause_ns);
+    else
+        json_put_null(&json, "pause_ns");
+    json_put_string(&json, "sentence", sentence);
+    json_put_string(&json, "not_known", overview->has_heap ? NULL : overview->why_no_heap);
+    for (int i = 0; i < SECTIONS; i++)
+        put_section(&json, &overview->sections[i], section_words[i].key);
+    json_put_string(&json, "next", next);
+    json_close(&json);
 }
 
 bool core_overview_report(const char *word, const struct overview_wish *wish, struct error *error) {
     struct overview overview;
-    struct error reason = {""};
-    const struct terminal terminal = terminal_of(stdout);
     bool is_ok = open_overview(&overview, word, wish, error);
-    if (is_ok && overview.has_heap) {
-        overview.has_waste = waste_sums_make(&overview.subject, &overview.waste, &reason);
-        if (!overview.has_waste) waste_sums_free(&overview.waste);
-    }
     if (is_ok) {
-        print_head(&overview, &terminal);
-        print_parts(&overview, &terminal);
+        fill_sections(&overview);
+        if (wish->is_json)
+            print_json(&overview);
+        else
+            print_screen(&overview);
     }
-    if (is_ok && is_heap_shown(&overview)) {
-        print_absence(&terminal, print_types(&overview, &terminal, &reason), &reason);
-        if (overview.has_waste)
-            print_absence(&terminal, print_waste(&overview, &terminal, &reason), &reason);
-        print_absence(&terminal, print_owners(&overview, &terminal, &reason), &reason);
-    }
-    if (is_ok) print_remedies(&overview, &terminal);
-    if (is_ok) print_next(&overview, &terminal);
     close_overview(&overview);
     return is_ok;
 }

@@ -12,7 +12,8 @@ bool core_overview_is_possible(const char *word);
 
 struct overview_wish {
     bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
-    bool may_stop;   // false: what /proc says is all
+    bool may_stop;   // false: it is looked at while it goes on
+    bool is_json;
 };
 
 // False with an error if the process cannot be looked at.

@@ -342,9 +342,9 @@ static int report_remedies(const struct command_args *args, const struct report 
 
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
 static bool is_plain_question(const struct command_args *args) {
-    static const enum option_id allowed[] = {OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,
-                                             OPTION_COLOR,         OPTION_DEBUG_DIR,
-                                             OPTION_SYSROOT,       OPTION_DEBUGINFOD};
+    static const enum option_id allowed[] = {
+        OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,    OPTION_COLOR, OPTION_DEBUG_DIR,
+        OPTION_SYSROOT,       OPTION_DEBUGINFOD, OPTION_JSON};
     enum { ALLOWED = sizeof allowed / sizeof *allowed };
     for (size_t i = 0; i < args->given_count; i++) {
         size_t at = 0;
@@ -358,7 +358,8 @@ static bool is_plain_question(const struct command_args *args) {
 static bool report_overview(const struct command_args *args, int *status) {
     const char *word = args->words[0];
     const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
-                                       .may_stop = !args_has(args, OPTION_NO_STOP)};
+                                       .may_stop = !args_has(args, OPTION_NO_STOP),
+                                       .is_json = args_has(args, OPTION_JSON)};
     struct error error;
     if (!is_plain_question(args) || !core_overview_is_possible(word)) return false;
     *status = core_overview_report(word, &wish, &error) ? STATUS_OK

@@ -52,9 +52,8 @@ struct remedy {
     uint64_t bytes;  // of REMEDY_NEEDS_LOG: free and resident now
 };
 
-// Fills in what would help, the most first, REMEDY_NEEDS_LOG last; returns how many there are, at
-// most REMEDIES. What saves less than a hundredth of what is resident is left out, unless
-// `are_all`.
+// Fills in what would help, by class, the most first; returns how many there are, at most REMEDIES.
+// Leaves out those that save less than a hundredth of what is resident, unless `are_all`.
 size_t remedies_find(const struct remedy_facts *facts, bool are_all,
                      struct remedy remedies[REMEDIES]);
 
