@@ -7,10 +7,12 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+static const char *path;
+
 static void trim(int number) {
-    const char *path = getenv("TRIM_DONE");
     malloc_trim(0);
     int file = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     if (file < 0 || write(file, &number, 1) != 1) _exit(1);
@@ -18,6 +20,8 @@ static void trim(int number) {
 }
 
 __attribute__((constructor)) static void begin(void) {
+    path = getenv("TRIM_DONE");
     const struct sigaction action = {.sa_handler = trim, .sa_flags = SA_RESTART | SA_NODEFER};
+    if (path) path = strdup(path);
     sigaction(SIGRTMAX - 1, &action, NULL);
 }
