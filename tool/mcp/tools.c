@@ -127,10 +127,11 @@ const struct mcp_tool mcp_tools[] = {
 
     {"memory", "What a heap holds now",
      "Looks into a core dump or a running process, recorded or not: who keeps the memory (owners), types, how full "
-     "containers are, waste (never touched, zero, equal), layout of the heap, pages.",
+     "containers are, waste (never touched, zero, equal), layout of the heap, pages, remedies (what would give memory "
+     "back, and how much).",
      "report", false, false,
      {MEMORY,
-      {"question", MCP_CHOICE, "--view", "owners types containers waste heap pages", "which of them (owners)", false, true},
+      {"question", MCP_CHOICE, "--view", "owners types containers waste heap pages remedies", "which of them (owners)", false, true},
       LIMIT},
      {{"explain", "\"address\":\"0x...\"", "what a block is and who refers to it"}}},
 
