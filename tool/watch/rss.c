@@ -134,7 +134,8 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
     rss_parts_settle_own(parts, is_glibc ? recording->header.own_bytes : 0);
     add_heap(pid, recording, parts);
-    if (is_glibc) free_chunks_find(pid, data->start, data->end, most_ns, picture);
+    if (is_glibc && free_chunks_find(pid, data->start, data->end, most_ns, picture))
+        rss_parts_settle_free(picture, figures_of(recording).exit_bytes);
     struct rss_now after = rss_look(pid);
     return after.rss_bytes && picture->rss_bytes <= after.peak_bytes + peak_lag_bytes;
 }
