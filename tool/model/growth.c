@@ -167,11 +167,6 @@ static uint32_t cells_before_shutdown(const struct growth *growth, const struct 
     return until >= shutdown_share * all_bytes ? cell : CELLS;
 }
 
-// Where the last third begins.
-static uint32_t third_of(const struct fitting *fitting) {
-    return fitting->cells - fitting->cells / THIRDS;
-}
-
 // The most that any stack can have risen from the cell on: what was allocated since then, and what
 // threads may not have noted yet. INT64_MAX: not known.
 static int64_t rise_most(const struct growth *growth, const struct fitting *fitting,
@@ -371,7 +366,7 @@ static int64_t interval_of(const struct fitting *fitting, const struct stack *st
 // neither grows nor is flat.
 static bool judge_last_third(const struct fitting *fitting, size_t index,
                              struct growth_stack *stack) {
-    const uint32_t third = third_of(fitting);
+    const uint32_t third = fitting->cells - fitting->cells / THIRDS;
     const int64_t *curve = fitting->curves + index * CELLS, last = stack->last_bytes;
     int64_t before = 0;
     for (uint32_t cell = third / 2; cell <= third; cell++)
@@ -439,7 +434,7 @@ static bool build(struct growth *growth, struct fitting *fitting, size_t most) {
     if (!growth->is_known) return true;
     read_timeline(growth, fitting);
     fitting->cells = cells_before_shutdown(growth, fitting);
-    fitting->last_most = rise_most(growth, fitting, third_of(fitting));
+    fitting->last_most = rise_most(growth, fitting, fitting->cells - fitting->cells / THIRDS);
     if (!find_candidates(growth, fitting) || !draw_curves(growth, fitting) ||
         !estimate_changes(growth, fitting))
         return false;
