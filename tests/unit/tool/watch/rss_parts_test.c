@@ -147,11 +147,11 @@ static void test_freed_meanwhile(void **state) {
                                        .free_top_bytes = 1 * MIB,
                                        .free_resident_bytes = 61 * MIB};
     struct cairn_picture picture = seen;
-    rss_parts_settle_free(&picture, 63 * MIB);
+    assert_false(rss_parts_settle_free(&picture, 63 * MIB));
     assert_memory_equal(&picture, &seen, sizeof seen);
-    rss_parts_settle_free(&picture, 80 * MIB);
+    assert_false(rss_parts_settle_free(&picture, 80 * MIB));
     assert_memory_equal(&picture, &seen, sizeof seen);
-    rss_parts_settle_free(&picture, 4 * MIB);
+    assert_true(rss_parts_settle_free(&picture, 4 * MIB));
     assert_int_equal(picture.arena_count, 0);
     assert_int_equal(picture.free_chunk_bytes + picture.free_top_bytes, 0);
     assert_int_equal(picture.free_resident_bytes, 0);
