@@ -51,14 +51,16 @@ class Twin:
         self.path = f"{source.stem}-{number}-{int(holds)}.cairn"
         self.program = str(t.BUILD / "tests/truth" / f"{source.stem}-{number}-{int(holds)}")
         self.claim, self.report, self.ledger = None, None, {}
+        self.said = ""  # by another screen than those of cairn report
 
     def run(self, env=None):
         options = " ".join([*self.head["run"], *self.head[f"run-{int(self.holds)}"]]).split()
         command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
-        how = {"core save": self.save, "import": self.import_file}.get("".join(self.head["file"]), None)
+        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "diff": self.compare}
+        how = ways.get("".join(self.head["file"]), None)
         out = how(command) if how else t.run(command, env=env).out.decode()
         self.ledger = ledger_of(out)
-        self.report = t.report(self.path)
+        self.report = self.report or t.report(self.path)
         if self.report and "processes" in self.report:
             self.report = self.report["processes"][0]
         wanted = self.head["claim"][0]
@@ -70,19 +72,42 @@ class Twin:
         t.check_equal(f"{self.name}: import", t.run_cairn("import", "-o", self.path, self.path + ".trace").status, 0)
         return out
 
-    def save(self, command):
-        """Instead of a recording the file of `cairn core save`, made while the program waits."""
+    def meanwhile(self, command, do):
+        """What the program prints; `do` is called with its pid while it waits."""
         with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
             out = process.stdout.readline().decode()
             while not out.endswith("ready\n"):
                 out += process.stdout.readline().decode()
-            pid = next(child for child in t.children_of(process.pid))
-            saved = t.run_cairn("core", str(pid), "save", self.path + ".saved")
-            t.check_equal(f"{self.name}: save", saved.status, 0)
+            do(next(child for child in t.children_of(process.pid)))
             process.stdin.close()
             process.wait()
+        return out
+
+    def save(self, command):
+        """Instead of a recording the file of `cairn core save`, made while the program waits."""
+        def save(pid):
+            saved = t.run_cairn("core", str(pid), "save", self.path + ".saved")
+            t.check_equal(f"{self.name}: save", saved.status, 0)
+        out = self.meanwhile(command, save)
         self.end = t.report(self.path)
         self.path += ".saved"
+        return out
+
+    def look(self, command):
+        """Instead of a recording the view of the claim's name of the process, while it waits."""
+        def look(pid):
+            view = ("report", "--view", self.head["claim"][0])
+            self.report = json.loads(t.run_cairn(*view, "--json", str(pid)).out)
+            self.said = t.run_cairn(*view, "--print", str(pid)).out.decode()
+        return self.meanwhile(command, look)
+
+    def compare(self, command):
+        """Instead of one recording the difference of two: the program is told which it is."""
+        sides = [self.path.replace(".cairn", f"-{side}.cairn") for side in ("before", "after")]
+        for side, path in zip(("before", "after"), sides):
+            out = t.run([*command[:command.index("-o") + 1], path, self.program, side]).out.decode()
+        self.report = json.loads(t.run_cairn("diff", "--json", *sides).out)
+        self.said = t.run_cairn("diff", *sides).out.decode()
         return out
 
     def misses(self):
@@ -90,9 +115,18 @@ class Twin:
         needs = " ".join(self.head["needs"]).split()
         if "looks" in needs and len(self.report["rss"]["points"]) <= 3:
             return "resident memory was not looked at often enough"
+        if "look-within" in needs and not (self.claim and agrees(self.claim["evidence"]["at_ns"], self.ledger["at_ns"])):
+            return "resident memory was not looked at in the time that is meant"
+        if "look-at-peak" not in needs:
+            return self.misses_pages(needs)
         pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
-        if "look-at-peak" in needs and all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
+        if all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
             return "resident memory was not looked at when most of it was there"
+        return self.misses_pages(needs)
+
+    @staticmethod
+    def misses_pages(needs):
+        """The same of what the kernel does."""
         if "small-pages" in needs and "[always]" in open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii").read():
             return "the kernel gives huge pages to everybody"
         return None
@@ -157,11 +191,13 @@ def check_pair(source, number):
 def check_texts(twins):
     """The sentence on the screen is that of the claim."""
     true = twins[0]
-    if not true.claim or true.head["file"]:
+    if not true.claim or (true.head["file"] and not true.said):
         return
-    views = ["growth"] if true.claim["key"].startswith("growth_") else ["findings", "growth"]
-    said = t.run_cairn("report", true.path).out.decode()
-    for view in views:
+    more = {"heap": ["pages"], "thread_accounts": ["threads"]}
+    usual = ["growth"] if true.claim["key"].startswith("growth_") else ["findings", "growth"]
+    views = more.get(true.claim["key"], usual)
+    said = true.said or t.run_cairn("report", true.path).out.decode()
+    for view in [] if true.said else views:
         said += t.run_cairn("report", "--view", view, true.path).out.decode()
     words, sentence = " ".join(said.split()), " ".join(true.claim["sentence"].split())
     told = {"growth_stopped": "flat since"}.get(true.claim["key"], sentence)

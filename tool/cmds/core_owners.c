@@ -9,6 +9,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/core_owner_rows.h"
 #include "tool/cmds/core_save.h"
+#include "tool/render/claims.h"
 #include "tool/tui/browser.h"
 
 enum { LABEL_BYTES = KIN_LABEL_BYTES, FIGURES_COLUMNS = 33 };
@@ -62,16 +63,35 @@ static bool print_row(const struct owner_listing *listing, const struct terminal
     return true;
 }
 
+// With the root that keeps most. False without memory.
+static bool claim_of_owners(struct claim *claim, const struct owner_listing *listing) {
+    const struct core_owners *owners = &listing->owners;
+    char label[LABEL_BYTES];
+    *claim = (struct claim){.key = CLAIM_OWNERS};
+    claim_set(claim, "bytes", (int64_t)owners->retained[0]);
+    claim_set(claim, "blocks", owners->counts[0]);
+    claim_set(claim, "shared_bytes", (int64_t)owners->shared_bytes);
+    claim_set(claim, "leaked_bytes", (int64_t)owners->leaked_bytes);
+    claim_set(claim, "leaked_blocks", (int64_t)owners->leaked_count);
+    claim_set(claim, "inner_blocks", (int64_t)owners->inner_count);
+    if (!listing->rows.count || listing->rows.items[0].left_out) return true;
+    if (!owner_listing_label(listing, &listing->rows.items[0].kin, label)) return false;
+    claim_set_text(claim, "largest", label);
+    claim_set(claim, "largest_bytes", (int64_t)listing->rows.items[0].retained);
+    return true;
+}
+
 static bool print_screen(const struct owner_listing *listing, struct error *error) {
     const struct terminal terminal = terminal_of(stdout);
     const struct core_owners *owners = &listing->owners;
     char name[LABEL_BYTES];
     text_escape(name, sizeof name, listing->subject->look.name);
     terminal_print(&terminal, STYLE_STRONG, "%s", name);
-    printf(" · %s in %s by who keeps them; %s have several owners\n",
-           units_size((int64_t)owners->retained[0]).text,
-           units_counted(owners->counts[0], "block", "blocks").text,
-           units_size((int64_t)owners->shared_bytes).text);
+    struct claim claim;
+    char sentence[CLAIM_SENTENCE_BYTES];
+    if (!claim_of_owners(&claim, listing)) return error_set(error, "out of memory");
+    claim_sentence(&claim, false, sentence);
+    printf(" · %s\n", sentence);
     if (owners->inner_count)
         terminal_print(&terminal, STYLE_DIM,
                        "%s in %s are reached only by words that point inside, perhaps by chance\n",
@@ -107,6 +127,9 @@ static bool print_json(const struct owner_listing *listing, struct error *error)
     json_put_uint(&json, "shared_blocks", owners->shared_count);
     json_put_uint(&json, "inner_bytes", owners->inner_bytes);
     json_put_uint(&json, "inner_blocks", owners->inner_count);
+    struct claim claim;
+    is_ok = claim_of_owners(&claim, listing);
+    if (is_ok) claim_put_json_alone(&json, &claim);
     json_open_array(&json, "owners");
     for (size_t i = 0; i < listing->rows.count && is_ok; i++) {
         const struct owner_row *row = &listing->rows.items[i];

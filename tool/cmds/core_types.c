@@ -9,6 +9,7 @@
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/containers.h"
 #include "tool/model/index_table.h"
+#include "tool/render/claims.h"
 #include "tool/render/columns.h"
 
 enum { NAME_BYTES = 1024 };
@@ -104,6 +105,22 @@ static bool sum_types(const struct about *about, struct type_sums *sums, struct 
     return true;
 }
 
+static struct claim claim_of_types(const struct type_sums *sums) {
+    struct claim claim = {.key = CLAIM_TYPES};
+    claim_set(&claim, "bytes", (int64_t)sums->bytes);
+    claim_set(&claim, "blocks", (int64_t)sums->count);
+    claim_set(&claim, "unknown_bytes", 0);
+    for (size_t i = 0; i < sums->rows.count; i++) {
+        const struct core_type_sum *row = &sums->rows.items[i];
+        if (!row->name) claim_set(&claim, "unknown_bytes", (int64_t)row->bytes);
+        if (!row->name || claim_is_set(&claim, "largest")) continue;
+        claim_set_text(&claim, "largest", row->name);
+        claim_set(&claim, "largest_bytes", (int64_t)row->bytes);
+        claim_set(&claim, "largest_blocks", (int64_t)row->count);
+    }
+    return claim;
+}
+
 static void print_type_rows(const struct about *about, const struct type_sums *sums) {
     static const struct column items[] = {{"BYTES", 10, STYLE_PLAIN, false},
                                           {"SHARE", 7, STYLE_PLAIN, false},
@@ -112,8 +129,10 @@ static void print_type_rows(const struct about *about, const struct type_sums *s
     const struct terminal terminal = terminal_of(stdout);
     size_t shown = shown_of(about, sums->rows.count);
     print_subject(about, &terminal);
-    printf(" · %s in %s by type", units_size((int64_t)sums->bytes).text,
-           units_counted((int64_t)sums->count, "block", "blocks").text);
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim = claim_of_types(sums);
+    claim_sentence(&claim, false, sentence);
+    printf(" · %s", sentence);
     list_print_cut(&terminal, &about->request->options, shown, sums->rows.count);
     putchar('\n');
     core_print_sources(about->subject, &terminal);
@@ -136,6 +155,8 @@ static void print_type_json(const struct type_sums *sums) {
     json_put_string(&json, "schema", "cairn.types/1");
     json_put_uint(&json, "bytes", sums->bytes);
     json_put_uint(&json, "blocks", sums->count);
+    struct claim claim = claim_of_types(sums);
+    claim_put_json_alone(&json, &claim);
     json_open_array(&json, "types");
     for (size_t i = 0; i < sums->rows.count; i++) {
         json_open_object(&json, NULL);
@@ -194,6 +215,21 @@ static bool name_largest(const struct about *about, const struct container_row *
            typed_path(about->subject->typed, row->largest_at, LAYOUT_SHORT, text, size);
 }
 
+static struct claim claim_of_containers(const struct containers *containers) {
+    struct claim claim = {.key = CLAIM_CONTAINERS};
+    uint64_t capacity = 0, used = 0, count = 0;
+    for (size_t i = 0; i < containers->rows.count; i++) {
+        capacity += containers->rows.items[i].capacity_bytes;
+        used += containers->rows.items[i].used_bytes;
+        count += containers->rows.items[i].count;
+    }
+    claim_set(&claim, "containers", (int64_t)count);
+    claim_set(&claim, "capacity_bytes", (int64_t)capacity);
+    claim_set(&claim, "unused_bytes", (int64_t)(capacity - used));
+    claim_set(&claim, "left_out", (int64_t)containers->broken_count);
+    return claim;
+}
+
 static void print_container_rows(const struct about *about, const struct containers *containers) {
     static const struct column items[] = {{"UNUSED", 10, STYLE_PLAIN, false},
                                           {"CAPACITY", 10, STYLE_PLAIN, false},
@@ -202,17 +238,12 @@ static void print_container_rows(const struct about *about, const struct contain
                                           {"EMPTY", 9, STYLE_PLAIN, false}};
     const struct columns columns = {items, 5, 0, 1};
     const struct terminal terminal = terminal_of(stdout);
-    uint64_t capacity = 0, used = 0, count = 0;
+    char sentence[CLAIM_SENTENCE_BYTES];
     size_t shown = shown_of(about, containers->rows.count);
-    for (size_t i = 0; i < containers->rows.count; i++) {
-        capacity += containers->rows.items[i].capacity_bytes;
-        used += containers->rows.items[i].used_bytes;
-        count += containers->rows.items[i].count;
-    }
+    struct claim claim = claim_of_containers(containers);
+    claim_sentence(&claim, false, sentence);
     print_subject(about, &terminal);
-    printf(" · %s with room for %s, %s of it unused",
-           units_counted((int64_t)count, "container", "containers").text,
-           units_size((int64_t)capacity).text, units_size((int64_t)(capacity - used)).text);
+    printf(" · %s", sentence);
     list_print_cut(&terminal, &about->request->options, shown, containers->rows.count);
     putchar('\n');
     core_print_sources(about->subject, &terminal);
@@ -244,6 +275,8 @@ static void print_container_json(const struct about *about, const struct contain
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", "cairn.containers/1");
     json_put_uint(&json, "left_out", containers->broken_count);
+    struct claim claim = claim_of_containers(containers);
+    claim_put_json_alone(&json, &claim);
     json_open_array(&json, "containers");
     for (size_t i = 0; i < containers->rows.count; i++) {
         const struct container_row *row = &containers->rows.items[i];

@@ -363,6 +363,7 @@ static bool print_json(const struct compared *compared, const struct compared_li
     put_figure(&json, diff, "allocations", compared->totals.calls);
     if (has_waste(compared)) put_figure(&json, diff, "wasted_bytes", compared->totals.wasted);
     put_held(&json, compared, "at_exit_bytes", totals->exit, totals->exit_estimates);
+    diff_claims_put_json(&json, diff);
     json_open_array(&json, "rows");
     for (size_t i = 0; i < diff->rows.count; i++) {
         struct change change = diff_row_change(diff, i);

@@ -13,14 +13,14 @@ enum { READ_WINDOW_BYTES = 1 << 12 };
 struct read_window {
     uint64_t start, end;  // addresses that `bytes` has
     uint8_t bytes[READ_WINDOW_BYTES];
-    uint8_t *scratch;  // for larger ones
+    uint8_t *scratch;  // for larger ones, and those that several segments have
     uint64_t scratch_bytes;
 };
 void read_window_free(struct read_window *window);
 
 // What the image has from an address on; `size`, how many bytes are wanted, becomes how many there
-// are: fewer at the end of a segment, and of very large objects. NULL: none, or no memory. Valid
-// until the next call.
+// are: fewer at the end of what was mapped, and of very large objects. NULL: none, or no memory.
+// Valid until the next call.
 const uint8_t *read_window_at(struct read_window *window, const struct core_image *core,
                               uint64_t address, uint64_t *size);
 

@@ -6,14 +6,18 @@
 
 #include "tool/base/array.h"
 #include "tool/model/heaps.h"
+#include "tool/model/reached.h"
 #include "tool/model/timeline.h"
 
 enum { CELLS = GROWTH_CELLS, THIRDS = 3, RISE_SHARE = 100, KNOWN_SHARE = 2 };
 
-// A stack that holds this share of a level is there; so much of the rise is no rise yet; what is
-// given back at shutdown, and when that is.
-static const double there_share = 0.9, foot_share = 0.05, given_back_share = 0.5,
-                    shutdown_share = 0.9;
+// A stack that has this share of its rise is there, and one that keeps this share of a level stays;
+// so much of the rise is no rise yet; what is given back at shutdown, and when that is.
+static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02,
+                    given_back_share = 0.5, shutdown_share = 0.9;
+// Of its own rise: one that has this share of it in the last third goes on, though it is little of
+// the peak; one that has more than the other there is not flat.
+static const double steady_share = 1.0 / 6, flat_share = 1.0 / 20;
 
 struct fitting {
     const struct snapshots *snapshots;
@@ -22,7 +26,8 @@ struct fitting {
     int64_t *at_start, *at_end;  // what each held at the first and the last moment
     // Bounds of what the whole heap held in the middle of each cell; INT64_MAX and 0: unknown.
     int64_t high[CELLS], low[CELLS];
-    uint32_t cells;  // up to where the program shuts down
+    uint32_t cells;     // up to where the program shuts down
+    int64_t last_most;  // the most that any stack can have risen in the last third of them
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
     struct estimate *more_at_end, *more_at_peak;
 };
@@ -162,6 +167,21 @@ static uint32_t cells_before_shutdown(const struct growth *growth, const struct 
     return until >= shutdown_share * all_bytes ? cell : CELLS;
 }
 
+// The most that any stack can have risen from the cell on: what was allocated since then, and what
+// threads may not have noted yet. INT64_MAX: not known.
+static int64_t rise_most(const struct growth *growth, const struct fitting *fitting,
+                         uint32_t cell) {
+    const struct recording *recording = fitting->snapshots->profile->recording;
+    const uint64_t interval_ns = recording->header.totals.point_ns;
+    const uint64_t at_ns = start_of(growth, cell);
+    if (fitting->high[CELLS - 1] == INT64_MAX || at_ns < interval_ns) return INT64_MAX;
+    uint64_t all = allocated_until(recording, growth->end_ns);
+    uint64_t before = allocated_until(recording, at_ns - interval_ns);
+    const struct cairn_totals *totals = &recording->header.totals;
+    uint64_t most = all - before + (uint64_t)recording_margin_bytes(recording, totals->peak_bytes);
+    return all && all >= before && most < INT64_MAX ? (int64_t)most : INT64_MAX;
+}
+
 static int64_t rise_least(const struct profile *profile) {
     int64_t share = (int64_t)(profile->peak.bytes / RISE_SHARE);
     if (share > GROWTH_RISE_BYTES) return GROWTH_RISE_BYTES;
@@ -200,6 +220,25 @@ static int64_t least_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+// The first cell from which on nothing was allocated that was noted, and the heap held what it does
+// at the end: nothing was freed either. CELLS: it was never so, or that is not known.
+static uint32_t settled_from(const struct growth *growth, const struct fitting *fitting) {
+    const struct profile *profile = fitting->snapshots->profile;
+    const struct recording *recording = profile->recording;
+    const uint64_t interval_ns = recording->header.totals.point_ns;
+    const uint64_t all = allocated_until(recording, growth->end_ns);
+    const int64_t margin = recording_margin_bytes(recording, recording->header.totals.peak_bytes);
+    uint32_t cell = CELLS;
+    while (cell && all) {
+        uint64_t at_ns = start_of(growth, cell - 1);
+        bool is_quiet = at_ns >= interval_ns && fitting->high[cell - 1] != INT64_MAX &&
+                        allocated_until(recording, at_ns - interval_ns) + (uint64_t)margin >= all;
+        if (!is_quiet || growth_rise(profile->exit_bytes, fitting->high[cell - 1]) > margin) break;
+        cell--;
+    }
+    return cell;
+}
+
 // Draws what the stacks held at the point into their curves, up to the next point.
 static void draw_point(const struct growth *growth, const struct fitting *fitting, size_t index,
                        const struct live_at *held) {
@@ -207,7 +246,8 @@ static void draw_point(const struct growth *growth, const struct fitting *fittin
     bool is_last = index + 1 == growth->point_count;
     uint32_t from = index ? cell_from(growth, growth->points[index].choice.at_ns) : 0;
     uint32_t to = is_last ? CELLS : cell_from(growth, growth->points[index + 1].choice.at_ns);
-    if (is_last && growth->point_count > 1) from = CELLS;  // the end is no time
+    // the end itself is no time
+    if (is_last && growth->point_count > 1) from = settled_from(growth, fitting);
     for (size_t i = 0; i < fitting->candidates.count; i++) {
         int64_t bytes = held[profile->stacks[fitting->candidates.items[i]].number].bytes;
         for (uint32_t cell = from; cell < to; cell++)
@@ -275,6 +315,21 @@ static uint32_t cells_of_interval(const struct growth *growth, const struct fitt
     return (uint32_t)(fitting->snapshots->profile->recording->header.totals.point_ns / cell_ns) + 1;
 }
 
+// The most that the heap gave back from the cell on. Within an interval of the timeline the lowest
+// may have been before the highest.
+static int64_t given_back_since(const struct growth *growth, const struct fitting *fitting,
+                                uint32_t from) {
+    const uint32_t interval = cells_of_interval(growth, fitting);
+    int64_t highest = 0, most = 0;
+    for (uint32_t cell = from; cell < fitting->cells; cell++) {
+        if (cell < from + interval) continue;
+        if (fitting->high[cell - interval] > highest) highest = fitting->high[cell - interval];
+        int64_t fall = growth_rise(fitting->low[cell], highest);
+        if (fall > most) most = fall;
+    }
+    return most;
+}
+
 // Fills in when a curve rose that rises no more. False: it did not stay there as far as is known,
 // since neither did the stack hold it at the end, nor the whole heap all the time.
 static bool find_rise(const struct growth *growth, const struct fitting *fitting, size_t index,
@@ -282,7 +337,7 @@ static bool find_rise(const struct growth *growth, const struct fitting *fitting
     const uint32_t cells = fitting->cells;
     const int64_t *curve = fitting->curves + index * CELLS;
     const double first = (double)stack->first_bytes, last = (double)stack->last_bytes;
-    int64_t lowest = INT64_MAX, heap_lowest = INT64_MAX;
+    int64_t lowest = INT64_MAX, highest = 0;
     uint32_t from, until = 0;
     while (until < cells && (double)curve[until] < first + there_share * (last - first)) until++;
     if (until == cells) return false;
@@ -290,15 +345,14 @@ static bool find_rise(const struct growth *growth, const struct fitting *fitting
     while (from && (double)curve[from] > first + foot_share * (last - first)) from--;
     for (uint32_t cell = until; cell < cells; cell++) {
         lowest = least_of(lowest, curve[cell]);
-        // the interval in which it rose was low before
-        if (cell > until + cells_of_interval(growth, fitting))
-            heap_lowest = least_of(heap_lowest, fitting->low[cell]);
+        if (curve[cell] > highest) highest = curve[cell];
     }
     stack->from_ns = from ? moment_of(growth, from) : growth->start_ns;
     stack->until_ns = moment_of(growth, until);
-    bool is_held = (double)fitting->at_end[index] >= there_share * last ||
-                   (double)heap_lowest >= there_share * (double)fitting->high[until];
-    return is_held && (double)lowest >= there_share * last;
+    // which stacks gave back what the heap gives back is not known
+    bool is_held = (double)fitting->at_end[index] >= stays_share * last ||
+                   (double)given_back_since(growth, fitting, until) <= (1 - stays_share) * last;
+    return is_held && (double)lowest >= stays_share * last && stays_share * (double)highest <= last;
 }
 
 static int64_t interval_of(const struct fitting *fitting, const struct stack *stack,
@@ -307,10 +361,28 @@ static int64_t interval_of(const struct fitting *fitting, const struct stack *st
     return more ? estimate_bytes_interval(&more[stack->number]) : 0;
 }
 
+// Says if the curve goes on to rise in its last third, beyond all of the one before: what is filled
+// and emptied again and again does not. False: it rises there by so little that it
+// neither grows nor is flat.
+static bool judge_last_third(const struct fitting *fitting, size_t index,
+                             struct growth_stack *stack) {
+    const uint32_t third = fitting->cells - fitting->cells / THIRDS;
+    const int64_t *curve = fitting->curves + index * CELLS, last = stack->last_bytes;
+    int64_t before = 0;
+    for (uint32_t cell = third / 2; cell <= third; cell++)
+        if (curve[cell] > before) before = curve[cell];
+    const int64_t rise = least_of(growth_rise(before, last), fitting->last_most);
+    const double own = (double)growth_rise(stack->first_bytes, last);
+    bool is_rising =
+        rise >= rise_least(fitting->snapshots->profile) || (double)rise >= steady_share * own;
+    stack->has_stalled = !is_rising || stack->bytes_per_s <= 0;
+    return is_rising || (double)rise <= flat_share * own;
+}
+
 static void judge(struct growth *growth, const struct fitting *fitting, size_t index) {
     const struct profile *profile = fitting->snapshots->profile;
     const int64_t *curve = fitting->curves + index * CELLS, at_end = fitting->at_end[index];
-    const uint32_t cells = fitting->cells, third = cells - cells / THIRDS;
+    const uint32_t cells = fitting->cells;
     const int64_t first = fitting->at_start[index], least = rise_least(profile);
     int64_t last = curve[cells - 1];
     const double cell_s = (double)(growth->end_ns - growth->start_ns) / 1e9 / CELLS;
@@ -327,7 +399,7 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     const int64_t rise = growth_rise(first, last);
     if (rise < least || rise <= stack.interval_bytes) return;
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
-    stack.has_stalled = growth_rise(curve[third], last) < least || slope <= 0;
+    if (!judge_last_third(fitting, index, &stack)) return;
     if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;
@@ -362,6 +434,7 @@ static bool build(struct growth *growth, struct fitting *fitting, size_t most) {
     if (!growth->is_known) return true;
     read_timeline(growth, fitting);
     fitting->cells = cells_before_shutdown(growth, fitting);
+    fitting->last_most = rise_most(growth, fitting, fitting->cells - fitting->cells / THIRDS);
     if (!find_candidates(growth, fitting) || !draw_curves(growth, fitting) ||
         !estimate_changes(growth, fitting))
         return false;

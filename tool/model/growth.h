@@ -7,10 +7,11 @@
 // program that gives back at least half of its heap in the last tenth of its time, when nine tenths
 // of all bytes were allocated, shuts down there: the curve ends before that.
 //
-// A stack grows if its line rises and the curve rises in its last third too, by GROWTH_RISE_BYTES
-// or a hundredth of the peak. A stack that rose before and stayed there has stalled: it is in the
-// list behind those that grow, with the time in which it rose. `fit` is how much of the ups and
-// downs the line explains (R squared, 0 to 1): of a leak that goes on all the time it is near 1. Of
+// A stack grows if its line rises and the curve rises in its last third too, beyond the one before,
+// by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
+// was allocated then. A stack that rose before and stayed there has stalled: it is in the list
+// behind those that grow, with the time in which it rose. `fit` is how much of the ups and downs
+// the line explains (R squared, 0 to 1): of a leak that goes on all the time it is near 1. Of
 // samples only stacks are listed that rose by more than the 95 % interval of that.
 //
 // Growth is known from GROWTH_MOMENTS_MIN moments on, of GROWTH_NS_MIN and half of the recording at

@@ -2,7 +2,7 @@
 #include "tool/model/reached.h"
 
 // Bytes that threads hold back before they note them, as in the runtime: together a share of the
-// peak, each at least the smallest batch. The number of threads that lived together is not known.
+// peak, each at least the smallest batch.
 enum { ALONE_MIN_BYTES = 4096, PEAK_SHARE = 256, BATCH_MIN_BYTES = 256, THREADS_MOST = 1024 };
 
 // No process has more than the address space: larger numbers are damage.
@@ -11,13 +11,23 @@ static int64_t clamp(uint64_t bytes) {
     return (int64_t)(bytes < bytes_max ? bytes : bytes_max);
 }
 
+// Returns how many threads lived together at most: a slot serves one after the other.
+static size_t count_slots(const struct recording *recording) {
+    const size_t count = recording_count(recording, CAIRN_SECTION_THREADS);
+    struct cairn_thread thread;
+    size_t most = 1;
+    for (size_t i = 0; i < count && most < THREADS_MOST; i++) {
+        if (!recording_thread(recording, i, &thread) || thread.slot == CAIRN_SLOT_SHARED) continue;
+        if (thread.slot >= most) most = (size_t)thread.slot + 1;
+    }
+    return most < THREADS_MOST ? most : THREADS_MOST;
+}
+
 int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {
     int64_t share = clamp(peak_bytes) / PEAK_SHARE;
     if (share < ALONE_MIN_BYTES) share = ALONE_MIN_BYTES;
     if (!recording->header.totals.is_threaded) return share;
-    size_t threads = recording_count(recording, CAIRN_SECTION_THREADS);
-    if (threads > THREADS_MOST) threads = THREADS_MOST;
-    return share + (int64_t)threads * BATCH_MIN_BYTES;
+    return share + (int64_t)count_slots(recording) * BATCH_MIN_BYTES;
 }
 
 // Finds the last used point before `index`. False: there is none.

@@ -28,6 +28,9 @@ static const char every_call[] =
 static const char how_sure[] =
     "[is_sampled?estimate from samples][is_exact?every call was counted][is_partial?not every call was counted]";
 static const char seen_once[] = "as the process' pages were at {at_ns}";
+#define COMPARE "docs/howto/compare.md"
+#define DIFF_FIELDS COUNT("rows"), WHERE, COUNT("before"), COUNT("after"), COUNT("calls_before"), COUNT("calls_after")
+static const char of_largest[] = "of the largest: {calls_before:call|calls} before, {calls_after} after";
 static const char contents[] = "what blocks held as they were looked into";
 
 static const struct claim_row rows[CLAIM_KEYS] = {
@@ -127,6 +130,40 @@ static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_NOT_EXACT] = {"not_exact", "",
         "not exact", "nothing is claimed", SUMMARY "the-trust-line",
         {COUNT("lost"), FLAG("is_damaged"), FLAG("is_import")}},
+    [CLAIM_RESIDENT] = {"resident", "a reading of the process' mappings near the peak of resident memory",
+        "resident {rss_bytes} = {parts} [is_of_peak?at {at_ns}][!is_of_peak?read at {at_ns}, when RSS was {rss_bytes} of {peak_bytes}]",
+        seen_once, SUMMARY "resident",
+        {BYTES("rss_bytes"), BYTES("live_bytes"), BYTES("free_bytes"), BYTES("slack_bytes"), BYTES("mapped_bytes"), AT,
+         BYTES("peak_bytes"), FLAG("is_of_peak"), WORDS("parts")}},
+    [CLAIM_HEAP] = {"heap", "a reading of the process' mappings",
+        "the heap at {at_ns}: {heap_bytes} resident, [is_live_known?{live_bytes} live on it ({live_bytes%heap_bytes})][!is_live_known?how much of it is free is not known][is_doubtful? if all of it was touched]",
+        "[is_doubtful?not all that is free was counted][!is_doubtful?as the process' pages were at {at_ns}]",
+        "docs/reference/metrics.md#resident-memory",
+        {AT, BYTES("heap_bytes"), BYTES("live_bytes"), FLAG("is_live_known"), FLAG("is_doubtful")}},
+    [CLAIM_ACCOUNTS] = {"thread_accounts", "when threads began and ended",
+        "{threads:thread|threads} in turn share {accounts:account|accounts}: of what they held only the sum is known",
+        "threads that lived at the same time never share one", "docs/reference/json.md#threads",
+        {COUNT("threads"), COUNT("accounts")}},
+    [CLAIM_DIFF_NEW] = {"diff_new", "stacks of both sides by name", "{rows} new", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_DIFF_GONE] = {"diff_gone", "stacks of both sides by name", "{rows} gone", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_DIFF_GROWN] = {"diff_grown", "stacks of both sides by name", "{rows} grown", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_DIFF_SHRUNK] = {"diff_shrunk", "stacks of both sides by name", "{rows} shrunk", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_DIFF_NOT_AT_PEAK] = {"diff_not_at_peak", "the calls of stacks that hold nothing at a peak", "{rows} not at this peak", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_DIFF_ONLY_AT_PEAK] = {"diff_only_at_peak", "the calls of stacks that hold nothing at a peak", "{rows} only at this peak", of_largest, COMPARE, {DIFF_FIELDS}},
+    [CLAIM_TYPES] = {"types", "debug information, and what is in the blocks of a process or a core",
+        "{bytes} in {blocks:block|blocks} by type", "{unknown_bytes} of no known type", "docs/howto/types.md",
+        {BYTES("bytes"), COUNT("blocks"), BYTES("unknown_bytes"), NAME("largest"), BYTES("largest_bytes"), COUNT("largest_blocks")}},
+    [CLAIM_CONTAINERS] = {"containers", "debug information, and what is in the blocks of a process or a core",
+        "{containers:container|containers} with room for {capacity_bytes}, {unused_bytes} of it unused",
+        "what containers said of themselves as they were looked into[left_out?; without {left_out} that contradict themselves]",
+        "docs/howto/types.md",
+        {COUNT("containers"), BYTES("capacity_bytes"), BYTES("unused_bytes"), COUNT("left_out")}},
+    [CLAIM_OWNERS] = {"owners", "what is in the blocks of a process or a core",
+        "{bytes} in {blocks:block|blocks} by who keeps them; {shared_bytes} have several owners",
+        "by the words that lead to blocks[inner_blocks?; {inner_blocks} are reached by such alone that point inside]",
+        "docs/howto/owners.md",
+        {BYTES("bytes"), COUNT("blocks"), BYTES("shared_bytes"), BYTES("leaked_bytes"), COUNT("leaked_blocks"),
+         COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes")}},
 };
 // clang-format on
 
@@ -150,6 +187,10 @@ static size_t field_of(const struct claim *claim, const char *name) {
 
 bool claim_has(const struct claim *claim, const char *name) {
     return find_field(claim->key, name, strlen(name)) < CLAIM_VALUES_MAX;
+}
+
+bool claim_is_set(const struct claim *claim, const char *name) {
+    return claim->values[field_of(claim, name)].is_set;
 }
 
 void claim_set(struct claim *claim, const char *name, int64_t value) {
@@ -313,4 +354,12 @@ void claim_put_json(struct json *json, const struct claim *claim) {
     claim_sure(claim, false, text);
     json_put_string(json, "sure", text);
     json_put_string(json, "page", row->page);
+}
+
+void claim_put_json_alone(struct json *json, const struct claim *claim) {
+    json_open_array(json, "claims");
+    json_open_object(json, NULL);
+    claim_put_json(json, claim);
+    json_close(json);
+    json_close(json);
 }

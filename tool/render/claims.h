@@ -38,6 +38,18 @@ enum claim_key {
     CLAIM_EXACT,
     CLAIM_EXACT_CALLS,  // of samples
     CLAIM_NOT_EXACT,
+    CLAIM_RESIDENT,
+    CLAIM_HEAP,      // what of the resident heap is live
+    CLAIM_ACCOUNTS,  // threads that share an account
+    CLAIM_DIFF_NEW,  // of diff, in the order of enum change_kind
+    CLAIM_DIFF_GONE,
+    CLAIM_DIFF_GROWN,
+    CLAIM_DIFF_SHRUNK,
+    CLAIM_DIFF_NOT_AT_PEAK,
+    CLAIM_DIFF_ONLY_AT_PEAK,
+    CLAIM_TYPES,  // of a running process or a core
+    CLAIM_CONTAINERS,
+    CLAIM_OWNERS,
     CLAIM_KEYS,
 };
 
@@ -87,6 +99,7 @@ struct claim {
 // are unknown: null in JSON, and left out of the sentence.
 void claim_set(struct claim *claim, const char *name, int64_t value);
 bool claim_has(const struct claim *claim, const char *name);
+bool claim_is_set(const struct claim *claim, const char *name);
 void claim_set_real(struct claim *claim, const char *name, double value);
 void claim_set_text(struct claim *claim, const char *name, const char *text);
 
@@ -99,5 +112,8 @@ void claim_sure(const struct claim *claim, bool is_plain, char out[CLAIM_SENTENC
 
 // Members of an open object: key, evidence, sentence, sure and page.
 void claim_put_json(struct json *json, const struct claim *claim);
+
+// Member "claims" with the only one.
+void claim_put_json_alone(struct json *json, const struct claim *claim);
 
 #endif

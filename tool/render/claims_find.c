@@ -4,6 +4,8 @@
 #include "tool/base/text.h"
 #include "tool/model/growth.h"
 #include "tool/render/claims_summary.h"
+#include "tool/render/groups_screen.h"
+#include "tool/render/memory.h"
 
 enum { LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
 
@@ -63,6 +65,9 @@ static void put_summary(struct json *json, const struct profile *profile) {
     }
     claim_of_exactness(&claim, profile);
     put(json, &claim);
+    if (claim_of_resident(&claim, profile, false)) put(json, &claim);
+    if (claim_of_heap(&claim, profile, CAIRN_PICTURE_AT_PEAK)) put(json, &claim);
+    if (claim_of_accounts(&claim, profile)) put(json, &claim);
 }
 
 static bool put_growth(struct json *json, const struct findings *findings,

@@ -93,6 +93,61 @@ static const char *noun_of(const struct diff_screen *screen, size_t count) {
     return screen->noun[count != 1];
 }
 
+// Adds up the recordings of a side: its number of calls, all over.
+static int64_t calls_of(const struct diff *diff, size_t row, size_t from, size_t end) {
+    int64_t calls = 0;
+    for (size_t i = from; i < end; i++)
+        calls = figures_add(calls, diff->calls.items[row * diff->recording_count + i]);
+    return calls;
+}
+
+bool diff_claim(const struct diff *diff, enum change_kind kind, struct claim *claim) {
+    size_t rows = 0, largest = 0;
+    struct change most = {0};
+    for (size_t i = 0; i < diff->rows.count; i++) {
+        struct change change = diff_row_change(diff, i);
+        bool is_there = change.before || change.after;
+        if (change.kind != kind || change.is_noise || !is_there) continue;
+        if (!rows++ || llabs(change.delta) > llabs(most.delta)) most = change, largest = i;
+    }
+    *claim = (struct claim){.key = CLAIM_DIFF_NEW + (kind - CHANGE_NEW)};
+    if (!rows) return false;
+    claim_set(claim, "rows", (int64_t)rows);
+    claim_set_text(claim, "where", diff_name(diff, &diff->rows.items[largest], 0));
+    claim_set(claim, "before", most.before);
+    claim_set(claim, "after", most.after);
+    if (!diff->is_of_peak) return true;
+    const size_t first = diff->first_count;
+    claim_set(claim, "calls_before", calls_of(diff, largest, 0, first));
+    claim_set(claim, "calls_after", calls_of(diff, largest, first, diff->recording_count));
+    return true;
+}
+
+void diff_claims_put_json(struct json *json, const struct diff *diff) {
+    struct claim claim;
+    json_open_array(json, "claims");
+    for (enum change_kind kind = CHANGE_NEW; kind < CHANGE_KINDS; kind++) {
+        if (!diff_claim(diff, kind, &claim)) continue;
+        json_open_object(json, NULL);
+        claim_put_json(json, &claim);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+// "3 grown", as the claim has it; what is the same is a count.
+static void print_count(const struct diff_screen *screen, size_t kind, size_t count) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    if (kind != CHANGE_NONE && diff_claim(screen->diff, (enum change_kind)kind, &claim)) {
+        claim_sentence(&claim, false, sentence);
+        fputs(sentence, screen->terminal->out);
+    } else {
+        fprintf(screen->terminal->out, "%s %s", units_count((int64_t)count).text,
+                change_word((enum change_kind)kind));
+    }
+}
+
 void diff_print_counts(const struct diff_screen *screen) {
     const struct diff *diff = screen->diff;
     const struct terminal *terminal = screen->terminal;
@@ -111,8 +166,8 @@ void diff_print_counts(const struct diff_screen *screen) {
     for (size_t kind = CHANGE_NEW; kind <= CHANGE_KINDS; kind++) {
         size_t which = kind % CHANGE_KINDS;
         if (!counts[which]) continue;
-        fprintf(terminal->out, "%s%s %s", used++ ? ", " : "",
-                units_count((int64_t)counts[which]).text, change_word((enum change_kind)which));
+        fputs(used++ ? ", " : "", terminal->out);
+        print_count(screen, which, counts[which]);
     }
     if (noise_count)
         fprintf(terminal->out, "%s%s within the %s", used++ ? ", " : "",

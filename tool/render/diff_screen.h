@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_DIFF_SCREEN_H
 #define TOOL_RENDER_DIFF_SCREEN_H
 
+#include "tool/render/claims.h"
 #include "tool/render/diff.h"
 #include "tool/render/terminal.h"
 
@@ -25,6 +26,13 @@ struct unit_text diff_delta_text(int64_t delta, bool is_bytes, bool is_plain_num
 // diff_change takes them.
 void diff_print_figure(const struct diff_screen *screen, const char *name, const int64_t *values,
                        const struct diff_estimate *estimates, bool is_bytes);
+
+// The claim about the rows that changed in a way, not CHANGE_NONE, with the largest of them. False:
+// there are none.
+bool diff_claim(const struct diff *diff, enum change_kind kind, struct claim *claim);
+
+// Member "claims": one for each way in which rows changed.
+void diff_claims_put_json(struct json *json, const struct diff *diff);
 
 // How many rows are new, gone and so on.
 void diff_print_counts(const struct diff_screen *screen);

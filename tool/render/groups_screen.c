@@ -277,17 +277,38 @@ static void print_thread(const struct table *table, const struct thread_row *row
     if (table->has_notes) print_thread_note(table, thread);
 }
 
+// Counts what the rows say of shared accounts. False: there are none.
+static bool claim_of_rows(struct claim *claim, const struct thread_row *rows, size_t count) {
+    int64_t accounts = 0, threads = 0;
+    *claim = (struct claim){.key = CLAIM_ACCOUNTS};
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].sharing_count < 2) continue;
+        accounts++;
+        threads += (int64_t)rows[i].sharing_count;
+    }
+    claim_set(claim, "threads", threads);
+    claim_set(claim, "accounts", accounts);
+    return accounts > 0;
+}
+
+bool claim_of_accounts(struct claim *claim, const struct profile *profile) {
+    size_t count = 0;
+    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
+    bool has_any = rows && threads_rows(profile, rows, &count) && claim_of_rows(claim, rows, count);
+    free(rows);
+    return has_any;
+}
+
 static void print_threads_legend(const struct table *table, const struct thread_row *rows,
                                  size_t count) {
-    bool has_shared = false;
-    for (size_t i = 0; i < count; i++) has_shared |= rows[i].sharing_count > 1;
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
     if (table->has_notes)
         terminal_print(table->terminal, STYLE_DIM,
                        "allocated and calls are counted; the rest are estimates from samples\n");
-    if (has_shared)
-        terminal_print(table->terminal, STYLE_DIM,
-                       "threads that share an account ran one after the other: of what they held "
-                       "only\nthe sum is known; --json has the calls of each\n");
+    if (!claim_of_rows(&claim, rows, count)) return;
+    claim_sentence(&claim, false, sentence);
+    terminal_print(table->terminal, STYLE_DIM, "%s;\n--json has the calls of each\n", sentence);
 }
 
 bool threads_print(const struct terminal *terminal, const struct profile *profile,
@@ -316,7 +337,7 @@ bool threads_print(const struct terminal *terminal, const struct profile *profil
     columns_print_heads(terminal, &columns);
     fputc('\n', terminal->out);
     for (size_t i = 0; i < shown; i++) print_thread(&table, &rows[i]);
-    print_threads_legend(&table, rows, shown);
+    print_threads_legend(&table, rows, count);
     free(rows);
     return true;
 }

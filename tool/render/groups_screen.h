@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_GROUPS_SCREEN_H
 #define TOOL_RENDER_GROUPS_SCREEN_H
 
+#include "tool/render/claims.h"
 #include "tool/render/groups.h"
 #include "tool/render/terminal.h"
 
@@ -12,6 +13,9 @@ void groups_print(const struct terminal *terminal, const struct profile *profile
 
 // What a thread has of a measure; calls for any that is not known by thread.
 int64_t thread_value(const struct profile_thread *thread, enum measure by);
+
+// That threads share an account. False: none do.
+bool claim_of_accounts(struct claim *claim, const struct profile *profile);
 
 // Threads with what they allocated, ranked by the measure, most first; `is_grouped`: those of one
 // name added up. False without memory.

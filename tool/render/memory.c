@@ -30,9 +30,13 @@ static void describe_live(const struct picture *picture, const struct view_optio
                         units_noun((int64_t)picture->live_blocks, "block", "blocks"),
                         picture->is_sampled ? ", estimated from samples" : "",
                         picture->has_live_slack ? ", with slack and thread caches" : "");
-    if (picture->is_live_partly && used > 0 && (size_t)used < size)
-        snprintf(out + used, size - (size_t)used, "; %s asked for, not all touched",
-                 units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
+    const struct unit_text asked =
+        units_size_as((int64_t)picture->live_bytes, view->is_plain_number);
+    const struct unit_text there =
+        units_size_as((int64_t)picture->bytes[PICTURE_LIVE], view->is_plain_number);
+    bool is_less = picture->is_live_partly && strcmp(asked.text, there.text) != 0;
+    if (is_less && used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, "; %s asked for, not all touched", asked.text);
 }
 
 // What is not distinguished.
@@ -164,19 +168,6 @@ void memory_print(const struct terminal *terminal, const struct profile *profile
     print_allocator(terminal, profile, &peak);
 }
 
-static void print_live_on(const struct terminal *terminal, const struct picture *picture,
-                          const struct view_options *view, uint64_t heap_bytes) {
-    struct unit_text live =
-        units_size_as((int64_t)picture->bytes[PICTURE_LIVE], view->is_plain_number);
-    if (!picture->is_live_part) {
-        fputs(", how much of it is free is not known\n", terminal->out);
-        return;
-    }
-    fprintf(terminal->out, ", %s live on it (%s)%s\n", live.text,
-            units_percent((int64_t)picture->bytes[PICTURE_LIVE], (int64_t)heap_bytes).text,
-            picture_knows_free(picture) ? "" : " if all of it was touched");
-}
-
 static void print_free(const struct terminal *terminal, const struct picture *picture,
                        const struct view_options *view) {
     bool is_plain = view->is_plain_number;
@@ -190,21 +181,24 @@ static void print_free(const struct terminal *terminal, const struct picture *pi
             units_size_as((int64_t)picture->free_resident_bytes, is_plain).text);
 }
 
-static void print_totals(const struct terminal *terminal, const struct picture *picture,
-                         const struct view_options *view, bool are_pages) {
-    const uint64_t *bytes = picture->bytes;
+static void print_totals(const struct terminal *terminal, const struct profile *profile,
+                         size_t index, const struct view_options *view, bool are_pages) {
+    char sentence[CLAIM_SENTENCE_BYTES];
     bool is_plain = view->is_plain_number;
-    uint64_t heap =
-        bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
-    terminal_print(terminal, STYLE_STRONG, "the heap at %s", units_duration(picture->at_ns).text);
-    fprintf(terminal->out, ": %s resident", units_size_as((int64_t)heap, is_plain).text);
-    print_live_on(terminal, picture, view, heap);
-    if (are_pages && picture_knows_free(picture)) return;
+    struct picture picture;
+    struct claim claim;
+    if (!picture_of(profile->recording, index, &picture) || !claim_of_heap(&claim, profile, index))
+        return;
+    claim_sentence(&claim, is_plain, sentence);
+    const char *rest = strchr(sentence, ':');
+    terminal_print(terminal, STYLE_STRONG, "%.*s", (int)(rest - sentence), sentence);
+    fprintf(terminal->out, "%s\n", rest);
+    if (are_pages && picture_knows_free(&picture)) return;
     fprintf(terminal->out, "  %10s  in %s live %s\n",
-            units_size_as((int64_t)picture->live_bytes, is_plain).text,
-            units_count((int64_t)picture->live_blocks).text,
-            units_noun((int64_t)picture->live_blocks, "block", "blocks"));
-    if (picture->arena_count) print_free(terminal, picture, view);
+            units_size_as((int64_t)picture.live_bytes, is_plain).text,
+            units_count((int64_t)picture.live_blocks).text,
+            units_noun((int64_t)picture.live_blocks, "block", "blocks"));
+    if (picture.arena_count) print_free(terminal, &picture, view);
 }
 
 void memory_print_totals(const struct terminal *terminal, const struct profile *profile,
@@ -214,9 +208,9 @@ void memory_print_totals(const struct terminal *terminal, const struct profile *
         print_missing(terminal, profile);
         return;
     }
-    print_totals(terminal, &peak, view, are_pages);
+    print_totals(terminal, profile, CAIRN_PICTURE_AT_PEAK, view, are_pages);
     if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns)
-        print_totals(terminal, &last, view, are_pages);
+        print_totals(terminal, profile, CAIRN_PICTURE_LAST, view, are_pages);
     terminal_print(terminal, STYLE_DIM,
                    "totals as cairn saw them from outside; the %s are those of a process or core:\n"
                    "cairn report --view %s PID\n",
@@ -224,11 +218,13 @@ void memory_print_totals(const struct terminal *terminal, const struct profile *
                    are_pages ? "pages" : "heap");
 }
 
-// Appends " + 1.2 MiB stacks"; starts a line where it does not fit.
-static void add_term(const struct terminal *terminal, size_t *column, const char *sign,
-                     const char *size, const char *word) {
-    size_t columns = strlen(sign) + 1 + strlen(size) + (*word ? 1 + strlen(word) : 0);
-    if (*column + 1 + columns > terminal->columns) {
+// Prints the words between `text` and `end` as one; starts a line where they do not fit. Signs are
+// dim.
+static void print_term(const struct terminal *terminal, size_t *column, const char *text,
+                       const char *end) {
+    size_t length = (size_t)(end - text),
+           sign = strcspn(text, " ") == 1 && !strchr("0123456789", *text);
+    if (*column + 1 + length > terminal->columns) {
         fputc('\n', terminal->out);
         terminal_indent(terminal, KEY_COLUMNS);
         *column = KEY_COLUMNS;
@@ -236,9 +232,22 @@ static void add_term(const struct terminal *terminal, size_t *column, const char
         fputc(' ', terminal->out);
         ++*column;
     }
-    terminal_print(terminal, STYLE_DIM, "%s%s", sign, *sign ? " " : "");
-    fprintf(terminal->out, "%s%s%s", size, *word ? " " : "", word);
-    *column += columns;
+    if (sign) terminal_print(terminal, STYLE_DIM, "%.*s", (int)sign, text);
+    fprintf(terminal->out, "%.*s", (int)(length - sign), text + sign);
+    *column += length;
+}
+
+// Returns the end of the term that begins at `text`: figures stay with their words.
+static const char *term_end(const char *text) {
+    static const char *const starts[] = {" + ", " at ", " read at ", " when "};
+    const char *end = text + strlen(text), *equals = strstr(text, " = ");
+    if (equals && equals + 2 < end) end = equals + 2;
+    const char *from = text + (strncmp(text, "read at ", 8) ? 1 : 8);
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        const char *found = strstr(from, starts[i]);
+        if (found && found < end) end = found;
+    }
+    return end;
 }
 
 // The summary's terms: fewer than there are parts.
@@ -247,20 +256,6 @@ static void sum_terms(struct picture *picture) {
     picture->bytes[PICTURE_FREE] = 0;
     picture->bytes[PICTURE_FILES] += picture->bytes[PICTURE_OTHER];
     picture->bytes[PICTURE_OTHER] = 0;
-}
-
-// The moment is said where it is not that of the peak.
-static void add_moment(const struct terminal *terminal, size_t *column,
-                       const struct picture *picture, const struct view_options *view) {
-    char moment[PART_BYTES];
-    if (picture_is_of_peak(picture)) {
-        add_term(terminal, column, "at", units_duration(picture->at_ns).text, "");
-        return;
-    }
-    describe_moment(picture, view, moment, sizeof moment);
-    char at[PART_BYTES];
-    snprintf(at, sizeof at, "%s,", units_duration(picture->at_ns).text);
-    add_term(terminal, column, "read at", at, moment);
 }
 
 static const char *word_of(const struct picture *picture, int part) {
@@ -272,26 +267,74 @@ static const char *word_of(const struct picture *picture, int part) {
     return part == PICTURE_REST && !picture->is_live_part ? "live or free" : words[part];
 }
 
+// "42.1 MiB live + 3.0 MiB files".
+static void write_parts(const struct picture *picture, bool is_plain, char *out, size_t size) {
+    size_t used = 0;
+    *out = 0;
+    for (int part = 0; part < PICTURE_PARTS && used < size; part++) {
+        if (!picture->bytes[part]) continue;
+        int length = snprintf(out + used, size - used, "%s%s %s", used ? " + " : "",
+                              units_size_as((int64_t)picture->bytes[part], is_plain).text,
+                              word_of(picture, part));
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
+static void set_part(struct claim *claim, const char *name, const struct picture *picture,
+                     enum picture_part part, bool is_known) {
+    if (is_known) claim_set(claim, name, (int64_t)picture->bytes[part]);
+}
+
+bool claim_of_resident(struct claim *claim, const struct profile *profile, bool is_plain) {
+    struct picture picture;
+    char parts[PART_BYTES];
+    *claim = (struct claim){.key = CLAIM_RESIDENT};
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return false;
+    if (picture_is_far_from_peak(&picture)) return false;
+    claim_set(claim, "rss_bytes", (int64_t)picture.rss_bytes);
+    set_part(claim, "live_bytes", &picture, PICTURE_LIVE, picture.is_live_part);
+    set_part(claim, "free_bytes", &picture, PICTURE_FREE, picture_knows_free(&picture));
+    set_part(claim, "slack_bytes", &picture, PICTURE_SLACK, picture.is_slack_part);
+    set_part(claim, "mapped_bytes", &picture, PICTURE_MAPPED, picture.is_mapped_part);
+    claim_set(claim, "at_ns", (int64_t)picture.at_ns);
+    claim_set(claim, "peak_bytes", (int64_t)picture.peak_bytes);
+    claim_set(claim, "is_of_peak", picture_is_of_peak(&picture));
+    sum_terms(&picture);
+    write_parts(&picture, is_plain, parts, sizeof parts);
+    claim_set_text(claim, "parts", parts);
+    return true;
+}
+
+bool claim_of_heap(struct claim *claim, const struct profile *profile, size_t index) {
+    struct picture picture;
+    *claim = (struct claim){.key = CLAIM_HEAP};
+    if (!picture_of(profile->recording, index, &picture)) return false;
+    const uint64_t *bytes = picture.bytes;
+    claim_set(claim, "at_ns", (int64_t)picture.at_ns);
+    claim_set(claim, "heap_bytes",
+              (int64_t)(bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] +
+                        bytes[PICTURE_REST]));
+    set_part(claim, "live_bytes", &picture, PICTURE_LIVE, picture.is_live_part);
+    claim_set(claim, "is_live_known", picture.is_live_part);
+    claim_set(claim, "is_doubtful", picture.is_live_part && !picture_knows_free(&picture));
+    return true;
+}
+
 void memory_print_line(const struct terminal *terminal, const struct profile *profile,
                        const struct view_options *view) {
-    struct picture picture;
-    const char *sign = "";
-    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return;
-    if (picture_is_far_from_peak(&picture)) return;
-    sum_terms(&picture);
+    static const char key[] = "resident ";
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    size_t column = KEY_COLUMNS;
+    if (!claim_of_resident(&claim, profile, view->is_plain_number)) return;
+    claim_sentence(&claim, view->is_plain_number, sentence);
     terminal_indent(terminal, 2);
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS - 2, "resident");
-    size_t column = KEY_COLUMNS;
-    add_term(terminal, &column, "",
-             units_size_as((int64_t)picture.rss_bytes, view->is_plain_number).text, "=");
-    for (int part = 0; part < PICTURE_PARTS; part++) {
-        if (!picture.bytes[part]) continue;
-        add_term(terminal, &column, sign,
-                 units_size_as((int64_t)picture.bytes[part], view->is_plain_number).text,
-                 word_of(&picture, part));
-        sign = "+";
+    for (const char *text = sentence + sizeof key - 1; *text;) {
+        const char *end = term_end(text);
+        print_term(terminal, &column, text, end);
+        text = *end ? end + 1 : end;
     }
-    add_moment(terminal, &column, &picture, view);
     fputc('\n', terminal->out);
 }
 

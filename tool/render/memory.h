@@ -5,6 +5,7 @@
 
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
+#include "tool/render/claims.h"
 #include "tool/render/terminal.h"
 
 // Both snapshots, a line for each part. `file` names the recording in what is said where there is
@@ -21,6 +22,11 @@ void memory_print_totals(const struct terminal *terminal, const struct profile *
 // that is of a time at which far less was resident than at the peak.
 void memory_print_line(const struct terminal *terminal, const struct profile *profile,
                        const struct view_options *view);
+
+// The claims that these make; of the heap at CAIRN_PICTURE_AT_PEAK or CAIRN_PICTURE_LAST. False:
+// there is none.
+bool claim_of_resident(struct claim *claim, const struct profile *profile, bool is_plain);
+bool claim_of_heap(struct claim *claim, const struct profile *profile, size_t index);
 
 // Members "at_peak", "last" (null without a picture) and "points" of the object "rss".
 void memory_json_put(struct json *json, const struct recording *recording);

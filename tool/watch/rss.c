@@ -125,27 +125,40 @@ static void add_heap(pid_t pid, struct recording *recording, struct rss_parts *p
         picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
 }
 
+// Counts what is free; once more if the process freed much meanwhile, which would be live and free.
+static void count_free(pid_t pid, struct recording *recording, uint64_t most_ns,
+                       struct rss_parts *parts) {
+    enum { TRIES = 2 };
+    const struct mapped_range *data = &parts->libc_data;
+    struct cairn_picture *picture = &parts->picture;
+    for (int i = 0; i < TRIES; i++) {
+        if (!free_chunks_find(pid, data->start, data->end, most_ns, picture)) return;
+        if (!rss_parts_settle_free(picture, figures_of(recording).exit_bytes)) return;
+        add_heap(pid, recording, parts);
+    }
+}
+
 // Completes what the mappings say. False: the process went while it was looked at, or changed so
 // much that a mapping was met twice.
 static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
                      struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
-    const struct mapped_range *data = &parts->libc_data;
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
     rss_parts_settle_own(parts, is_glibc ? recording->header.own_bytes : 0);
     add_heap(pid, recording, parts);
-    if (is_glibc) free_chunks_find(pid, data->start, data->end, most_ns, picture);
+    if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
     return after.rss_bytes && picture->rss_bytes <= after.peak_bytes + peak_lag_bytes;
 }
 
 // Tells whether a picture is of a higher peak. If both are as high, as far as that can be told, the
 // one with more live memory is: at the end a program often has freed all of it, and none of its
-// pages. Then the one that counted all that is free.
+// pages. Then the one that counted all that is free; one that could not count it gives way.
 static bool is_higher(const struct cairn_picture *picture, const struct cairn_picture *peak) {
     uint64_t near = peak->rss_bytes * HIGHER_PERCENT / 100;
     if (picture->rss_bytes > peak->rss_bytes + near) return true;
     if (picture->rss_bytes + near < peak->rss_bytes) return false;
+    if (peak->is_cut && !peak->arena_count && picture->arena_count) return true;
     bool is_whole = peak->is_cut && !picture->is_cut && picture->live_bytes == peak->live_bytes;
     return picture->live_bytes > peak->live_bytes ? picture->rss_bytes > peak->rss_bytes : is_whole;
 }

@@ -213,6 +213,18 @@ void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
     picture->own_bytes += bytes;
 }
 
+bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after) {
+    enum { FREED_SHARE = 64, FREED_MIN_BYTES = 64 << 10 };
+    int64_t freed;
+    if (__builtin_sub_overflow(picture->live_bytes, live_after, &freed)) return false;
+    if (freed <= picture->live_bytes / FREED_SHARE + FREED_MIN_BYTES) return false;
+    picture->arena_count = 0;
+    picture->arena_bytes = picture->free_chunk_bytes = picture->free_top_bytes = 0;
+    picture->free_resident_bytes = 0;
+    picture->is_cut = 1;
+    return true;
+}
+
 // --- what the program mapped itself
 
 enum { PAGES_MAX = 1 << 16, LIST_MAX = 1 << 22, TRIES = 3 };

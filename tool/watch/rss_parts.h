@@ -61,6 +61,10 @@ bool rss_parts_of_process(pid_t pid, struct rss_parts *parts);
 // at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 
+// Forgets the free memory of a picture if the process freed much while that was counted, and
+// returns true: the same blocks would be live and free. `live_after`: live after the counting.
+bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after);
+
 // Finds which anonymous memory the program mapped itself: sets mapped_bytes, resident, and what of
 // the allocator's large blocks is not (untouched_bytes). With --mmap the process keeps a list
 // (format.h, cairn_mapping_table). Without it glibc's large blocks are known by their first words;

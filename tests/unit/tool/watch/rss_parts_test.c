@@ -137,12 +137,34 @@ static void test_damage(void **state) {
     }
 }
 
+// The process goes on while its free memory is counted: what it freed meanwhile is not both.
+static void test_freed_meanwhile(void **state) {
+    (void)state;
+    const struct cairn_picture seen = {.live_bytes = 64 * MIB,
+                                       .heap_bytes = 66 * MIB,
+                                       .arena_count = 9,
+                                       .free_chunk_bytes = 60 * MIB,
+                                       .free_top_bytes = 1 * MIB,
+                                       .free_resident_bytes = 61 * MIB};
+    struct cairn_picture picture = seen;
+    assert_false(rss_parts_settle_free(&picture, 63 * MIB));
+    assert_memory_equal(&picture, &seen, sizeof seen);
+    assert_false(rss_parts_settle_free(&picture, 80 * MIB));
+    assert_memory_equal(&picture, &seen, sizeof seen);
+    assert_true(rss_parts_settle_free(&picture, 4 * MIB));
+    assert_int_equal(picture.arena_count, 0);
+    assert_int_equal(picture.free_chunk_bytes + picture.free_top_bytes, 0);
+    assert_int_equal(picture.free_resident_bytes, 0);
+    assert_int_equal(picture.live_bytes, 64 * MIB);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_own_memory),
         cmocka_unit_test(test_joined_with_arena),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_freed_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
