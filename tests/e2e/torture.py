@@ -173,7 +173,7 @@ if shutil.which("sqlite3"):
             " left;" not in said and not said.rstrip().endswith(" left"), f"sqlite3: {result.status} {said} {result.err}")
     day, is_whole = str(t.SOURCE / "tests/programs/torture/day.sql"), t.IS_LONG
     result = t.run_cairn("torture", "-q", "-j", "2", "--allow-in", r"libc\.so", "--stdin", day,
-                         *([] if is_whole else ["--budget", f"{3 * t.load():.0f}s"]), "--", "sqlite3", ":memory:", timeout=3600)
+                         *([] if is_whole else ["--budget", f"{t.load():.0f}s"]), "--", "sqlite3", ":memory:", timeout=3600)
     said_of_day = result.out.decode()
     done = re.search(r"^([\d,]+) failing allocations of [\d,]+ stacks: no findings", said_of_day, re.M)
     t.check(result.status == 0 and done and int(done[1].replace(",", "")) > (2000 if is_whole else 0) and
