@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java: the Java frames of native allocations are those that Throwable tells at the same time, at
 30,000 calls of every kind, which C2 compiles too, with 3,000 in interpreted code, and in `make check-long` at 100,000
-of every kind in that, in C1 and in usual code; native code that calls Java back stands between. On virtual threads they are those up to where frames still lie in Java's heap, and such a stack counts
-as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
+of every kind in that, in C1 and in usual code; native code that calls Java back stands between. On virtual threads they
+are those up to where frames still lie in Java's heap, and such a stack counts as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
 that CAIRN_LONG=1 makes there (build/chroots). Sampled stacks have them, and those of a JVM that was attached to.
 Without the option a line of the report says so, other JDKs are refused by name,
 and stacks of methods that were met before are read without system calls."""

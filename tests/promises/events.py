@@ -139,8 +139,8 @@ found = t.report(path)
 allocations = sum(row["event"] in ("alloc", "calloc", "realloc") for row in rows(log))
 t.check_equal("killed: allocations", allocations, found["totals"]["allocations"])
 
-# The tool stands still: the program goes on, or waits for it.
-BUSY = ["perl", "-e", "open(F, '<', shift); <F>; for (1..shift) { my @a = (1..3); push @a, 'x' x 50; } print 1"]
+# The tool stands still: the program goes on, or waits for it. 200 blocks a round.
+BUSY = ["perl", "-e", "open(F, '<', shift); <F>; for (1..shift) { my @a = split //, 'x' x 200; } print 1"]
 
 
 def stopped(options, rounds):
@@ -159,7 +159,7 @@ def stopped(options, rounds):
         t.check_equal(f"stopped {options}: end", (process.returncode, out), (0, b"1"))
 
 
-ROUNDS = 8000000
+ROUNDS = 40000
 for process, path in stopped([], ROUNDS):
     t.wait_until(lambda: all(t.is_in_state(child, "Z") for child in t.children_of(process.pid)
                              if t.is_called(child, "perl")))
