@@ -75,13 +75,13 @@ PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
-FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 2
+FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 1  # beside all that it starts from
 SHOWN_LINES = 40
 LAST_COSTS = "test-costs.tsv"  # beside the logs' directory: the same of each test, as it ran last
 COSTS_HEAD = "test\twall\tcpu\n"
 MOSTLY_WAITS = 0.4  # of its time it computes less than this share
 WAITING_JOBS = 2
-UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit": 2, "build": 0}
+UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 6, "unit": 2, "build": 0}
 
 
 class Test:
