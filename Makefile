@@ -533,7 +533,7 @@ reference: $(BUILD)/cairn
 	@dev/reference.py $(BUILD)
 
 deps deps-of-check:
-	@dev/deps.sh check
+	@dev/deps.sh $(if $(CAIRN_LONG),long,check)
 
 # Ends with one line where a program is missing that packages should have brought: call need,NAMES OF VARIABLES.
 need = $(foreach name,$(1),$(if $(shell command -v $(firstword $($(name)))),,$(error $@: there is no \

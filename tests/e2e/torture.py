@@ -166,7 +166,7 @@ else:
 # The shell of SQLite comes out clean, leaks looked for too; what is wrong within glibc is glibc's, and is counted.
 # `make check-long`: all allocations of a whole script, else those that fit into a moment.
 if shutil.which("sqlite3"):
-    COMMAND = ["sqlite3", ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a) from t"]
+    COMMAND = ["sqlite3", ":memory:", "select 1"]
     result = t.run_cairn("torture", "-q", "--no-leaks", "-j", "2", "--allow-in", r"libc\.so", "--", *COMMAND, timeout=240)
     said = result.out.decode()
     t.check(result.status == 0 and re.search(r"^\d{3} failing allocations of \d+ stacks: no findings", said) and
