@@ -247,10 +247,10 @@ def busy():
     account = t.fresh_path("account")
     with t.Process(t.program("doomed", "loop", 3), env=t.environment({"LEDGER": account})) as child:
         death_watch.wait_for_work(types.SimpleNamespace(account_path=account), 20000)
-        for _ in range(6):
+        for _ in range(6 if t.IS_LONG else 3):
             result = t.run_cairn("core", str(child.pid), "count", "leaked")
             t.check(result.status == 0, f"busy: {result.status} {result.err}")
-        for turn in range(8):
+        for turn in range(8 if t.IS_LONG else 4):
             with t.Process([t.CAIRN, "core", str(child.pid), "count", "leaked"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) as one:
                 time.sleep(random.Random(turn).uniform(0.001, 0.03))

@@ -97,13 +97,13 @@ def steps(how, kind, stride):
 
 if platform.machine() == "x86_64":
     for how in "return", "jump":
-        for kind, stride in (("malloc", 17), ("free", 17), ("resize", 251)):
+        for kind, stride in (("malloc", 17), ("free", 17), ("resize", 421)):
             steps(how, kind, 1 if LONG and kind != "resize" else stride)
 else:
     t.skip_part("a handler at each instruction needs the trap flag of x86-64")
 
 # Forks: each process has a log, a child's with the blocks that it found.
-FORKS = 200 if LONG else 30
+FORKS = 200 if LONG else 12
 result, path, _ = logged(t.program("fork_storm", FORKS), ["--children", "all"], timeout=250)
 t.check_equal("forks: end", (result.status, result.out), (0, f"{FORKS} children, 0 failures\n".encode()))
 FORKER = [sys.executable, "-c", """
@@ -169,5 +169,6 @@ found = t.report(path)
 t.check("events" in found["trust"]["lost"], f"dropped: {found['trust']}")
 for process, path in stopped(["--events-wait"], ROUNDS):
     pass
-t.check("complete: every event" in summary(log_of(path)), f"waited: {summary(log_of(path))}")
+said = summary(log_of(path))
+t.check("complete: every event" in said, f"waited: {said}")
 t.finish()
