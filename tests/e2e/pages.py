@@ -41,7 +41,7 @@ left = [one for page in done for one in page.left]
 left_to_long = [one for page in done for one in page.left_to_long]
 tests = (t.SOURCE / "tests/list.txt").read_text("ascii").split()
 for where, reason in left + left_to_long:
-    print(f"not run{'' if (where, reason) in left else ', but in make check-long'}: {where}: {reason}")
+    print(f"{'not run' if (where, reason) in left else 'run in make check-long'}: {where}: {reason}")
     found = DOES_IT.search(reason)
     test, script = found.groups() if found else (None, None)
     t.check(test in tests or script and (t.SOURCE / script).exists(), f"{where}: no test does it: {reason}")
