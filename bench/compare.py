@@ -4,11 +4,12 @@
 tree, counts on this machine the instructions that each adds to a malloc+free pair (bench/instructions.py) and
 to the start of a program, prints both, and fails if one rose by more than 2 %.
 
-    make all bench-programs && bench/compare.py [BASE]
+    make all bench-programs && bench/compare.py [--part] [BASE]
 
 BASE is a commit or a tag, by default what bench/compared_with names. Status 77: this clone does not have it.
-Counts do not depend on what else the machine does, so the test promises/cost runs this too. A library of the same
-sources, made by the same commands, is the same: then nothing is built and counted.
+Counts do not depend on what else the machine does, so the test promises/cost runs this too, in `make check` with
+--part: a row for each way that an event takes. A library of the same sources, made by the same commands, is the same:
+then nothing is built and counted.
 """
 
 import os
@@ -19,12 +20,16 @@ import sys
 import instructions
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+# Rows of --part, and those that differ from one of them by depth, sizes or how stacks follow each other.
+PART = [(("one", 20, 1), {}), (("grow", 20, 1), {}), (("resize", 20, 1), {}), (("random", 20, 1024), {}),
+        (("one:random", 20, 1), {"CAIRN_STACKS": "0"}), (("one", 20, 1), {"CAIRN_SAMPLE": "1"}), (("one", 20, 1), {"CAIRN_OFF": "1"})]
 ROWS = [(("one", 5, 1), {}), (("one", 20, 1), {}), (("one", 60, 1), {}), (("grow", 20, 1), {}), (("resize", 20, 1), {}),
         (("one:random", 5, 1), {}), (("walk", 20, 256), {}), (("random", 20, 1024), {}), (("never", 20, 1), {}),
         (("one:random", 20, 1), {"CAIRN_STACKS": "0"}), (("resize:random", 20, 1), {"CAIRN_STACKS": "0"}),
         (("one", 20, 1), {"CAIRN_SAMPLE": "1"}), (("one", 20, 1), {"CAIRN_OFF": "1"})]
 # Of one stack, a slope needs no more of them than make the start small beside it; many stacks have to be met first.
 PAIRS = (10000, 40000)
+PAIRS_OF_MANY = (20000, 60000)
 RISE, NOISE = 1.02, 2.5  # a share, and instructions: a program's start varies by so many a pair
 # A start depends on the environment and on what else the machine does: the least of some.
 START, STARTS, START_NOISE = ["/bin/true"], 3, 2000
@@ -76,7 +81,9 @@ def library_of(tree):
 
 
 def main():
-    base = sys.argv[1] if len(sys.argv) > 1 else (TOP / "bench/compared_with").read_text().split()[0]
+    words = sys.argv[1:]
+    rows = PART if "--part" in words else ROWS
+    base = next((word for word in words if word != "--part"), None) or (TOP / "bench/compared_with").read_text().split()[0]
     commit, tree = base_tree(base)
     if is_as_here(commit, tree):
         print(f"nothing to count: the library has the sources of {base[:12]}, and is made by the same commands")
@@ -90,8 +97,8 @@ def main():
     is_more = now - alone > (before - alone) * RISE + START_NOISE
     has_risen |= is_more
     print(f"{'start of ' + START[0]:40} {before - alone:12} {now - alone:12}{MORE if is_more else ''}", flush=True)
-    for row, settings in ROWS:
-        pairs = PAIRS if row[2] == 1 else instructions.PAIRS
+    for row, settings in rows:
+        pairs = PAIRS if row[2] == 1 else PAIRS_OF_MANY
         if row not in plain:
             plain[row] = instructions.a_pair(row, {}, pairs=pairs)
         before, now = (instructions.a_pair(row, {**instructions.recorded_by(library), **settings}, pairs=pairs) - plain[row]

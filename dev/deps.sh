@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|bench|fuzz|coverage|dist|deb|
+# Installs the Debian packages that a step needs: dev/deps.sh build|try|check|long|bench|fuzz|coverage|dist|deb|
 # deb-chroots|everywhere|machine.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
@@ -13,14 +13,15 @@ TRY="$BUILD"
 CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind libc6-dbg
     binutils gdb procps perl libxml2-utils jq git redis-server nodejs libjemalloc2 libtcmalloc-minimal4
     libmimalloc2.0 postgresql nginx-light wrk apache2-utils curl imagemagick openssl cmake zstd xz-utils
-    bc gawk rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
-    faketime eatmydata dwz elfutils util-linux libjemalloc-dev libgoogle-perftools-dev
-    ncurses-term libmimalloc-dev pkg-config scdoc libexpat1-dev libxml2-dev debuginfod golang-go cargo rustc graphviz chromium firefox-esr
-    meson ninja-build python3-pytest python3-jsonschema libgtest-dev libbenchmark-dev
+    bc rsync tmux libpython3.11-testsuite libclang-rt-14-dev strace musl-tools gcc-multilib
+    faketime eatmydata dwz util-linux libjemalloc-dev libgoogle-perftools-dev
+    ncurses-term libmimalloc-dev pkg-config scdoc debuginfod golang-go cargo rustc graphviz chromium firefox-esr
+    meson ninja-build python3-pytest python3-jsonschema libgtest-dev
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools libasio-dev python3-greenlet libapr1-dev libglib2.0-dev
     librust-tokio-dev codespell"
-BENCH="$CHECK google-perftools lua5.4 php8.2-cli php8.2-opcache"
+LONG="$CHECK libexpat1-dev libxml2-dev libbenchmark-dev"
+BENCH="$CHECK gawk google-perftools lua5.4 php8.2-cli php8.2-opcache"
 FUZZ="$CHECK afl++"
 COVERAGE="$CHECK llvm"
 DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
@@ -33,6 +34,7 @@ case "${1:-}" in
 build) wanted=$BUILD ;;
 try) wanted=$TRY ;;
 check) wanted=$CHECK ;;
+long) wanted=$LONG ;;
 bench) wanted=$BENCH ;;
 fuzz) wanted=$FUZZ ;;
 coverage) wanted=$COVERAGE ;;
@@ -42,7 +44,7 @@ deb-chroots) wanted=$CHROOTS ;;
 everywhere) wanted=$EVERYWHERE ;;
 machine) wanted=$MACHINE ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|bench|fuzz|coverage|dist|deb|deb-chroots|everywhere|machine" >&2
+    echo "usage: dev/deps.sh build|try|check|long|bench|fuzz|coverage|dist|deb|deb-chroots|everywhere|machine" >&2
     exit 2
     ;;
 esac

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writes what the fuzzer NAME starts from: dev/fuzz-seeds.sh BUILD NAME DIRECTORY. Seeds of readers of
-# recordings are cut from recordings of real programs, made on the spot; programs that are not there are
-# left out. What is newer than the build stays.
+# recordings are cut from recordings of real programs, made once for all of them, in BUILD/fuzz/recorded; programs that are
+# not there are left out. What is newer than the build stays.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
@@ -41,6 +41,21 @@ json.loads(json.dumps([1, {"a": [2]}]))'
     record threads "$build/tests/programs/threads" pipe
     record fork "$build/tests/programs/births" fork
     record modules "$build/tests/programs/dlopen_loop"
+}
+
+# The first fuzzer that wants them makes them, and the others that run beside it wait.
+record_for_all() {
+    recorded=$build/fuzz/recorded
+    exec 9>"$recorded.lock"
+    flock 9
+    if [ -z "$(find "$recorded.made" -newer "$build/cairn" 2>/dev/null)" ]; then
+        rm -rf "$recorded"
+        mkdir "$recorded"
+        (cd "$recorded" && record_programs) 9>&-
+        touch "$recorded.made"
+    fi
+    exec 9>&-
+    cd "$recorded"
 }
 
 recordings() { find . -name '*.cairn' -type f; }
@@ -149,7 +164,7 @@ rm -rf "$seeds"
 mkdir -p "$seeds"
 case "$name" in
 reader | report | export | web | merge)
-    record_programs
+    record_for_all
     recordings | xargs "$build/tests/reader_seeds" "$seeds"
     ;;
 events)
@@ -159,7 +174,7 @@ events)
     ;;
 history) make_histories ;;
 index)
-    record_programs
+    record_for_all
     for index in */index; do cp "$index" "$seeds/$(dirname "$index")"; done
     ;;
 cfi) "$build/tests/cfi_seeds" "$seeds" ;;

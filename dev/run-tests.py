@@ -16,7 +16,7 @@ that is neither a test nor a helper. Those that took longest the last time begin
 by tests/costs.txt), and a test begins as soon as what it needs is built: clang-tidy, by room, and the
 fuzzers take their turns beside the others. Tests that mostly waited the last time run beside those
 that compute, and take no turn from them. Each line has the seconds that a test took and those that it
-kept a processor busy.
+kept a processor busy; build/test-costs.tsv has those of all tests that ran there, the dearest first.
 
 A test is a program; status 0 is a pass, 77 says that it cannot run here (its last line says why),
 anything else is a failure. A test that cannot do a part of its work prints `skipped: REASON`. What was
@@ -59,7 +59,7 @@ from patience import Patience  # noqa: E402
 
 LIST = TOP / "tests/list.txt"
 QUICK = TOP / "tests/quick.txt"
-COSTS = TOP / "tests/costs.txt"  # what the longer tests took: the lines of SECONDS
+COSTS = TOP / "tests/costs.txt"  # how long the longer tests took and how long they computed, a line each
 COSTS_FROM_S = 4
 UNSTEADY = TOP / "tests/unsteady.tsv"
 COMMITS_WITHOUT_CAUSE = 2
@@ -75,12 +75,13 @@ PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
-FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 2
+FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 1  # beside all that it starts from
 SHOWN_LINES = 40
-SECONDS = "seconds"  # beside the logs: how long each test took the last time, and how long it computed
+LAST_COSTS = "test-costs.tsv"  # beside the logs' directory: the same of each test, as it ran last
+COSTS_HEAD = "test\twall\tcpu\n"
 MOSTLY_WAITS = 0.4  # of its time it computes less than this share
 WAITING_JOBS = 2
-UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 9, "unit": 2, "build": 0}
+UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 6, "unit": 2, "build": 0}
 
 
 class Test:
@@ -335,13 +336,21 @@ def last_lines(path, count):
 def read_costs(path):
     """Of each test: (seconds, seconds of a processor)."""
     try:
-        return {name: (float(seconds), float(used)) for name, seconds, used in map(str.split, path.read_text().splitlines())}
+        rows = path.read_text().removeprefix(COSTS_HEAD).splitlines()
+        return {name: (float(seconds), float(used)) for name, seconds, used in map(str.split, rows)}
     except (OSError, ValueError):
         return {}
 
 
 def costs_of_last_run(logs):
-    return {**read_costs(COSTS), **read_costs(logs / SECONDS)}
+    return {**read_costs(COSTS), **read_costs(logs.with_name(LAST_COSTS))}
+
+
+def write_last_costs(logs, costs):
+    """Renews the rows of these tests."""
+    path = logs.with_name(LAST_COSTS)
+    rows = sorted({**read_costs(path), **costs}.items(), key=lambda row: -row[1][1])
+    path.write_text(COSTS_HEAD + "".join(f"{name}\t{seconds:.1f}\t{used:.1f}\n" for name, (seconds, used) in rows))
 
 
 def cost_lines(costs):
@@ -360,7 +369,7 @@ def mostly_waits(test, costs):
 
 class Tally:
     def __init__(self, logs, is_strict):
-        self.logs, self.is_strict, self.costs = logs, is_strict, costs_of_last_run(logs)
+        self.logs, self.is_strict, self.costs = logs, is_strict, {}
         self.passed, self.failed, self.skipped = 0, 0, []
         self.again, self.unsteady, self.not_run = [], [], 0
 
@@ -408,7 +417,8 @@ class Tally:
         if place := full_place(self.logs):
             self.fail(f"FAIL      the disk of {place} is full: {self.not_run} tests did not run; make room and begin anew")
         else:
-            (self.logs / SECONDS).write_text(cost_lines(self.costs))
+            write_last_costs(self.logs, self.costs)
+        print(f"{sum(used for _, used in self.costs.values()):.0f} s of a processor in all")
         for name, reason in self.skipped:
             print(f"skipped: {name}: {reason}")
         if self.unsteady:
@@ -422,7 +432,7 @@ class Tally:
 def run_all(tests, options, build, tally):
     fuzzers = Test("build/fuzzers", make_command(build) + ["fuzzers"], "build")
     needs_fuzzers = any(test.kind == "fuzz" for test in tests) and not options.no_build
-    costs = dict(tally.costs)
+    costs = costs_of_last_run(tally.logs)
     with (concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
           concurrent.futures.ThreadPoolExecutor(WAITING_JOBS) as beside):
         # First in the queue, its tests last in it: nobody waits for it but they.
@@ -491,7 +501,7 @@ def main():
     if not options.no_build:
         for test in build_tests(build, options.quick):
             tally.add(test, *run_test(test, build, logs))
-    run_all(longest_first(tests, tally.costs), options, place, tally)
+    run_all(longest_first(tests, costs_of_last_run(logs)), options, place, tally)
     tally.try_again(place)
     return tally.finish()
 

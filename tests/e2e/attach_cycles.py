@@ -15,8 +15,8 @@ from attached import files_mapped, settled, state_of
 from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, check, check_equal, environment, finish, fresh_path,
                         need_attach)
 
-TARGETS = int(os.environ.get("ATTACH_TARGETS", "6"))
-CYCLES = int(os.environ.get("ATTACH_CYCLES", "10"))
+TARGETS = int(os.environ.get("ATTACH_TARGETS", "4"))
+CYCLES = int(os.environ.get("ATTACH_CYCLES", "6"))
 IS_LONG = "ATTACH_CYCLES" in os.environ
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000}
 

@@ -14,7 +14,7 @@ from attached import Attached, Target, check_left, recordings_of, settled, state
 
 t.need_attach()
 t.need("musl-gcc")
-CYCLES, THREADS = int(os.environ.get("ATTACH_CYCLES", "12" if t.IS_LONG else "6")), 4
+CYCLES, THREADS = int(os.environ.get("ATTACH_CYCLES", "12" if t.IS_LONG else "4")), 4
 # Threads that wait for one another, each with a block of its own, until the first line comes.
 WAITING = """
 #include <pthread.h>

@@ -59,7 +59,7 @@ else:
 
 # More threads than any machine that this runs on is likely to have; the judge counts what the driver does.
 THREADS = 300
-result, path = t.record(t.program("exchange", THREADS, 1000), options=["--events", "--events-wait"])
+result, path = t.record(t.program("exchange", THREADS, 1000 if t.IS_LONG else 400), options=["--events", "--events-wait"])
 t.check_equal("threads: status", result.status, 0)
 log = str(path).removesuffix(".cairn") + ".events"
 shown = t.run_cairn("replay", "-a", JUDGE, "-e", "COUNT_PRELOAD_OUT=counted", log)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=go: the Go frames of memory that C allocates are those that runtime.Callers tells at the same
-time, at 100,000 calls of every kind (10,000 in all but the plain way of building; `make check-long`: as many in each),
+time, at 20,000 calls of every kind (4,000 in all but the plain way of building; `make check-long`: 100,000 in each),
 also where C calls Go back, on its own threads too, in a stripped program, and in one at any address (`make check-long`,
 since all of Go's library is compiled anew for it). With this machine's Go, and with those of other Debians, in chroots
 that are in $CHROOTS/SUITE-go, or that CAIRN_LONG=1 makes there (build/chroots). Without the option a line of the
@@ -16,8 +16,8 @@ import shutil
 import cairn_test as t
 import chroots
 
-CALLS = 50000  # walk() allocates about twice each
-CALLS_BESIDE = CALLS if t.IS_LONG else CALLS // 10  # in other ways than the plain one
+CALLS = 50000 if t.IS_LONG else 10000  # walk() allocates about twice each
+CALLS_BESIDE = CALLS if t.IS_LONG else CALLS // 5  # in other ways than the plain one
 OTHERS = ("trixie", "sid")
 WAYS = {"plain": [], "anywhere": ["-buildmode=pie"], "unoptimized": ["-gcflags=-N -l"], "stripped": ["-ldflags=-s -w"]}
 place = pathlib.Path(t.fresh_path("go")).absolute()

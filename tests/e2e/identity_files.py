@@ -11,15 +11,15 @@ t.need("zstd", "xz", "tmux", "rsync", "curl", "awk", "bc")
 
 
 def fill(place):
-    """A tree of some hundred small files, and one text with many lines."""
-    for i in range(200):
+    """A tree of small files, and one text with many lines."""
+    for i in range(200 if t.IS_LONG else 60):
         directory = place / "tree" / f"d{i % 10}" / f"e{i % 3}"
         directory.mkdir(parents=True, exist_ok=True)
         line = f"stone {i} is {i * 7919 % 4810} high\n"
         (directory / f"stone{i}.txt").write_text(line * (i % 9 + 1))
     (place / "tree/link").symlink_to("d1")
     with open(place / "lines.txt", "w", encoding="utf-8") as file:
-        for i in range(30000):
+        for i in range(30000 if t.IS_LONG else 10000):
             file.write(f"{i * 2654435761 % 1000003}\tplace{i % 97}\tmoß {i}\n")
 
 

@@ -17,8 +17,8 @@ from browser_modules import modules
 
 t.need("node", "npm", "chromium", "gcc")
 WEB = t.SOURCE / "web"
-LARGE_STACKS = 100_000 if t.IS_LONG else 25_000
-LARGE_PAGE_BYTES = 5_000_000 if t.IS_LONG else 1_500_000
+LARGE_STACKS = 100_000 if t.IS_LONG else 10_000
+LARGE_PAGE_BYTES = 5_000_000 if t.IS_LONG else 800_000
 HOSTILE = '<img src=x onerror="window.hacked=1"></script><script>window.hacked=1</script>&amp;\'"'
 
 

@@ -5,6 +5,7 @@ those which hang are ended with all that they started, and that a full disk ends
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,12 @@ def second_tries():
     logs = TREE / "build/test-logs"
     t.check_equal("both logs", ["the first try" in (logs / f"e2e-unsteady{one}.log").read_text() for one in (".first", "")],
                   [True, False])
+    costs = [line.split("\t") for line in (TREE / "build/test-costs.tsv").read_text().splitlines()]
+    t.check_equal("costs: head", costs[0], ["test", "wall", "cpu"])
+    t.check_equal("costs: a row for each", sorted(row[0] for row in costs[1:]), sorted(TESTS))
+    spent = [float(row[2]) for row in costs[1:]]
+    t.check_equal("costs: the dearest first", spent, sorted(spent, reverse=True))
+    t.check(any(re.fullmatch(r"\d+ s of a processor in all", line) for line in lines), f"the sum: {lines[-4:]}")
     row = (TREE / "tests/unsteady.tsv").read_text().splitlines()[1].split("\t")
     t.check_equal("a row for the cause", (row[0], len(row), row[2]), ("e2e/unsteady", 3, ""))
 

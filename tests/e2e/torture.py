@@ -166,14 +166,14 @@ else:
 # The shell of SQLite comes out clean, leaks looked for too; what is wrong within glibc is glibc's, and is counted.
 # `make check-long`: all allocations of a whole script, else those that fit into a moment.
 if shutil.which("sqlite3"):
-    COMMAND = ["sqlite3", ":memory:", "create table t(a,b); insert into t values(1,2),(3,4); select sum(a) from t"]
+    COMMAND = ["sqlite3", ":memory:", "select 1"]
     result = t.run_cairn("torture", "-q", "--no-leaks", "-j", "2", "--allow-in", r"libc\.so", "--", *COMMAND, timeout=240)
     said = result.out.decode()
     t.check(result.status == 0 and re.search(r"^\d{3} failing allocations of \d+ stacks: no findings", said) and
             " left;" not in said and not said.rstrip().endswith(" left"), f"sqlite3: {result.status} {said} {result.err}")
     day, is_whole = str(t.SOURCE / "tests/programs/torture/day.sql"), t.IS_LONG
     result = t.run_cairn("torture", "-q", "-j", "2", "--allow-in", r"libc\.so", "--stdin", day,
-                         *([] if is_whole else ["--budget", f"{3 * t.load():.0f}s"]), "--", "sqlite3", ":memory:", timeout=3600)
+                         *([] if is_whole else ["--budget", f"{t.load():.0f}s"]), "--", "sqlite3", ":memory:", timeout=3600)
     said_of_day = result.out.decode()
     done = re.search(r"^([\d,]+) failing allocations of [\d,]+ stacks: no findings", said_of_day, re.M)
     t.check(result.status == 0 and done and int(done[1].replace(",", "")) > (2000 if is_whole else 0) and

@@ -97,13 +97,13 @@ def steps(how, kind, stride):
 
 if platform.machine() == "x86_64":
     for how in "return", "jump":
-        for kind, stride in (("malloc", 17), ("free", 17), ("resize", 251)):
+        for kind, stride in (("malloc", 17), ("free", 17), ("resize", 421)):
             steps(how, kind, 1 if LONG and kind != "resize" else stride)
 else:
     t.skip_part("a handler at each instruction needs the trap flag of x86-64")
 
 # Forks: each process has a log, a child's with the blocks that it found.
-FORKS = 200 if LONG else 30
+FORKS = 200 if LONG else 12
 result, path, _ = logged(t.program("fork_storm", FORKS), ["--children", "all"], timeout=250)
 t.check_equal("forks: end", (result.status, result.out), (0, f"{FORKS} children, 0 failures\n".encode()))
 FORKER = [sys.executable, "-c", """
@@ -139,8 +139,8 @@ found = t.report(path)
 allocations = sum(row["event"] in ("alloc", "calloc", "realloc") for row in rows(log))
 t.check_equal("killed: allocations", allocations, found["totals"]["allocations"])
 
-# The tool stands still: the program goes on, or waits for it.
-BUSY = ["perl", "-e", "open(F, '<', shift); <F>; for (1..shift) { my @a = (1..3); push @a, 'x' x 50; } print 1"]
+# The tool stands still: the program goes on, or waits for it. 200 blocks a round.
+BUSY = ["perl", "-e", "open(F, '<', shift); <F>; for (1..shift) { my @a = split //, 'x' x 200; } print 1"]
 
 
 def stopped(options, rounds):
@@ -159,7 +159,7 @@ def stopped(options, rounds):
         t.check_equal(f"stopped {options}: end", (process.returncode, out), (0, b"1"))
 
 
-ROUNDS = 8000000
+ROUNDS = 40000
 for process, path in stopped([], ROUNDS):
     t.wait_until(lambda: all(t.is_in_state(child, "Z") for child in t.children_of(process.pid)
                              if t.is_called(child, "perl")))
@@ -169,5 +169,6 @@ found = t.report(path)
 t.check("events" in found["trust"]["lost"], f"dropped: {found['trust']}")
 for process, path in stopped(["--events-wait"], ROUNDS):
     pass
-t.check("complete: every event" in summary(log_of(path)), f"waited: {summary(log_of(path))}")
+said = summary(log_of(path))
+t.check("complete: every event" in said, f"waited: {said}")
 t.finish()

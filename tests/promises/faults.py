@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The N-th system call that the runtime makes fails, for every N that a run meets, and in a second round
 all from the N-th on: output and status of the program never change. The check build understands
-CAIRN_FAULT=N and CAIRN_FAULT=N+. With CAIRN_LONG=1 every N, else every one up to 60 and then samples; but
-for a program that forks, whose child opens a recording of its own, every N+ (alone)."""
+CAIRN_FAULT=N and CAIRN_FAULT=N+. With CAIRN_LONG=1 every N, else every one up to 30, by when a thread records, and then
+samples; but for a program that forks, whose child opens a recording of its own, every third N+ (alone)."""
 
 import concurrent.futures
 import os
@@ -13,7 +13,7 @@ import subprocess
 import cairn_test as t
 
 IS_LONG = t.IS_LONG
-EVERY_UP_TO = 60
+EVERY_UP_TO = 30
 SAMPLES = 12
 RETRY_EVENTS = 4096
 RETRY_FAULTS = 140  # calls until all threads of that program are there
@@ -55,13 +55,13 @@ def count_calls(argv):
     return max(0, calls(extra) - calls({}))
 
 
-def faults(last, has_every_lasting):
+def faults(last, has_more_lasting):
     every = range(1, last + 2)
     if IS_LONG or last <= EVERY_UP_TO:
         return [f"{number}{more}" for number in every for more in ("", "+")]
     step = max(1, (last - EVERY_UP_TO) // SAMPLES)
     chosen = {*range(1, EVERY_UP_TO + 1), *range(EVERY_UP_TO + 1, last + step, step)}
-    lasting = every if has_every_lasting else chosen
+    lasting = chosen.union(every[::3]) if has_more_lasting else chosen
     return [str(number) for number in sorted(chosen)] + [f"{number}+" for number in sorted(lasting)]
 
 

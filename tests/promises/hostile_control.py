@@ -13,7 +13,7 @@ import time
 
 import cairn_test as t
 
-SECONDS = 15 if t.IS_LONG else 0.6
+SECONDS = 15 if t.IS_LONG else 0.3
 WORK = """
 import sys, threading, time
 def work(number, sums):

@@ -7,6 +7,7 @@ with brackets or an ellipsis is a synopsis: its command and its options must be 
 
 Comments in the lines above a block say what cannot be seen in it:
     <!-- not run: REASON -->     cannot run in a test; listed with its reason, which names the test that does it
+    <!-- long: TEST does it -->  takes long, and a test does the same: it is run in `make check-long` alone
     <!-- needs: PROGRAM... -->   is left out, and listed, where the page's shell does not find one of these
     <!-- status: N -->           a command of the block ends with N
     <!-- figures vary -->        all numbers of the block may be others
@@ -36,7 +37,7 @@ LIMIT_S = 240  # what only a hang reaches on a quiet machine
 COMMAND = re.compile(r"(cairn|make|sudo|docker|kubectl|g\+\+|cc|gcc|valgrind|git|python3?|curl|apt|npm|go|duckdb|"
                      r"pytest|heaptrack|perf|bpftrace|clang\+\+|c\+\+|cp|head|sha256sum|[A-Z_]+=\S+|\./\w+|install|jq|sqlite3|cat|"
                      r"mkdir|export) ")
-MARK = re.compile(r"^<!-- (not run|needs|status|figures vary|any order|goes on|ended)(?:: (.*?))? -->$")
+MARK = re.compile(r"^<!-- (not run|long|needs|status|figures vary|any order|goes on|ended)(?:: (.*?))? -->$")
 SYNOPSIS = re.compile(r"\[[A-Z@|-]|\.\.\.|…| \| (NAME\b|RECORDING\b|on\b|--)")
 ALONE = ["unshare", *(["--user", "--map-root-user"] if os.geteuid() else []), "--pid", "--net", "--mount", "--fork",
          "--mount-proc", "--kill-child"]
@@ -139,13 +140,13 @@ def blocks_of(text):
 class Shell:
     """One shell for a page: directory, variables and children stay from command to command."""
 
-    def __init__(self, directory, is_alone):
+    def __init__(self, directory, is_alone, is_whole):
         self.directory = directory
         env = t.environment({"HOME": str(directory), "XDG_CACHE_HOME": str(directory / ".cache"), "LC_ALL": "C.UTF-8",
                              "PATH": f"{directory}/.bin:{pathlib.Path(t.CAIRN).parent}:{os.environ['PATH']}",
                              "SOURCE_DIR": str(t.SOURCE), "BUILD_DIR": str(t.BUILD), "TERM": "dumb", "PAGER": "cat",
                              "CCACHE_DISABLE": "1",  # a compiler's processes are counted
-                             "SHARED": os.getcwd(), "GO_CACHE": t.GO_CACHE})
+                             "IS_WHOLE": "1" if is_whole else "", "SHARED": os.getcwd(), "GO_CACHE": t.GO_CACHE})
         command = [*(ALONE if is_alone else ()), "bash", "--norc", "--noprofile"]
         self.process = subprocess.Popen(command, cwd=directory, env=env, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, start_new_session=True)
@@ -218,15 +219,15 @@ def differs(shown, printed, is_varying, is_any_order=False):
 
 
 class Page:
-    """A page while it is run: `failures`, `left` (reasons of what is not run), `lacking` (what else is not, since the
-    machine has no such program), `counts`."""
+    """A page while it is run: `failures`, `left` (reasons of what is not run), `left_to_long`, `lacking` (what else is not,
+    since the machine has no such program), `counts`. `is_whole`: with what takes long."""
 
-    def __init__(self, name, directory):
-        self.name = name
+    def __init__(self, name, directory, is_whole=True):
+        self.name, self.is_whole = name, is_whole
         self.path = t.SOURCE / name
         self.text = self.path.read_text("utf-8")
         self.directory = directory
-        self.failures, self.left, self.lacking, self.missing = [], [], [], None
+        self.failures, self.left, self.left_to_long, self.lacking, self.missing = [], [], [], [], None
         self.counts = {"run": 0, "compared": 0, "synopsis": 0}
         self.pids, self.written, self.stands = {}, {}, []
         setup = SETUPS / (name.removesuffix(".md") + ".sh")
@@ -241,7 +242,7 @@ class Page:
         if is_alone and t.run([*ALONE, "true"]).status:
             self.missing = "no namespaces can be made here"
             return self
-        self.shell = Shell(self.directory, is_alone)
+        self.shell = Shell(self.directory, is_alone, self.is_whole)
         try:
             if self.set_up():
                 for block in blocks:
@@ -267,6 +268,10 @@ class Page:
         if "not run" in block.marks:
             self.left.append((where, block.marks["not run"]))
             return
+        if "long" in block.marks:
+            self.left_to_long.append((where, block.marks["long"]))
+            if not self.is_whole:
+                return
         lacking = [word for word in block.marks.get("needs", "").split() if self.shell.run(f"type {word}")[0]]
         if lacking:
             self.lacking.append(f"{where}: {', '.join(lacking)} cannot be used here")

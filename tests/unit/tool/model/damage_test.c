@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings cut off at every fifth byte (at every one in `make check-long`) and with bytes changed
+// Recordings cut off at every 17th byte (at every one in `make check-long`) and with bytes changed
 // at random: never a crash (the tests run under sanitizers), never a number without end, and what
 // is whole stays readable.
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
 
-enum { SHORT_STEP = 5, SHORT_ROUNDS = 250, LONG_ROUNDS = 1000 };
+enum { SHORT_STEP = 17, SHORT_ROUNDS = 80, LONG_ROUNDS = 1000 };
 
 static struct making making;
 static FILE *nowhere;

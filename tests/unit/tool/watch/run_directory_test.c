@@ -17,7 +17,7 @@
 
 #include "tests/tools/make_recording.h"
 
-#define SMALL_BYTES (512ull << 20)
+#define SMALL_BYTES (64ull << 20)
 
 static char place[] = "/tmp/cairn-store-test.XXXXXX";
 static struct run_directory store;
