@@ -10,7 +10,7 @@ import cairn_test as t
 import ledger
 
 HOWS = ["closefrom", "close_range", "closes", "chdir", "fsize", "nofile", "space", "data", "filter",
-        "strict", "asks"]
+        "strict", "asks", "mdwe", "seal"]
 AS_ROOT = ["chroot", "setuid"]
 LESS = {"filter", "strict"}  # what those may lose, they must say
 
