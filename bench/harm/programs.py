@@ -10,6 +10,7 @@ production`, and as what a recorded shell starts (child). A script whose plain r
 
 import contextlib
 import ctypes
+import fnmatch
 import os
 import pathlib
 import re
@@ -116,7 +117,10 @@ def perform(script, prefix, wrapper, ports):
            "PORT2": str(ports[1]), "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin:/usr/games"}
     result = t.run([*prefix, "bash", "-c", HELPERS + script.text], env=env, cwd=identity.PLACE, timeout=LIMIT_S)
     left = end_leftovers()
-    files = {**identity.tree(script.ignored), **{f"TMPDIR/{name}": True for name in os.listdir(identity.TEMPORARY)}}
+    temporary = {f"TMPDIR/{name}": True for name in os.listdir(identity.TEMPORARY)}
+    files = {**identity.tree(script.ignored), **temporary}
+    for pattern in script.ignored:
+        files = {name: what for name, what in files.items() if not fnmatch.fnmatch(name, pattern)}
     new = sorted(set(os.listdir("/dev/shm")) - shared)
     return [result.status, script.cleaned(result.out), script.cleaned(result.err), files, left, new]
 
