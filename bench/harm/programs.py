@@ -168,7 +168,9 @@ def compare(script):
     return found
 
 
-def word_of(different, count):
+def word_of(script, way, different, count):
+    if different and script.is_refused and way != "child":
+        return "refused"
     return ("same" if not different else "DIFFERENT") + f" ({count})"
 
 
@@ -177,7 +179,7 @@ def say(script, found):
     if "plain" in found:
         print(f"| {script.name} | {script.kind} | unsteady: {found['plain'][0]} |", flush=True)
         return True
-    print(f"| {script.name} | {script.kind} | " + " | ".join(word_of(*one) for one in found.values()) + " |", flush=True)
+    print(f"| {script.name} | {script.kind} | " + " | ".join(word_of(script, way, *one) for way, one in found.items()) + " |", flush=True)
     bad = {way: one[0] for way, one in found.items() if one[0] and not (script.is_refused and way != "child")}
     for way, different in bad.items():
         print(f"    {way}: {different}", flush=True)
