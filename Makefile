@@ -162,7 +162,7 @@ QUICK_ROWS := ^sqlite3$$|^perl$$|^(one|256) stacks?.*(20|60)$$|producer|start
 # Twins for each claim (tests/truth): a source is built once with HOLDS=1 and once with HOLDS=0 for each of its lines of flags.
 TRUTH := $(patsubst tests/truth/%,$(BUILD)/tests/truth/%.built,$(wildcard tests/truth/*.c tests/truth/*.cc))
 
-.PHONY: all quick quick-tests tools runtime deps-of-check check-long check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long \
+.PHONY: all quick quick-tests tools runtime deps-of-check check-long check-runtime programs tests fuzzers install install-api deps try reference check check-quick check-anywhere fuzz fuzz-afl afl-targets soak soak-events attach-long harm \
 	lint tidy format bench bench-quick bench-programs bench-latency bench-reports bench-newer bench-counts clean
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/%.o
@@ -618,6 +618,12 @@ bench-latency:
 	@dev/deps.sh bench
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all bench-programs
 	BUILD_DIR=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) bench/latency.py
+
+# Attaches 1,000 times to twenty programs of eight kinds, and compares other real programs with and without cairn, of
+# those that are installed: half an hour each on a quiet machine, as root (bench/README.md).
+harm: all $(BUILD)/tests/programs/thread_makers
+	HARM_DIR='$(abspath $(BUILD))/harm/attach' BUILD_DIR='$(abspath $(BUILD))' $(PYTHON) bench/harm/attach.py
+	HARM_DIR='$(abspath $(BUILD))/harm/programs' BUILD_DIR='$(abspath $(BUILD))' $(PYTHON) bench/harm/programs.py
 
 # 500 programs that do nothing but allocate, 1,000 times to and from one that is busy: some 20 minutes.
 attach-long: all $(BUILD)/tests/programs/tight $(BUILD)/tests/programs/attached

@@ -82,12 +82,15 @@ def given_with_allocator():
     if not os.path.isabs(archive):
         t.skip_part("no jemalloc to link with")
         return
-    program = build("own", PROGRAM, archive, "-lpthread", "-lm", "-lstdc++")
-    result, path = t.record([linker, "./own"])
-    t.check_equal("own allocator: end", (result.status, result.out), (3, b"done\n"))
-    found = t.report(path)
-    if found:
-        check_leaf("own allocator", found, program)
+    for name, flags in (("own", []), ("own_fixed", ["-no-pie"])):
+        program = build(name, PROGRAM, archive, "-lpthread", "-lm", "-lstdc++", *flags)
+        for options in [], ["--exec"]:
+            what = f"{name} allocator {' '.join(options)}"
+            result, path = t.record([linker, f"./{name}"], options=options)
+            t.check_equal(f"{what}: end", (result.status, result.out), (3, b"done\n"))
+            found = t.report(path)
+            if found:
+                check_leaf(what, found, program)
 
 
 def attach(what, target, wanted, *forbidden):

@@ -6,6 +6,9 @@
 //   fsize nofile space data        set RLIMIT_FSIZE, NOFILE, AS, DATA small
 //   filter                         a seccomp filter that kills on anything but memory and write
 //   strict                         seccomp's strict mode
+//   mdwe seal                      no memory becomes executable from then on; nothing of what is
+//   mapped
+//                                  may change (mseal), where the kernel knows that
 //   asks                           asks whether there is seccomp, by calls that fail: nothing is
 //   taken away
 // Before and after it they work on blocks, new code and new threads (where allowed) included.
@@ -113,7 +116,32 @@ static int ask(void) {
     return 0;
 }
 
+static int deny_code(void) {
+    const int mdwe = 65, refuse_exec_gain = 1;  // PR_SET_MDWE, Linux 6.3
+    return prctl(mdwe, refuse_exec_gain, 0, 0, 0) && errno != EINVAL;
+}
+
+// The heap and the stack are left out, which grow; and so is what the kernel does not let seal.
+static int seal(void) {
+    enum { RANGES = 1000, LINE = 512, SYS_MSEAL = 462 };
+    static unsigned long ranges[RANGES][2];
+    char line[LINE];
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    if (!maps) return 1;
+    while (count < RANGES && fgets(line, sizeof line, maps))
+        if (!strchr(line, '[') &&
+            sscanf(line, "%lx-%lx", &ranges[count][0], &ranges[count][1]) == 2)
+            count++;
+    fclose(maps);
+    for (int i = 0; i < count; i++)
+        syscall(SYS_MSEAL, ranges[i][0], ranges[i][1] - ranges[i][0], 0);
+    return 0;
+}
+
 static int confine(const char *how) {
+    if (!strcmp(how, "mdwe")) return deny_code();
+    if (!strcmp(how, "seal")) return seal();
     if (!strcmp(how, "closefrom")) return closefrom(3), 0;
     if (!strcmp(how, "close_range")) return close_range(3, ~0u, 0);
     if (!strcmp(how, "closes")) return close_each(), 0;

@@ -288,7 +288,7 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     } else {
         load_rename(attach, session_library(attach)->link_map);  // whoever loaded it was killed
     }
-    if (!session_read_attachment(attach, error) || !load_check_locked(attach, error)) return false;
+    if (!session_read_attachment(attach, error)) return false;
     locals_reset(attach);
     if (!wrapped_choose_ways(attach, error)) return false;
     if (attach->entries.items.count &&
@@ -327,8 +327,10 @@ static bool start_at_safe_snapshot(struct attach *attach, const struct attach_re
         session_go(attach);
         return false;
     }
+    uint64_t locked_kib = load_locked_kib(attach);
     uint64_t errno_at = find_errno(attach, &caller, &kept_errno, error);
-    bool is_started = errno_at && start_inside(attach, &caller, request, error);
+    bool is_started = errno_at && load_check_locked(attach, locked_kib, error) &&
+                      start_inside(attach, &caller, request, error);
     if (errno_at) remote_write(&attach->remote, errno_at, &kept_errno, sizeof kept_errno);
     if (!caller_end(&caller, &problem) && is_started) {
         is_started = false;

@@ -204,8 +204,18 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
 struct making {
     struct entries entries;
     struct cairn_lead lead;
+    bool is_given;  // to a dynamic linker
     ARRAY(struct cairn_lead_part) parts;
 };
+
+// An executable with addresses of its own lies at these, whoever maps it.
+static uint64_t place_of(const struct making *making) {
+    const struct entries *entries = &making->entries;
+    uint64_t bytes = entries->items.count * CAIRN_LEAD_CODE_BYTES;
+    bool is_among_libraries = making->is_given && entries->low == 0;
+    return is_among_libraries ? patch_place_above(entries->high)
+                              : patch_place_below(entries->low, bytes);
+}
 
 static bool note_part(void *context, const struct entry *entry, const struct code_function *code,
                       struct error *error) {
@@ -215,10 +225,7 @@ static bool note_part(void *context, const struct entry *entry, const struct cod
     if (!part) return error_set(error, "out of memory");
     *part = (struct cairn_lead_part){.address = entry->address, .kind = (uint16_t)entry->kind};
     size_t number = making->parts.count - 1;
-    if (number == 0) {
-        uint64_t bytes = making->entries.items.count * CAIRN_LEAD_CODE_BYTES;
-        making->lead.place = patch_place_below(making->entries.low, bytes);
-    }
+    if (number == 0) making->lead.place = place_of(making);
     uint64_t place = making->lead.place + number * CAIRN_LEAD_CODE_BYTES;
     memcpy(part->before, code->bytes, sizeof part->before);
     code_thunk(part->code, 0);
@@ -244,8 +251,9 @@ static char *digits_of(const struct making *making) {
     return digits;
 }
 
-bool entry_patch_plan(const char *path, bool is_anyway, char **digits, struct error *error) {
-    struct making making = {.lead = {.magic = CAIRN_LEAD_MAGIC}};
+bool entry_patch_plan(const char *path, bool is_given, bool is_anyway, char **digits,
+                      struct error *error) {
+    struct making making = {.lead = {.magic = CAIRN_LEAD_MAGIC}, .is_given = is_given};
     *digits = NULL;
     bool is_ok = entries_find_in_file(&making.entries, path, note_part, &making, error);
     bool has_any = is_ok && making.parts.count;

@@ -42,7 +42,9 @@ void entry_patch_started(struct entry_patcher *begin, pid_t pid, uint64_t attach
 bool entry_patch_check_wrapped(const char *path, const char *wrap_rows, struct error *error);
 
 // The value of CAIRN_ENTRIES for an executable (struct cairn_lead), which the caller frees; NULL:
-// it has no such allocator. False, with a clause: it has one that cannot be led there.
-bool entry_patch_plan(const char *path, bool is_anyway, char **digits, struct error *error);
+// it has no such allocator. `is_given`: a dynamic linker starts it. False, with a clause: it has
+// one that cannot be led there.
+bool entry_patch_plan(const char *path, bool is_given, bool is_anyway, char **digits,
+                      struct error *error);
 
 #endif

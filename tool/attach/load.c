@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "tool/base/unnamed_file.h"
-#include "tool/proc/maps.h"
 #include "tool/proc/process.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -219,18 +218,16 @@ bool load_call(struct caller *caller, uint64_t function,
     return error_set(error, "%s", reason ? reason : "the library failed");
 }
 
-// Tells by the library's own mapping. The library maps gigabytes of address
-// space, of which it uses little: the kernel would fill and lock all of it.
-bool load_check_locked(const struct attach *attach, struct error *error) {
-    struct maps maps;
-    struct mapping mapping;
-    bool is_locked = false;
-    if (!maps_open(&maps, attach->pid, "smaps", error)) return false;
-    while (!is_locked && maps_next(&maps, &mapping))
-        is_locked =
-            mapping.is_locked && mapping.start <= attach->place && attach->place < mapping.end;
-    maps_close(&maps);
-    return !is_locked || error_set(error, "it locks all memory that is mapped in it (mlockall with "
-                                          "MCL_FUTURE), and would lock "
-                                          "cairn's address space, too");
+uint64_t load_locked_kib(const struct attach *attach) {
+    enum { STATUS_BYTES = 8192 };
+    char status[STATUS_BYTES];
+    process_read(attach->pid, "status", status, sizeof status);
+    return strtoull(process_field(status, "VmLck"), NULL, 10);
+}
+
+// Tells by the memory that calls run on: it was mapped last, while all threads were stopped.
+bool load_check_locked(const struct attach *attach, uint64_t before_kib, struct error *error) {
+    return load_locked_kib(attach) == before_kib ||
+           error_set(error, "it locks all memory that is mapped in it (mlockall with MCL_FUTURE), "
+                            "and would lock cairn's address space, too");
 }

@@ -18,9 +18,13 @@ bool load_read_library(struct attach *attach, struct error *error);
 bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle,
                   struct error *error);
 
+// Returns how much memory the process has locked, in KiB.
+uint64_t load_locked_kib(const struct attach *attach);
+
 // Refuses a process that locks all memory which is mapped in it: the kernel would fill and lock the
-// address space that the library maps as it starts. The library is loaded, and was not called.
-bool load_check_locked(const struct attach *attach, struct error *error);
+// address space that the library maps as it starts. `before_kib` was locked before the first call
+// of a function, for which memory is mapped; nothing is loaded yet.
+bool load_check_locked(const struct attach *attach, uint64_t before_kib, struct error *error);
 
 // Renames it in the dynamic linker's list, by its struct link_map: debuggers and the program's own
 // crash handlers open the files that are named there, and the descriptor by which it was opened is

@@ -20,7 +20,8 @@ enum { PART_BYTES = CAIRN_LEAD_CODE_BYTES };
 // mapping stays, so that neither grows into the other.
 #define LOWEST_ADDRESS (1u << 20)
 #define DISTANCE_BYTES (1u << 16)
-#define NEAR_BYTES (1u << 30)  // of a jump's 2 GiB, so that all of an executable is in reach
+#define ABOVE_BYTES (16u << 20)  // more than the linker and the kernel's pages take
+#define NEAR_BYTES (1u << 30)    // of a jump's 2 GiB, so that all of an executable is in reach
 #define MAPPING_MAX_BYTES (1u << 20)
 
 // The code of a function with what follows it, as it lies in the process; NULL without memory or if
@@ -69,6 +70,10 @@ static uint64_t whole_pages(uint64_t bytes) {
 
 uint64_t patch_place_below(uint64_t low, uint64_t bytes) {
     return (low & ~(process_page_bytes() - 1)) - DISTANCE_BYTES - whole_pages(bytes);
+}
+
+uint64_t patch_place_above(uint64_t high) {
+    return whole_pages(high) + ABOVE_BYTES;
 }
 
 // The end of the free memory right below the executable, if that is large enough. Otherwise, as

@@ -29,6 +29,11 @@ struct patch {
 // Where a mapping of so many bytes belongs, below an executable whose lowest address is `low`.
 uint64_t patch_place_below(uint64_t low, uint64_t bytes);
 
+// The same above one that a dynamic linker was given: it puts that among the libraries, with the
+// linker itself and the kernel's pages right above, and libraries right below. Behind them there
+// is nothing up to the stack.
+uint64_t patch_place_above(uint64_t high);
+
 // Makes the mapping, by a thread of the stopped process; nothing leads to it yet.
 bool patch_prepare(struct patch *patch, const struct entries *entries,
                    const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,

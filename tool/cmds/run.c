@@ -256,8 +256,9 @@ static int run_status(const struct run_command *run) {
 static bool run_lead(struct run_command *run, struct error *error) {
     struct error problem;
     char *digits = NULL;
-    bool is_ok = run->program.refuses_preload ||
-                 entry_patch_plan(run->program.image, run->begin.is_anyway, &digits, &problem);
+    bool is_ok =
+        run->program.refuses_preload || entry_patch_plan(run->program.image, run->program.is_linker,
+                                                         run->begin.is_anyway, &digits, &problem);
     if (!is_ok && !args_has(run->args, OPTION_QUIET)) {
         run->begin.refused_count = 1;
         run->begin.problem = problem;

@@ -66,7 +66,6 @@ static void read_value(struct mapping *mapping, const char *line) {
     if (!starts(line, "VmFlags:")) return;
     mapping->is_unreserved = strstr(line, " nr") != NULL;
     mapping->is_undumped = strstr(line, " dd") != NULL;
-    mapping->is_locked = strstr(line, " lo") != NULL;
 }
 
 // Reads up to the next heading; values until there are those of `mapping`, unless it is NULL.

@@ -25,7 +25,6 @@ struct mapping {
     uint64_t rss_bytes, pss_bytes, swap_bytes, huge_bytes;
     bool is_unreserved;  // MAP_NORESERVE
     bool is_undumped;    // MADV_DONTDUMP: core dumps leave it out
-    bool is_locked;      // mlock, or mlockall for mappings to come
 };
 
 struct maps {
