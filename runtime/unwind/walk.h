@@ -75,10 +75,14 @@ struct walk_trace {
     // frames[i].check_count are unchanged. checks[-1] is walk_check_end().
     struct walk_check *checks;
     struct fresh_frame *fresh;  // room for a walk in progress
-    uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
-    uint32_t crowded;           // limit - 1: of a stack with so many frames the end is not known
-    uint32_t usable_count;      // outer frames that can be verified
-    uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none
+    uint32_t room;              // frames that its memory has room for, at most CAIRN_DEPTH_MAX
+    uint32_t limit;             // most frames of a stack, with its mark, if it is cut
+    uint32_t
+        crowded;  // limit - 1: of a stack with so many frames the end is not known. 0: this one
+                  // is cut as walk_limit_depth says, so that the next one may begin elsewhere
+    uint32_t usable_count;   // outer frames that can be verified
+    uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none;
+                             // UINT32_MAX: cut, as above
     struct walk_range range;
     uintptr_t next_pc;  // between two steps of a walk
     // Gives a trace whose stack is deeper than `limit` room for a deeper one, by walk_trace_place,
@@ -92,22 +96,28 @@ struct walk_result {
     bool has_new_code;  // a rule was worked out: code not seen before, or forgotten
 };
 
+// Cuts the stacks of all traces that are made from now on: the innermost `frames` stay, and
+// outermost is the mark CAIRN_CUT_MAX_DEPTH, whose frame.stack is where the part begins that was
+// cut off. 0: stacks are whole.
+void walk_limit_depth(uint32_t frames);
+extern HIDDEN uint32_t walk_cut_limit;  // walk_trace.limit of stacks that are cut so; 0: none is
+
 // False without memory.
-bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
+bool walk_trace_init(struct walk_trace *trace, uint32_t room);
 
 // The same in memory that is there, zeroed, from the beginning of a page on; of a trace that had
 // room before, what it was is forgotten. The first bytes, up to COLOUR_CHECKS, stay free.
 // Interrupted for good at any place, it leaves a trace that holds stacks of the lower limit.
-size_t walk_trace_bytes(uint32_t limit);
-void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit);
+size_t walk_trace_bytes(uint32_t room);
+void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t room);
 // Gives back all memory of a trace, which is of no use from then on. Nothing else lies in its
 // pages.
 void walk_trace_release(struct walk_trace *trace);
 // The same of a list: the pages that have any of it.
 void walk_list_release(void *start, size_t bytes);
 
-// Gives back the address space for stacks deeper than `limit`, which the trace must not be.
-void walk_trace_shrink(struct walk_trace *trace, uint32_t limit);
+// Gives back the address space for stacks deeper than `room`, which the trace must not be.
+void walk_trace_shrink(struct walk_trace *trace, uint32_t room);
 
 // Gives back the whole pages between the first `keep_bytes` and the first `bytes` of a list.
 void walk_list_shrink(void *start, size_t keep_bytes, size_t bytes);
