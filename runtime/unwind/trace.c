@@ -2,6 +2,7 @@
 // The memory of a thread's last trace, and the trace as something to be seen again.
 #include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/unwind_cache.h"
 #include "runtime/unwind/walk.h"
 
 struct walk_seen walk_trace_seen(const struct walk_trace *trace, uint32_t value) {
@@ -109,3 +110,29 @@ void walk_trace_reset(struct walk_trace *trace) {
     trace->count = trace->usable_count = 0;
     trace->range.low = trace->range.high = trace->range.unreadable = trace->range.sure_high = 0;
 }
+
+#if defined(__aarch64__)
+// The first of our own functions that was called with this frame as its frame pointer: what it
+// saved beside is an address in the hook. (This library keeps frame pointers; see the Makefile.)
+static uintptr_t code_of_hook(const uintptr_t *frame) {
+    enum { CALLS_MAX = 64 };
+    const uintptr_t *record = __builtin_frame_address(0);
+    for (int i = 0; i < CALLS_MAX && record < frame; i++) {
+        const uintptr_t *outer = (const uintptr_t *)record[0];
+        if (outer == frame) return processor_code_address(record[1]);
+        if (outer <= record) break;
+        record = outer;
+    }
+    return 0;
+}
+
+// Whose frame it is, is not known where the event is another's, interrupted on another stack: the
+// stack pointer is then that behind the record, which only walk_search is asked about.
+NOINLINE struct walk_start walk_start_of(const uintptr_t *frame) {
+    uintptr_t pc = code_of_hook(frame), behind = 2 * sizeof(uintptr_t);
+    uint64_t rule = pc ? rule_look_up(pc) : RULE_NONE;
+    if (pc && rule_kind(rule) == RULE_NONE) rule = rule_find_slow(pc);
+    if (rule_saves_frame(rule)) behind = rule_record_offset(rule);
+    return (struct walk_start){frame[1], (uintptr_t)frame + behind, (uintptr_t *)frame};
+}
+#endif

@@ -53,14 +53,31 @@ uint32_t trace_exchange_outer(struct walk_trace *trace, struct trace_part part,
     return other;
 }
 
-void trace_move_slot(struct walk_trace *trace, uint32_t at, const uintptr_t *slot) {
-    const uintptr_t *const old = trace->frames[at].frame_slot;
+static bool is_readable(const struct walk_range *range, uintptr_t slot) {
+    if (slot % sizeof(uintptr_t)) return false;
+    return (slot >= range->low && slot < range->high) || sys_is_readable((const void *)slot);
+}
+
+static void move_words(struct walk_trace *trace, const struct frame *frame,
+                       const uintptr_t *const slots[2]) {
+    uint32_t first = frame == trace->frames ? 0 : frame[-1].check_count;
+    for (uint32_t i = first; i < frame->check_count; i++)
+        if (trace->checks[i].slot == slots[0]) trace->checks[i].slot = slots[1];
+}
+
+bool trace_move_slot(struct walk_trace *trace, uint32_t at, const uintptr_t *slot) {
+    const uintptr_t *const slots[2] = {trace->frames[at].frame_slot, slot};
     struct frame *frame = &trace->frames[at];
-    for (; frame >= trace->frames && frame->frame_slot == old; frame--) {
+    bool is_read = false;
+    for (; frame >= trace->frames && frame->frame_slot == slots[0]; frame--) {
+        bool is_plain = rule_is_plain(frame->rule);
+        if (unlikely(!is_plain && !is_read && !is_readable(&trace->range, (uintptr_t)slot))) break;
         frame->frame_slot = slot;
-        if (likely(rule_is_plain(frame->rule))) continue;
-        uint32_t first = frame == trace->frames ? 0 : frame[-1].check_count;
-        for (uint32_t i = first; i < frame->check_count; i++)
-            if (trace->checks[i].slot == old) trace->checks[i].slot = slot;
+        if (likely(is_plain)) continue;
+        is_read = true;
+        move_words(trace, frame, slots);
     }
+    if (frame < trace->frames || frame->frame_slot != slots[0]) return true;
+    while (frame++ != &trace->frames[at]) frame->frame_slot = slots[0];  // none has used it
+    return false;
 }

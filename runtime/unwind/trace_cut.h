@@ -21,8 +21,9 @@ uint32_t trace_exchange_outer(struct walk_trace *trace, struct trace_part part,
                               const struct fresh_frame *outer, uint32_t count);
 
 // Says of frame `at` and of those further out that see the same frame pointer that it is stored at
-// another place: what has called them is unchanged, and what they have called is not.
-void trace_move_slot(struct walk_trace *trace, uint32_t at, const uintptr_t *slot);
+// another place: what has called them is unchanged, and what they have called is not. False: there
+// is no word, and all is as it was.
+bool trace_move_slot(struct walk_trace *trace, uint32_t at, const uintptr_t *slot);
 
 // Appends the words that the step from a fresh frame read to a list; its new length.
 ALWAYS_INLINE uint32_t checks_put(struct walk_check *checks, uint32_t count,

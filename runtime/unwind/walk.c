@@ -413,8 +413,9 @@ ALWAYS_INLINE bool progress_meets(struct progress *progress, struct walk_trace *
     if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc) return false;
     if (unlikely(trace->guessed_count || walk->is_guessed) && !is_mark_right(walk, trace, at))
         return false;
-    if (unlikely(frames[at].frame_slot != walk->frame_slot))
-        trace_move_slot(trace, (uint32_t)at, walk->frame_slot);
+    if (unlikely(frames[at].frame_slot != walk->frame_slot) &&
+        !trace_move_slot(trace, (uint32_t)at, walk->frame_slot))
+        return false;
     uint32_t differs = progress->differs;
     progress->differs = 0;
     if (!differs) differs = checks_verify(trace->checks, frames[at].check_count);

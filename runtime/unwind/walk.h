@@ -2,9 +2,9 @@
 // Walks a thread's call stack by .eh_frame, remembering the last one.
 //
 // Most stacks share all but a few frames with the one before. A walk goes outwards from the top
-// until it meets a frame of the last trace, same address, same stack pointer, same place of the
-// saved frame pointer; from there on it only compares the words that the last walk read. The result
-// is what a full walk would give, because a step depends on nothing else:
+// until it meets a frame of the last trace, same address, same stack pointer; from there on it only
+// compares the words that the last walk read, the frame pointer at the place where this one has
+// found it. The result is what a full walk would give, because a step depends on nothing else:
 //   - the rule of the address; when code is unloaded a generation moves and the trace is forgotten
 //   - the return address word, compared for every frame
 //   - the frame pointer, where a rule uses it, or a guess through code without unwind information:
@@ -21,6 +21,7 @@
 #include "runtime/sys/frame.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/unwind_cache.h"
+#include "runtime/unwind/walk_range.h"
 
 // Where a walk begins: the state of the caller of a hook right after the call returns.
 struct walk_start {
@@ -39,16 +40,6 @@ ALWAYS_INLINE struct walk_start walk_start_of(const uintptr_t *frame) {
     return (struct walk_start){frame[1], (uintptr_t)(frame + 2), (uintptr_t *)frame};
 }
 #endif
-
-// The stack memory that a thread's walks may read: known to be mapped and ascending. Walks extend
-// it page by page as they need, guesses only a little at once; it starts anew when the stack
-// pointer is elsewhere (coroutines, signal stacks).
-struct walk_range {
-    uintptr_t low, high;
-    bool has_new_code;     // rules were worked out and their code is not noted yet; kept by resets
-    uintptr_t unreadable;  // a page above where guesses do not go; 0: none
-    uintptr_t sure_high;   // up to here it is one stack: a whole walk without a guess went so far
-};
 
 // A word that the last walk read, and what it was.
 struct walk_check {

@@ -30,8 +30,9 @@ static uint32_t trace_append(struct walk_trace *trace, uint32_t at, uint32_t cou
 static uint32_t walk_meet(struct walk_trace *trace, struct plain_walk *walk) {
     uint32_t at = (uint32_t)walk->candidate;
     if (unlikely(trace->guessed_count)) return 0;
-    if (trace->frames[at].frame_slot != walk->frame_slot)
-        trace_move_slot(trace, at, walk->frame_slot);
+    if (trace->frames[at].frame_slot != walk->frame_slot &&
+        !trace_move_slot(trace, at, walk->frame_slot))
+        return 0;
     walk->differs = checks_verify(trace->checks, trace->frames[at].check_count);
     if (walk->differs || unlikely(at + 1 + walk->fresh_count >= trace->limit)) return 0;
     return trace_append(trace, at, walk->fresh_count);

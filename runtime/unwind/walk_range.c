@@ -2,7 +2,6 @@
 #include "runtime/unwind/walk_range.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/unwind/unwind_cache.h"
 
 // Where a guess may not lead: to or beyond the thread's control block, which lies above the frames
 // of every thread but the first, or far from what is known of the stack.
@@ -54,29 +53,3 @@ COLD void range_enter_slow(struct walk_range *range, uintptr_t stack) {
     else
         range_restart(range, stack);
 }
-
-#if defined(__aarch64__)
-// The first of our own functions that was called with this frame as its frame pointer: what it
-// saved beside is an address in the hook. (This library keeps frame pointers; see the Makefile.)
-static uintptr_t code_of_hook(const uintptr_t *frame) {
-    enum { CALLS_MAX = 64 };
-    const uintptr_t *record = __builtin_frame_address(0);
-    for (int i = 0; i < CALLS_MAX && record < frame; i++) {
-        const uintptr_t *outer = (const uintptr_t *)record[0];
-        if (outer == frame) return processor_code_address(record[1]);
-        if (outer <= record) break;
-        record = outer;
-    }
-    return 0;
-}
-
-// Whose frame it is, is not known where the event is another's, interrupted on another stack: the
-// stack pointer is then that behind the record, which only walk_search is asked about.
-NOINLINE struct walk_start walk_start_of(const uintptr_t *frame) {
-    uintptr_t pc = code_of_hook(frame), behind = 2 * sizeof(uintptr_t);
-    uint64_t rule = pc ? rule_look_up(pc) : RULE_NONE;
-    if (pc && rule_kind(rule) == RULE_NONE) rule = rule_find_slow(pc);
-    if (rule_saves_frame(rule)) behind = rule_record_offset(rule);
-    return (struct walk_start){frame[1], (uintptr_t)frame + behind, (uintptr_t *)frame};
-}
-#endif
