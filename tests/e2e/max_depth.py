@@ -102,4 +102,12 @@ t.check_equal("children: merge", t.run_cairn("merge", run, "-o", merged + "2").s
 found = t.report(merged + "2", "--all-frames")
 t.check_equal("children: depth", found["trust"]["max_depth"], 5)
 t.check(all(len(functions(stack)) <= 5 for stack in found["stacks"]), "children: a deeper stack")
+
+# frames of Python stay where the frame of the interpreter does in which they lie, recorded and read alike
+script = "def f(n):\n x = bytearray(600)\n return f(n - 1) + 1 if n else 0\nf(20)\n"
+argv, env = (t.PYTHON, "-S", "-c", script), t.environment({"PYTHONHASHSEED": "0"})
+sides = [record("--python", *options, argv=argv, env=env)[0] for options in ((), ("--max-depth", "8"))]
+shown = json.loads(t.run_cairn("diff", *sides, "--by", "calls", "--top", "0", "--json").out)
+few = sum(row["change"] in ("new", "gone") for row in shown["rows"])
+t.check(shown["rows"] and few <= len(shown["rows"]) // 100, f"Python: {few} of {len(shown['rows'])} stacks are on one side")
 t.finish()
