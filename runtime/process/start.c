@@ -16,6 +16,7 @@
 #include "runtime/live/live.h"
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
+#include "runtime/managed/stack.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/limits.h"
 #include "runtime/process/own.h"
@@ -166,6 +167,7 @@ static void configure(void) {
     uint64_t most = settings.overhead_bytes;
     if (most) sys_set_budget(most - most / part_for_samples);
     walk_limit_depth(settings.max_depth);
+    managed_mark = settings.max_depth ? CAIRN_CUT_MAX_DEPTH : CAIRN_CUT_DEPTH;
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks)
