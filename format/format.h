@@ -29,6 +29,7 @@
 #define CAIRN_CELL_OTHER 1u        // the cell for events whose stack could not be kept
 #define CAIRN_SLOT_SHARED 0xffffu  // owner of cells that no single thread writes
 #define CAIRN_DEPTH_MAX 32767u     // frames of one stack; deeper ones end in CAIRN_CUT_DEPTH
+#define CAIRN_CUT_AT_MOST 32765u   // of --max-depth: its mark and a region are among those frames
 
 enum cairn_state {
     CAIRN_STATE_NEW = 0,      // made by the tool, no process has taken it yet
@@ -109,6 +110,7 @@ enum cairn_cut {
     CAIRN_CUT_UNSUPPORTED = 4,  // unwind information of a form that cairn does not read
     CAIRN_CUT_GUESSED = 5,      // complete, but at least one frame was found by its frame pointer
     CAIRN_CUT_NO_STACKS = 6,  // call stacks were not wanted (--no-stacks): one pseudo frame is all
+    CAIRN_CUT_MAX_DEPTH = 7,  // more than cairn_header.max_depth frames: no more were wanted
     CAIRN_CUT_LIMIT = 16,     // first value that is not a cut
 };
 
@@ -717,6 +719,7 @@ struct cairn_header {
     struct cairn_section sections[CAIRN_SECTION_MAX];
     uint64_t checkpoint_ns;  // a file that the tool wrote while the process went on: when; else 0
     uint64_t checkpoint_pause_ns;  // after which it would have written the next one; 0: never
+    uint32_t max_depth;  // most machine frames of a stack, the innermost (--max-depth); 0: all
 
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;

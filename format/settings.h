@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "format/format.h"
 #include "format/guard.h"
 
 // row(id, usual, least, most): the variable is CAIRN_<id>. A number outside of its bounds becomes
@@ -33,6 +34,7 @@
     row(CPU_BUDGET, 0, 0, 1000000)                       /* percent, kept in millionths of the whole */ \
     row(MIN_SIZE, 0, 1, 1ull << 40)                      /* smaller blocks have no stack */ \
     row(MAX_SIZE, 0, 1, 1ull << 40)                      /* larger blocks have no stack */ \
+    row(MAX_DEPTH, 0, 1, CAIRN_CUT_AT_MOST)              /* machine frames of a stack; 0: all */ \
     row(MAX_OVERHEAD, 0, 0, UINT64_MAX)                  /* memory for stacks; 0: any */ \
     row(SNAPSHOT_EVERY, 64 << 20, 0, UINT64_MAX)         /* allocated and freed; 0: never */ \
     row(VERIFY, 0, 0, 1)                                 /* 1: each remembered stack is compared */ \

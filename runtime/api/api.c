@@ -212,7 +212,8 @@ static void api_resumed(uint32_t awaiters, const void *frame) {
     if (!settings.has_async) return;
     struct thread *thread = enter(EVENT_HERE());
     if (!thread) return;
-    if (unlikely(!thread->async)) thread->async = async_thread_make(stack_memory_limit());
+    if (unlikely(!thread->async))
+        thread->async = async_thread_make(walk_cut_limit ? walk_cut_limit : stack_memory_limit());
     if (thread->async) async_resumed(thread->async, awaiters, (uintptr_t)frame);
     gate_leave(thread);
 }

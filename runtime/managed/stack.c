@@ -4,10 +4,13 @@
 #include "format/format.h"
 #include "runtime/sys/sys.h"
 
+uintptr_t managed_mark = CAIRN_CUT_DEPTH;
+
 bool managed_maker_init(struct managed_maker *maker, uint32_t limit) {
     maker->limit = limit;
-    maker->frames = sys_reserve(limit * sizeof *maker->frames);
-    maker->last_frames = sys_reserve(limit * sizeof *maker->frames);
+    const size_t room = (size_t)limit + 1;  // for a region
+    maker->frames = sys_reserve(room * sizeof *maker->frames);
+    maker->last_frames = sys_reserve(room * sizeof *maker->frames);
     maker->inside_out = sys_reserve(limit * sizeof *maker->inside_out);
     return maker->frames && maker->last_frames && maker->inside_out;
 }
@@ -37,7 +40,7 @@ static uint32_t turn(struct managed_maker *maker) {
 // Torn out of here by a handler that jumps, there is no last one.
 struct managed_stack managed_finish(struct managed_maker *maker, bool is_nameless) {
     if (maker->count == maker->limit && maker->count)
-        maker->inside_out[maker->count - 1] = CAIRN_CUT_DEPTH;
+        maker->inside_out[maker->count - 1] = managed_mark;
     uint32_t keep = turn(maker), count = maker->count;
     struct frame *frames = maker->frames;
     maker->last_count = 0;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/sys/frame.h"
+#include "runtime/sys/sys.h"
 
 // Native frames, outermost first.
 struct managed_native {
@@ -24,7 +25,8 @@ struct managed_walker {
 };
 
 struct managed_stack {
-    struct frame *frames;  // outermost first; only `pc` is set. There is room up to the limit
+    struct frame
+        *frames;  // outermost first; only `pc` is set. There is room for one more than the limit
     uint32_t count;
     uint32_t keep;     // outer frames whose addresses are those of the stack before
     bool is_nameless;  // a code could not be kept for lack of room
@@ -36,6 +38,9 @@ struct managed_maker {
     uintptr_t *inside_out;               // innermost first, in the making
     uint32_t limit, count, last_count;
 };
+
+// Marks stacks as deep as the limit: enum cairn_cut.
+extern HIDDEN uintptr_t managed_mark;
 
 // For stacks of at most `limit` frames; false without memory.
 bool managed_maker_init(struct managed_maker *maker, uint32_t limit);

@@ -106,6 +106,7 @@ void settings_read(void) {
         .every_bytes = number_of(CAIRN_SETTING_SNAPSHOT_EVERY),
         .min_bytes = number_of(CAIRN_SETTING_MIN_SIZE),
         .max_bytes = number_of(CAIRN_SETTING_MAX_SIZE),
+        .max_depth = (uint32_t)number_of(CAIRN_SETTING_MAX_DEPTH),
     };
     if (settings.has_seed) settings.seed = read_digits(&seed);
     if (budget)

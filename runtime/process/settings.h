@@ -36,6 +36,7 @@ struct settings {
     uint64_t guard_bytes;           // CAIRN_GUARD: of a guard band; 0: none
     bool has_notes;                 // more is noted of each block: its age, its stack
     uint64_t min_bytes, max_bytes;  // CAIRN_MIN_SIZE, CAIRN_MAX_SIZE; 0: no bound
+    uint32_t max_depth;             // CAIRN_MAX_DEPTH: machine frames of a stack; 0: all
 };
 
 extern HIDDEN struct settings settings;

@@ -16,6 +16,7 @@
 #include "runtime/live/live.h"
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
+#include "runtime/managed/stack.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/limits.h"
 #include "runtime/process/own.h"
@@ -76,6 +77,7 @@ static COLD void connect_rooms(void) {
     if (settings.has_events) open_log();
     cells.fast_limit = settings_has_slow_frees() ? 0 : cells.id_limit;
     header->has_free_stacks = settings.has_free_stacks;
+    header->max_depth = settings.has_no_stacks ? 0 : settings.max_depth;
     stacks.freed_count = 0;
     header->has_births = settings.has_ages && !settings.is_sampled;
     ages_open(header, !sink.is_file);
@@ -164,6 +166,8 @@ static void configure(void) {
     settings_read();
     uint64_t most = settings.overhead_bytes;
     if (most) sys_set_budget(most - most / part_for_samples);
+    walk_limit_depth(settings.max_depth);
+    managed_mark = settings.max_depth ? CAIRN_CUT_MAX_DEPTH : CAIRN_CUT_DEPTH;
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks)

@@ -185,13 +185,18 @@ static void resume(struct weaving *weaving, uint32_t same_links) {
     weaving->woven = links > before ? thread->chain.links[links - 1].woven : seen[same - 1].woven;
 }
 
+// A link that lies further out than the stack was to go.
+static void drop_link(struct weaving *weaving) {
+    weaving->thread->chain.links[weaving->next_link++].woven = weaving->woven;
+}
+
 // The links that lie in the native frame before. One without code is nowhere.
 static void push_links_inside(struct weaving *weaving) {
     struct native_seen *native = &weaving->thread->natives[weaving->next_native - 1];
     const struct link *links = weaving->thread->chain.links;
     while (native->stack && weaving->next_link < weaving->link_count &&
            (links[weaving->next_link].place >= native->stack || !links[weaving->next_link].code))
-        push_link(weaving);
+        (native->pc == CAIRN_CUT_MAX_DEPTH ? drop_link : push_link)(weaving);
     native->link_count = weaving->next_link;
 }
 

@@ -64,7 +64,7 @@ static uint32_t cell_of_walk(struct thread *thread, uintptr_t *frame, uint32_t d
     struct walk_trace *trace = &thread->trace;
     struct walk_result walk = walk_stack_from(trace, &start, differs);
     if (unlikely(walk.has_new_code)) languages_note_modules(trace);
-    uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->limit);
+    uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->room);
     return cell_of_frames(thread, trace->frames, count, walk.keep, frame);
 }
 NOINLINE uint32_t event_cell_of_unseen(struct thread *thread, uintptr_t *frame,
@@ -102,7 +102,7 @@ uint32_t event_cell_of_thread(struct thread *thread, uintptr_t *frame) {
 NOINLINE uint32_t event_cell_of_python(struct thread *thread, uintptr_t *frame) {
     struct walk_trace *trace = &thread->trace;
     struct managed_stack stack = languages_stack(thread, frame);
-    uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->limit);
+    uint32_t count = region_stack_frame(&thread->nest, stack.frames, stack.count, trace->room);
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
     event_see(thread, (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell});

@@ -68,7 +68,7 @@ static bool has_outside_trace(struct thread *thread) {
 static struct managed_stack weave(struct thread *thread, struct managed_native native,
                                   bool is_careful) {
     const struct managed_walker walker = {walk_outside, thread};
-    uint32_t limit = thread->trace.limit;
+    const uint32_t limit = thread->trace.limit;
     if (java.can_be_read && has_outside_trace(thread)) {
         if (unlikely(!thread->java)) thread->java = java_thread_make(limit);
         if (thread->java) return java_weave(thread->java, native, thread->tid, &walker);
@@ -79,7 +79,7 @@ static struct managed_stack weave(struct thread *thread, struct managed_native n
         if (unlikely(!thread->js)) thread->js = js_thread_make(limit);
         if (thread->js) return js_weave(thread->js, native, is_careful);
     } else if (settings.has_python) {
-        if (unlikely(!thread->python)) thread->python = python_thread_make(limit);
+        if (unlikely(!thread->python)) thread->python = python_thread_make(thread->trace.room);
         if (thread->python) return python_weave(thread->python, native, is_careful);
     } else if (settings.has_async && thread->async) {
         return async_weave(thread->async, native);

@@ -28,7 +28,7 @@ void verify_cell(struct thread *thread, uintptr_t *frame, uint32_t cell) {
     walk_trace_reset(trace);
     walk_stack(trace, &start);
     check_walk(&start, trace->frames, trace->count);
-    uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->limit);
+    uint32_t count = region_stack_frame(&thread->nest, trace->frames, trace->count, trace->room);
     check_identity(cell, trace->frames, count);
     if (stack_find(&thread->stack, trace->frames, count) != cell) verify_fail();
 }

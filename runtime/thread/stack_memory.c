@@ -43,15 +43,15 @@ static uint64_t touched_bytes(uint32_t limit) {
 // Its memory of before stays mapped: it is an eighth of the new one at most.
 static COLD bool memory_deepen(struct walk_trace *trace) {
     struct thread *thread = (struct thread *)((uint8_t *)trace - offsetof(struct thread, trace));
-    uint32_t limit = trace->limit < DEPTH_FEW      ? DEPTH_FEW
-                     : trace->limit < DEPTH_NARROW ? DEPTH_NARROW
-                                                   : DEPTH_SPACIOUS;
+    uint32_t limit = trace->room < DEPTH_FEW      ? DEPTH_FEW
+                     : trace->room < DEPTH_NARROW ? DEPTH_NARROW
+                                                  : DEPTH_SPACIOUS;
     if (limit > depth_limit) limit = depth_limit;
-    if (limit <= trace->limit) return false;
+    if (limit <= trace->room) return false;
     size_t parts_at = (walk_trace_bytes(limit) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
     uint8_t *memory = sys_reserve(parts_at + limit * sizeof(struct stack_hash));
     if (!memory) return false;
-    sys_count_own((int64_t)touched_bytes(trace->limit));
+    sys_count_own((int64_t)touched_bytes(trace->room));
     memory_exchange(thread, (struct stack_hash *)(memory + parts_at), memory, limit);
     return true;
 }
@@ -62,7 +62,7 @@ bool stack_memory_begin(struct thread *thread, uint8_t *memory) {
     stack->arena.end = memory + COLOUR_CHECKS;
     memory_exchange(thread, (struct stack_hash *)memory, memory, STACK_MEMORY_FRAMES);
     thread->trace.deepen = memory_deepen;
-    while (settings_has_code_frames() && thread->trace.limit < depth_limit)
+    while (settings_has_code_frames() && thread->trace.room < depth_limit)
         if (!memory_deepen(&thread->trace)) return false;
     return stack_thread_init(stack, (uint16_t)thread->slot, stack->parts);
 }
@@ -70,9 +70,9 @@ bool stack_memory_begin(struct thread *thread, uint8_t *memory) {
 void stack_memory_narrow(struct thread *thread) {
     struct walk_trace *trace = &thread->trace;
     depth_limit = DEPTH_NARROW;
-    if (trace->limit <= DEPTH_NARROW || trace->count >= DEPTH_NARROW) return;
+    if (trace->room <= DEPTH_NARROW || trace->count >= DEPTH_NARROW) return;
     struct stack_hash *parts = thread->stack.parts;
-    walk_list_shrink(parts, DEPTH_NARROW * sizeof *parts, trace->limit * sizeof *parts);
+    walk_list_shrink(parts, DEPTH_NARROW * sizeof *parts, trace->room * sizeof *parts);
     walk_trace_shrink(trace, DEPTH_NARROW);
 }
 
@@ -82,7 +82,7 @@ bool stack_memory_take_more(struct thread *thread) {
 
 void stack_memory_release(struct thread *thread) {
     struct walk_trace *trace = &thread->trace;
-    if (trace->limit <= STACK_MEMORY_FRAMES) return;
-    walk_list_release(thread->stack.parts, trace->limit * sizeof *thread->stack.parts);
+    if (trace->room <= STACK_MEMORY_FRAMES) return;
+    walk_list_release(thread->stack.parts, trace->room * sizeof *thread->stack.parts);
     walk_trace_release(trace);
 }

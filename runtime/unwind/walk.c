@@ -8,8 +8,10 @@
 #include "runtime/sys/object.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/eh_frame.h"
+#include "runtime/unwind/trace_cut.h"
 #include "runtime/unwind/unwind_cache.h"
 #include "runtime/unwind/walk_plain.h"
+#include "runtime/unwind/walk_range.h"
 
 enum { WORD_BYTES = 8 };
 
@@ -40,61 +42,6 @@ struct walk {
 
 // The end of a step: go on, or the reason why not.
 enum step { STEP_ON = 0, STEP_END = CAIRN_CUT_LIMIT };  // between them: enum cairn_cut
-
-// Where a guess may not lead: to or beyond the thread's control block, which lies above the frames
-// of every thread but the first, or far from what is known of the stack.
-static bool is_guess_wild(const struct walk_range *range, uintptr_t end) {
-    const uintptr_t largest_gap_bytes = 64u << 10;
-    uintptr_t control_block = (uintptr_t)__builtin_thread_pointer();
-    return end - range->high > largest_gap_bytes ||
-           (range->unreadable && end > range->unreadable) ||
-           (control_block > range->low && end > control_block);
-}
-
-// Makes [range.low, end) known readable, or says that it is not. No page is asked for twice: what
-// was found readable stays so, and what was not ends all later guesses. Unwind information may ask
-// for such a page again.
-static COLD bool range_extend_slow(struct walk_range *range, uintptr_t end, bool is_guessed) {
-    const uintptr_t page_mask = sys_page_bytes() - 1;
-    const uintptr_t largest_gap_bytes = 64u << 20;  // bigger frames than this are not believed
-    if (end < range->low || end - range->high > largest_gap_bytes) return false;
-    if (is_guessed && is_guess_wild(range, end)) return false;
-    while (range->high < end) {
-        if (!sys_is_readable((const void *)range->high)) {
-            range->unreadable = range->high;
-            return false;
-        }
-        range->high = (range->high | page_mask) + 1;
-    }
-    return true;
-}
-
-// Empty in between: a signal handler may copy it then.
-static void range_restart(struct walk_range *range, uintptr_t stack) {
-    range->high = 0;
-    range->unreadable = range->sure_high = 0;
-    compiler_barrier();
-    range->low = stack & ~(uintptr_t)(sys_page_bytes() - 1);
-    compiler_barrier();
-    range->high = range->low + sys_page_bytes();
-}
-
-// The stack pointer is outside the known range: a little below it, the stack has grown, if all
-// pages between can be read; elsewhere, it is another stack.
-static COLD void range_enter_slow(struct walk_range *range, uintptr_t stack) {
-    const uintptr_t near_bytes = 1u << 20;
-    uintptr_t page = stack & ~(uintptr_t)(sys_page_bytes() - 1), at = page;
-    bool is_near = stack < range->low && range->low - stack < near_bytes;
-    while (is_near && at < range->low && sys_is_readable((const void *)at)) at += sys_page_bytes();
-    if (is_near && at == range->low)
-        range->low = page;
-    else
-        range_restart(range, stack);
-}
-
-ALWAYS_INLINE void range_enter(struct walk_range *range, uintptr_t stack) {
-    if (unlikely(stack < range->low || stack >= range->high)) range_enter_slow(range, stack);
-}
 
 static COLD bool is_step_possible_slow(struct walk *walk, uintptr_t cfa) {
     if (cfa <= walk->stack || cfa % WORD_BYTES) return false;
@@ -457,16 +404,17 @@ static COLD bool is_mark_right(const struct walk *walk, const struct walk_trace 
 }
 
 // True if the rest of the stack is that of the old trace.
-ALWAYS_INLINE bool progress_meets(struct progress *progress, const struct walk_trace *trace) {
+ALWAYS_INLINE bool progress_meets(struct progress *progress, struct walk_trace *trace) {
     const struct frame *frames = trace->frames;
     const struct walk *walk = &progress->walk;
     int64_t at = progress->candidate;
     while (at >= 0 && frames[at].stack < walk->stack) at--;
     progress->candidate = at;
-    if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc ||
-        frames[at].frame_slot != walk->frame_slot)
-        return false;
+    if (at < 0 || frames[at].stack != walk->stack || frames[at].pc != walk->pc) return false;
     if (unlikely(trace->guessed_count || walk->is_guessed) && !is_mark_right(walk, trace, at))
+        return false;
+    if (unlikely(frames[at].frame_slot != walk->frame_slot) &&
+        !trace_move_slot(trace, (uint32_t)at, walk->frame_slot))
         return false;
     uint32_t differs = progress->differs;
     progress->differs = 0;
@@ -501,31 +449,33 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     return step;
 }
 
+// How a walk ended that has no room for the frame at hand: a zero there is the end of the stack.
+static COLD enum step step_at_limit(const struct walk_trace *trace, const struct walk *walk) {
+    if (trace->limit != walk_cut_limit) return (enum step)CAIRN_CUT_DEPTH;
+    return walk->pc < SYS_PAGE_LEAST ? STEP_END : (enum step)CAIRN_CUT_MAX_DEPTH;
+}
+
 // The end of a walk that met nothing known: takes away the zero that ends some stacks (the word
-// that held it stays one to check), and puts a pseudo frame outermost if the stack was cut.
-static void progress_finish(struct progress *progress, enum step step) {
+// that held it stays one to check), and puts a pseudo frame outermost if the stack was cut. One
+// that was to be cut is as sure as the frames that it has, if none of these is guessed.
+static void progress_finish(struct progress *progress, const struct walk_trace *trace,
+                            enum step step) {
+    if (unlikely(step == STEP_ON)) step = step_at_limit(trace, &progress->walk);
     if (progress->fresh[progress->fresh_count - 1].frame.pc < SYS_PAGE_LEAST)
         progress->fresh_count--;
     if (progress->slow_count > progress->fresh_count) progress->slow_count = progress->fresh_count;
     walk_settle_guesses(&progress->walk, step);
     if (step == STEP_END && !progress->walk.is_guessed && !progress->slow_count)
         progress->walk.range->sure_high = progress->walk.stack;
-    if (step == STEP_ON) step = (enum step)CAIRN_CUT_DEPTH;
     if (step == STEP_END && progress->walk.is_guessed) step = (enum step)CAIRN_CUT_GUESSED;
     if (step == STEP_END) return;
-    progress->fresh[progress->fresh_count++] =
-        (struct fresh_frame){.frame = {.pc = (uintptr_t)step, .rule = NO_PLAIN_RULE}};
-    bool is_sure = step == (enum step)CAIRN_CUT_GUESSED || progress->walk.is_cut_sure;
+    bool is_wanted = step == (enum step)CAIRN_CUT_MAX_DEPTH;
+    uintptr_t stack = is_wanted ? progress->walk.stack : 0;
+    progress->fresh[progress->fresh_count++] = (struct fresh_frame){
+        .frame = {.pc = (uintptr_t)step, .rule = NO_PLAIN_RULE, .stack = stack}};
+    bool is_sure = step == (enum step)CAIRN_CUT_GUESSED || progress->walk.is_cut_sure ||
+                   (is_wanted && !progress->walk.is_guessed);
     if (!is_sure) progress->slow_count = progress->fresh_count;
-}
-
-// Appends the words that the step from a fresh frame read to a list; its new length.
-ALWAYS_INLINE uint32_t checks_put(struct walk_check *checks, uint32_t count,
-                                  const struct fresh_frame *fresh) {
-    if (fresh->read.slot) checks[count++] = fresh->read;
-    if (unlikely(!rule_is_plain(fresh->frame.rule)) && fresh->used_frame)
-        checks[count++] = (struct walk_check){fresh->frame.frame_slot, fresh->used_frame};
-    return count;
 }
 
 // The old trace up to the hit, then the fresh frames: the new trace. Returns how many outer frames
@@ -561,11 +511,85 @@ static COLD struct walk_result walk_again(struct walk_trace *trace,
     return walk_fresh(trace, start, true);
 }
 
-// Handles a walk that leaves no room for another frame, with `count` of them: it is done again if
-// there is more room, or if it is the old trace and the fresh frames together that are too many: a
-// full walk cuts them.
-static COLD bool is_walk_again(struct walk_trace *trace, int64_t count) {
-    return (trace->deepen && trace->deepen(trace)) || count >= trace->limit;
+static bool trace_is_cut(const struct walk_trace *trace) {
+    return trace->count && trace->frames[0].pc == CAIRN_CUT_MAX_DEPTH;
+}
+
+// The outer frames that a cut stack lacks which has become shallower, with the mark if there are
+// still more: into fresh frames, innermost first, behind those of the walk. False: not all of them
+// can be verified.
+static bool walk_beyond(struct walk_trace *trace, const struct progress *progress,
+                        struct progress *beyond) {
+    const struct frame *outermost = &trace->frames[1];
+    const uint32_t real = (uint32_t)progress->hit + progress->fresh_count - 1;
+    const uint32_t wanted = trace->limit - real;  // with the outermost that is known
+    *beyond = (struct progress){
+        .walk = {outermost->pc, outermost->stack, outermost->frame_slot, &trace->range},
+        .fresh = progress->fresh + progress->fresh_count,
+        .candidate = -1,
+        .hit = -1,
+    };
+    enum step step;
+    do {
+        progress_add(beyond, &beyond->walk);
+        step = progress_step(beyond);
+    } while (step == STEP_ON && beyond->fresh_count < wanted);
+    progress_finish(beyond, trace, step);
+    return !beyond->walk.is_guessed && !beyond->slow_count && !beyond->walk.has_new_code;
+}
+
+// Says of a trace that the next one may have another outer end.
+static uint32_t trace_settle(struct walk_trace *trace, uint32_t keep) {
+    bool is_cut = trace_is_cut(trace);
+    trace->crowded = is_cut ? 0 : trace->limit - 1;
+    if (is_cut) trace->guessed_count = UINT32_MAX;
+    return keep;
+}
+
+// The part of the old trace that was met is the rest of the stack but for the number of its frames:
+// outer ones go or come back, so that there are as many as may be. False: a full walk must say
+// which, and the trace is as it was.
+static bool trace_refit(struct walk_trace *trace, struct progress *progress, uint32_t *keep) {
+    const bool was_cut = trace_is_cut(trace);
+    const uint32_t total = (uint32_t)progress->hit + progress->fresh_count;
+    const uint32_t real = total - was_cut, most = trace->limit - 1;
+    struct trace_part part = {was_cut, (uint32_t)progress->hit};
+    struct progress beyond;
+    struct fresh_frame mark = {.frame = {.pc = CAIRN_CUT_MAX_DEPTH, .rule = NO_PLAIN_RULE}};
+    uint32_t other;
+    if (progress->slow_count || (!was_cut && trace->frames[0].pc < CAIRN_CUT_LIMIT)) return false;
+    if (real > most) {
+        part.first += real - most;
+        mark.frame.stack = trace->frames[part.first - 1].stack;
+        other = trace_exchange_outer(trace, part, &mark, 1);
+        progress->hit = part.last - part.first + 1;
+    } else {
+        if (!walk_beyond(trace, progress, &beyond)) return false;
+        const uint32_t more = beyond.fresh_count - 1;  // the first is the outermost known one
+        other = trace_exchange_outer(trace, part, beyond.fresh + 1, more);
+        progress->hit = part.last - part.first + more;
+    }
+    *keep = trace_rebuild(trace, progress);
+    if (other <= progress->hit) *keep = other;
+    return true;
+}
+
+// Handles a walk that leaves no room for another frame, or that has met a stack that was cut: it is
+// done again if there is more room, or if it is the old trace and the fresh frames together that
+// are too many: a full walk cuts them.
+static NOINLINE struct walk_result walk_crowded(struct walk_trace *trace, struct progress *progress,
+                                                const struct walk_start *start, bool has_new_code) {
+    const int64_t count = progress->hit + progress->fresh_count;
+    const bool is_cut_so = trace->limit == walk_cut_limit, was_cut = trace_is_cut(trace);
+    if (!is_cut_so && count >= trace->limit - 1 && trace->deepen && trace->deepen(trace))
+        return walk_again(trace, start);
+    bool is_fit = progress->hit < 0 || (was_cut ? count == trace->limit : count < trace->limit);
+    if (is_fit && (is_cut_so || count < trace->limit))
+        return (struct walk_result){trace_settle(trace, trace_rebuild(trace, progress)),
+                                    has_new_code};
+    uint32_t keep;
+    if (!is_cut_so || !trace_refit(trace, progress, &keep)) return walk_again(trace, start);
+    return (struct walk_result){trace_settle(trace, keep), has_new_code};
 }
 
 // Goes on where a walk by plain rules has stopped.
@@ -586,10 +610,10 @@ static NOINLINE struct walk_result walk_rest(struct walk_trace *trace,
         if (progress_meets(&progress, trace)) break;
         step = progress_step(&progress);
     } while (step == STEP_ON && progress.fresh_count < trace->limit - 1);
-    if (progress.hit < 0) progress_finish(&progress, step);
-    if (unlikely(progress.hit + progress.fresh_count >= trace->crowded) &&
-        is_walk_again(trace, progress.hit + progress.fresh_count))
-        return walk_again(trace, so_far->start);
+    if (progress.hit < 0) progress_finish(&progress, trace, step);
+    if (unlikely(progress.hit + progress.fresh_count >= trace->crowded))
+        return walk_crowded(trace, &progress, so_far->start,
+                            has_new_code || progress.walk.has_new_code);
     uint32_t keep = trace_rebuild(trace, &progress);
     return (struct walk_result){keep, has_new_code || progress.walk.has_new_code};
 }
@@ -629,9 +653,10 @@ static bool patch_step_slow(struct walk_trace *trace, uint32_t at) {
     return true;
 }
 
-// The first word that the step from a frame reads is not what it was.
+// The word by which the step from a frame begins is not what it was: where that is the frame
+// pointer, the other one lies elsewhere now.
 ALWAYS_INLINE bool is_caller_changed(const struct walk_trace *trace, const struct frame *frame) {
-    return frame != trace->frames && check_differs(&trace->checks[frame[-1].check_count]);
+    return frame != trace->frames && check_differs(&trace->checks[frame->check_count] - 1);
 }
 
 // Goes on outwards from frame `at` > 0 with another address in it, as long as frames are as is
@@ -670,6 +695,13 @@ ALWAYS_INLINE bool patch_step(struct walk_trace *trace, uint32_t at, bool is_sam
     return true;
 }
 
+// Frame 0 was the mark of a cut stack, and is again: there are still frames beyond.
+static COLD bool is_beyond_cut(struct walk_trace *trace, uintptr_t pc) {
+    if (trace->guessed_count != UINT32_MAX || pc < SYS_PAGE_LEAST) return false;
+    trace->frames[0].pc = CAIRN_CUT_MAX_DEPTH;
+    return true;
+}
+
 // The most common change: frames lie where they lay, but some were called from other places. Their
 // addresses are exchanged in place. False: the stack has another shape; what is left of the trace,
 // `count` frames, still holds.
@@ -697,6 +729,10 @@ static bool trace_patch(struct walk_trace *trace, const struct walk_start *start
             if (differs == 0) break;
             at = frame_of_check(frames, at, differs);
             differs = 0;
+        }
+        if (at == 0 && is_beyond_cut(trace, pc)) {
+            result->keep = 1;
+            return true;
         }
         if (at == 0 || !patch_step(trace, at, is_same)) {
             trace->count = trace->usable_count = lowest;
@@ -747,29 +783,3 @@ void walk_search(struct walk_search *search, const struct walk_start *start,
     search->has_met_signal = walk.has_met_signal;
     search->end = walk.stack;
 }
-
-#if defined(__aarch64__)
-// The first of our own functions that was called with this frame as its frame pointer: what it
-// saved beside is an address in the hook. (This library keeps frame pointers; see the Makefile.)
-static uintptr_t code_of_hook(const uintptr_t *frame) {
-    enum { CALLS_MAX = 64 };
-    const uintptr_t *record = __builtin_frame_address(0);
-    for (int i = 0; i < CALLS_MAX && record < frame; i++) {
-        const uintptr_t *outer = (const uintptr_t *)record[0];
-        if (outer == frame) return processor_code_address(record[1]);
-        if (outer <= record) break;
-        record = outer;
-    }
-    return 0;
-}
-
-// Whose frame it is, is not known where the event is another's, interrupted on another stack: the
-// stack pointer is then that behind the record, which only walk_search is asked about.
-NOINLINE struct walk_start walk_start_of(const uintptr_t *frame) {
-    uintptr_t pc = code_of_hook(frame), behind = 2 * WORD_BYTES;
-    uint64_t rule = pc ? rule_look_up(pc) : RULE_NONE;
-    if (pc && rule_kind(rule) == RULE_NONE) rule = rule_find_slow(pc);
-    if (rule_saves_frame(rule)) behind = rule_record_offset(rule);
-    return (struct walk_start){frame[1], (uintptr_t)frame + behind, (uintptr_t *)frame};
-}
-#endif

@@ -2,9 +2,9 @@
 // Walks a thread's call stack by .eh_frame, remembering the last one.
 //
 // Most stacks share all but a few frames with the one before. A walk goes outwards from the top
-// until it meets a frame of the last trace, same address, same stack pointer, same place of the
-// saved frame pointer; from there on it only compares the words that the last walk read. The result
-// is what a full walk would give, because a step depends on nothing else:
+// until it meets a frame of the last trace, same address, same stack pointer; from there on it only
+// compares the words that the last walk read, the frame pointer at the place where this one has
+// found it. The result is what a full walk would give, because a step depends on nothing else:
 //   - the rule of the address; when code is unloaded a generation moves and the trace is forgotten
 //   - the return address word, compared for every frame
 //   - the frame pointer, where a rule uses it, or a guess through code without unwind information:
@@ -21,6 +21,7 @@
 #include "runtime/sys/frame.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/unwind_cache.h"
+#include "runtime/unwind/walk_range.h"
 
 // Where a walk begins: the state of the caller of a hook right after the call returns.
 struct walk_start {
@@ -39,16 +40,6 @@ ALWAYS_INLINE struct walk_start walk_start_of(const uintptr_t *frame) {
     return (struct walk_start){frame[1], (uintptr_t)(frame + 2), (uintptr_t *)frame};
 }
 #endif
-
-// The stack memory that a thread's walks may read: known to be mapped and ascending. Walks extend
-// it page by page as they need, guesses only a little at once; it starts anew when the stack
-// pointer is elsewhere (coroutines, signal stacks).
-struct walk_range {
-    uintptr_t low, high;
-    bool has_new_code;     // rules were worked out and their code is not noted yet; kept by resets
-    uintptr_t unreadable;  // a page above where guesses do not go; 0: none
-    uintptr_t sure_high;   // up to here it is one stack: a whole walk without a guess went so far
-};
 
 // A word that the last walk read, and what it was.
 struct walk_check {
@@ -75,10 +66,14 @@ struct walk_trace {
     // frames[i].check_count are unchanged. checks[-1] is walk_check_end().
     struct walk_check *checks;
     struct fresh_frame *fresh;  // room for a walk in progress
-    uint32_t limit;             // most frames of a stack, at most CAIRN_DEPTH_MAX
-    uint32_t crowded;           // limit - 1: of a stack with so many frames the end is not known
-    uint32_t usable_count;      // outer frames that can be verified
-    uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none
+    uint32_t room;              // frames that its memory has room for, at most CAIRN_DEPTH_MAX
+    uint32_t limit;             // most frames of a stack, with its mark, if it is cut
+    uint32_t
+        crowded;  // limit - 1: of a stack with so many frames the end is not known. 0: this one
+                  // is cut as walk_limit_depth says, so that the next one may begin elsewhere
+    uint32_t usable_count;   // outer frames that can be verified
+    uint32_t guessed_count;  // outer frames up to the first from which the way is guessed; 0: none;
+                             // UINT32_MAX: cut, as above
     struct walk_range range;
     uintptr_t next_pc;  // between two steps of a walk
     // Gives a trace whose stack is deeper than `limit` room for a deeper one, by walk_trace_place,
@@ -92,22 +87,28 @@ struct walk_result {
     bool has_new_code;  // a rule was worked out: code not seen before, or forgotten
 };
 
+// Cuts the stacks of all traces that are made from now on: the innermost `frames` stay, and
+// outermost is the mark CAIRN_CUT_MAX_DEPTH, whose frame.stack is where the part begins that was
+// cut off. 0: stacks are whole.
+void walk_limit_depth(uint32_t frames);
+extern HIDDEN uint32_t walk_cut_limit;  // walk_trace.limit of stacks that are cut so; 0: none is
+
 // False without memory.
-bool walk_trace_init(struct walk_trace *trace, uint32_t limit);
+bool walk_trace_init(struct walk_trace *trace, uint32_t room);
 
 // The same in memory that is there, zeroed, from the beginning of a page on; of a trace that had
 // room before, what it was is forgotten. The first bytes, up to COLOUR_CHECKS, stay free.
 // Interrupted for good at any place, it leaves a trace that holds stacks of the lower limit.
-size_t walk_trace_bytes(uint32_t limit);
-void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t limit);
+size_t walk_trace_bytes(uint32_t room);
+void walk_trace_place(struct walk_trace *trace, uint8_t *memory, uint32_t room);
 // Gives back all memory of a trace, which is of no use from then on. Nothing else lies in its
 // pages.
 void walk_trace_release(struct walk_trace *trace);
 // The same of a list: the pages that have any of it.
 void walk_list_release(void *start, size_t bytes);
 
-// Gives back the address space for stacks deeper than `limit`, which the trace must not be.
-void walk_trace_shrink(struct walk_trace *trace, uint32_t limit);
+// Gives back the address space for stacks deeper than `room`, which the trace must not be.
+void walk_trace_shrink(struct walk_trace *trace, uint32_t room);
 
 // Gives back the whole pages between the first `keep_bytes` and the first `bytes` of a list.
 void walk_list_shrink(void *start, size_t keep_bytes, size_t bytes);

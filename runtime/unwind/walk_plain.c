@@ -2,6 +2,7 @@
 #include "runtime/unwind/walk_plain.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/trace_cut.h"
 #include "runtime/unwind/unwind_cache.h"
 
 // The old trace up to frame `at`, then the `count` fresh frames: the new trace. Returns how many
@@ -29,6 +30,9 @@ static uint32_t trace_append(struct walk_trace *trace, uint32_t at, uint32_t cou
 static uint32_t walk_meet(struct walk_trace *trace, struct plain_walk *walk) {
     uint32_t at = (uint32_t)walk->candidate;
     if (unlikely(trace->guessed_count)) return 0;
+    if (trace->frames[at].frame_slot != walk->frame_slot &&
+        !trace_move_slot(trace, at, walk->frame_slot))
+        return 0;
     walk->differs = checks_verify(trace->checks, trace->frames[at].check_count);
     if (walk->differs || unlikely(at + 1 + walk->fresh_count >= trace->limit)) return 0;
     return trace_append(trace, at, walk->fresh_count);
@@ -43,7 +47,7 @@ uint32_t walk_plain(struct walk_trace *trace, struct plain_walk *walk) {
     bool is_met = false;
     for (; fresh < limit; fresh++) {
         while (old->stack < stack) old--;
-        is_met = old->stack == stack && old->pc == pc && old->frame_slot == frame_slot;
+        is_met = old->stack == stack && old->pc == pc;
         if (is_met) break;
         uint64_t rule = rule_look_up(pc);
         // Aligned as the stack pointer is, by which these rules go, and above it.

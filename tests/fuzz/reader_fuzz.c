@@ -26,7 +26,7 @@ static void check_stacks(const struct profile *profile) {
     }
     for (size_t i = 0; i < profile->stack_count; i++) {
         require(profile->stacks[i].node < profile->tree.nodes.count);
-        require(profile->stacks[i].cut < CAIRN_CUT_LIMIT);
+        require(cut_kind(profile->stacks[i].cut) < CAIRN_CUT_LIMIT);
     }
     // some of the measures, as many nodes as there are say which: all take a quarter of the time
     const unsigned part = 4;

@@ -30,6 +30,9 @@ def verified(name, argv, env):
 
 
 compared = sum(verified(" ".join(map(str, own)), t.program(*own), {}) for own in OWN)
+for depth in (1, 3, 20, 64):
+    for own in (("levels", 300, 20), ("frames",), ("exceptions",), ("signal_handler",), ("coroutines",), ("mixed",)):
+        compared += verified(f"{' '.join(map(str, own))}, cut at {depth}", t.program(*own), {"CAIRN_MAX_DEPTH": str(depth)})
 for real, make in real_programs.EVERY.items():
     if real not in SCALED:
         compared += verified(real, *make())

@@ -15,6 +15,7 @@
 #include "tool/model/run.h"
 #include "tool/model/scopes.h"
 #include "tool/query/compared.h"
+#include "tool/query/depth.h"
 #include "tool/query/merged.h"
 #include "tool/query/subject.h"
 #include "tool/render/interval.h"
@@ -389,6 +390,11 @@ static bool evaluate_baseline(const struct evaluation *evaluation, const struct 
         free(old);
         return false;
     }
+    struct depth depth = {0};
+    for (size_t i = 0; i < names.count; i++) depth_add_word(&depth, names.names[i]);
+    for (size_t i = 0; i < evaluation->list.count; i++)
+        if (*evaluation->list.items[i].path) depth_add_path(&depth, evaluation->list.items[i].path);
+    depth_use(&depth);
     for (size_t i = 0; i < names.count && is_ok; i++) {
         struct evaluation *judged = &old->list[old->count++];
         judged->args = evaluation->args;

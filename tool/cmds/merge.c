@@ -82,7 +82,7 @@ static bool add_place(struct making *making, uint32_t place, uint32_t *added) {
     uint32_t cut = making->profile->places.list.items[place].cut;
     size_t count;
     if (cut) {
-        *added = import_cut(making->imported, cut);
+        *added = import_cut(making->imported, cut_kind(cut));
         return note_place(making, 0, *added);
     }
     const struct frame *frames = making->names.of_place(making->names.context, place, &count);
@@ -244,6 +244,7 @@ static void take_facts(const struct making *making, size_t count) {
              is_hurt ? ", what was damaged in them" : "");
     imported->has_temporary = imported->is_sum = true;
     imported->is_partial = header->is_partial || is_hurt;
+    imported->max_depth = recording_max_depth(profile->recording);
     imported->start_unix_ns = header->start_unix_ns;
     imported->rss_peak_bytes = header->rss_peak_bytes;
     for (size_t i = 0; i < CAIRN_LOSS_MAX; i++)

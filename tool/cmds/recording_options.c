@@ -77,6 +77,25 @@ static bool read_bounds(const struct command_args *args, struct recording_option
     return true;
 }
 
+static bool read_depth(const struct command_args *args, struct recording_options *options,
+                       struct error *error) {
+    const struct cairn_setting_row *row = &cairn_settings[CAIRN_SETTING_MAX_DEPTH];
+    uint64_t frames = 0;
+    if (!args_has(args, OPTION_MAX_DEPTH)) return true;
+    if (!args_number(args, OPTION_MAX_DEPTH, 0, UINT64_MAX, &frames, error)) return false;
+    if (!frames)
+        return error_set(error, "%s: --max-depth 0 would keep no frame: --no-stacks does that",
+                         args->command->name);
+    if (frames > row->most)
+        return error_set(error,
+                         "%s: --max-depth %s: at most %" PRIu64 "; without it stacks have all "
+                         "frames, up to %u",
+                         args->command->name, args_text(args, OPTION_MAX_DEPTH, ""), row->most,
+                         CAIRN_DEPTH_MAX);
+    put_number(options, row->name, frames);
+    return true;
+}
+
 static bool read_guard(const struct command_args *args, struct recording_options *options,
                        struct error *error) {
     const char *text = args_text(args, OPTION_GUARD, "");
@@ -258,6 +277,7 @@ bool recording_options_read(const struct command_args *args, struct recording_op
     if (is_sampled) put(options, CAIRN_VARIABLE(SAMPLE), "1");
     if (preset->cpu_budget && !args_has(args, OPTION_CPU_BUDGET))
         put(options, CAIRN_VARIABLE(CPU_BUDGET), preset->cpu_budget);
+    if (!read_depth(args, options, error)) return false;
     if (!read_guard(args, options, error) || !read_signals(args, options, error)) return false;
     if (!read_samples(args, options, error) || !read_bounds(args, options, error)) return false;
     launch->recording = options->variables;

@@ -37,7 +37,9 @@ static bool push_frame(struct frame_table *table, const struct frame *frame) {
 }
 
 // The frame that stands for a stack's outer end; none for stacks that are complete.
-static bool push_mark(struct frame_table *table, uint32_t cut) {
+static bool push_mark(struct frame_table *table, uint32_t mark) {
+    const uint32_t cut = cut_kind(mark);
+    const struct frame *bucket = frame_of_cut(mark);
     bool is_guessed = cut == CAIRN_CUT_GUESSED;
     bool has_mark = !is_guessed || table->choice == FRAMES_DISTINCT;
     if (table->choice == FRAMES_ALL || !has_mark) return true;
@@ -45,6 +47,8 @@ static bool push_mark(struct frame_table *table, uint32_t cut) {
     snprintf(table->mark_names[cut], sizeof table->mark_names[cut],
              is_bucket ? "%.0s%s" : "[%s: %s]", is_guessed ? "complete" : "incomplete",
              cut_sentence(cut));
+    if (bucket && !is_bucket)
+        snprintf(table->mark_names[cut], sizeof table->mark_names[cut], "%s", bucket->function);
     table->marks[cut] = (struct frame){.function = table->mark_names[cut]};
     return push_frame(table, &table->marks[cut]);
 }

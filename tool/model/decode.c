@@ -12,6 +12,24 @@ static const uint32_t keep_all = UINT32_MAX;  // but for the record's `drop`
 // many times its words was made up.
 enum { SHARING_MAX = 4, FRAMES_MIN = 65536 };
 
+uint32_t recording_max_depth(const struct recording *recording) {
+    const uint32_t own = recording->header.max_depth, wanted = recording->depth;
+    if (own > CAIRN_CUT_AT_MOST) return wanted;  // a damaged one may say anything
+    return own && (!wanted || own < wanted) ? own : wanted;
+}
+
+// Of the marks that a recording has.
+static uint32_t mark_depth(const struct recording *recording) {
+    const uint32_t depth = recording->header.max_depth;
+    return depth <= CAIRN_CUT_AT_MOST ? depth : 0;
+}
+
+// Stacks that were recorded with no more frames need not be cut.
+static uint32_t depth_to_cut(const struct recording *recording) {
+    const uint32_t depth = recording_max_depth(recording);
+    return depth == recording->header.max_depth ? 0 : depth;
+}
+
 bool decoder_start(struct decoder *decoder, struct recording *recording,
                    const struct module_map *modules, struct places *places, struct tree *tree) {
     size_t cells = recording_count(recording, CAIRN_SECTION_CELLS);
@@ -20,6 +38,7 @@ bool decoder_start(struct decoder *decoder, struct recording *recording,
                                 .modules = modules,
                                 .places = places,
                                 .tree = tree,
+                                .depth = depth_to_cut(recording),
                                 .frames_left = (uint64_t)words * SHARING_MAX + FRAMES_MIN};
     // most frames are a word, and each may be a node; short records make up for their head by
     // frames that take none
@@ -53,6 +72,8 @@ void decoder_free(struct decoder *decoder) {
     free(decoder->cell_states);
     free(decoder->cell_regions);
     array_free(&decoder->pending);
+    array_free(&decoder->cut_nodes);
+    array_free(&decoder->path);
 }
 
 // False: it names no older cell.
@@ -119,6 +140,7 @@ static enum outcome decode_escape(struct decoder *decoder, uint32_t code, size_t
     switch (CAIRN_CODE_KIND(code)) {
     case CAIRN_CODE_CUT:
         if (!value || value >= CAIRN_CUT_LIMIT) return OUTCOME_DAMAGED;
+        if (value == CAIRN_CUT_MAX_DEPTH) value = cut_at(mark_depth(decoder->recording));
         is_ok = places_of_cut(decoder->places, value, place);
         break;
     case CAIRN_CODE_MODULE:
@@ -262,8 +284,76 @@ static bool is_next(const struct decoder *decoder, const struct record *record, 
     return true;
 }
 
-bool decoder_stack_record(struct decoder *decoder, uint32_t cell, uint32_t *node,
-                          struct record *record) {
+// Python's frames lie within those of the interpreter; they are not counted.
+static bool is_counted(const struct decoder *decoder, uint32_t place) {
+    uint32_t line;
+    bool has_python = decoder->recording->header.has_python_frames;
+    return !has_python || !place_code(decoder->places, place, &line);
+}
+
+// Collects the places of the frames that stay, and where the rest of them begins; TREE_ROOT: all
+// stay, as where the stack ends there by a mark.
+static enum outcome collect_inner(struct decoder *decoder, uint32_t node, uint32_t *rest) {
+    const struct tree_node *nodes = decoder->tree->nodes.items;
+    uint32_t count = 0;
+    decoder->path.count = 0;
+    for (; node != TREE_ROOT && count < decoder->depth; node = nodes[node].parent) {
+        uint32_t *slot = array_push(&decoder->path);
+        if (!slot) return OUTCOME_NO_MEMORY;
+        if (!decoder->frames_left) return OUTCOME_DAMAGED;
+        decoder->frames_left--;
+        *slot = nodes[node].place;
+        count += is_counted(decoder, nodes[node].place);
+    }
+    bool is_mark = node != TREE_ROOT && decoder->places->list.items[nodes[node].place].cut;
+    *rest = is_mark ? TREE_ROOT : node;
+    return OUTCOME_OK;
+}
+
+// The stack without what is further out than the frames that were asked for.
+static enum outcome cut_stack(struct decoder *decoder, uint32_t *node) {
+    uint32_t rest, mark;
+    enum outcome outcome = collect_inner(decoder, *node, &rest);
+    if (outcome != OUTCOME_OK || rest == TREE_ROOT) return outcome;
+    *node = TREE_ROOT;
+    if (!places_of_cut(decoder->places, cut_at(decoder->depth), &mark) ||
+        !tree_child(decoder->tree, TREE_ROOT, mark, node))
+        return OUTCOME_NO_MEMORY;
+    for (size_t i = decoder->path.count; i-- > 0;)
+        if (!tree_child(decoder->tree, *node, decoder->path.items[i], node))
+            return OUTCOME_NO_MEMORY;
+    return OUTCOME_OK;
+}
+
+static uint32_t *cut_node_of(struct decoder *decoder, uint32_t node) {
+    while (decoder->cut_nodes.count <= node) {
+        uint32_t *slot = array_push(&decoder->cut_nodes);
+        if (!slot) return NULL;
+        *slot = 0;
+    }
+    return &decoder->cut_nodes.items[node];
+}
+
+// Exchanges the node of a stack for that of the stack as it is cut; each is cut once.
+static bool cut(struct decoder *decoder, uint32_t *node) {
+    const uint32_t whole = *node;
+    uint32_t *known = cut_node_of(decoder, whole);
+    if (!known) return false;
+    if (!*known) {
+        enum outcome outcome = cut_stack(decoder, node);
+        if (outcome == OUTCOME_NO_MEMORY) return false;
+        if (outcome == OUTCOME_DAMAGED) {
+            decoder->recording->damage.bad_stacks++;
+            *node = TREE_ROOT;
+        }
+        *known = *node + 1;
+    }
+    *node = *known - 1;
+    return true;
+}
+
+static bool stack_of_record(struct decoder *decoder, uint32_t cell, uint32_t *node,
+                            struct record *record) {
     bool has_record = decoder_record(decoder, cell, record);
     if (!has_record) *record = (struct record){0};
     if (!has_record || decoder->cell_states[cell] != STATE_UNKNOWN ||
@@ -272,6 +362,12 @@ bool decoder_stack_record(struct decoder *decoder, uint32_t cell, uint32_t *node
     enum outcome outcome = apply(decoder, cell, record, node);
     if (outcome != OUTCOME_NO_MEMORY) settle(decoder, cell, outcome, node);
     return outcome != OUTCOME_NO_MEMORY;
+}
+
+bool decoder_stack_record(struct decoder *decoder, uint32_t cell, uint32_t *node,
+                          struct record *record) {
+    return stack_of_record(decoder, cell, node, record) &&
+           (!decoder->depth || *node == TREE_ROOT || cut(decoder, node));
 }
 
 bool decoder_stack(struct decoder *decoder, uint32_t cell, uint32_t *node) {

@@ -27,8 +27,11 @@ struct decoder {
     const struct module_map *modules;
     struct places *places;
     struct tree *tree;
-    uint32_t *cell_states;    // by cell: 0 unknown, 1 being followed, else node + 2
-    uint32_t *cell_regions;   // by cell: scope id of the region it was seen in, 0: none
+    uint32_t *cell_states;      // by cell: 0 unknown, 1 being followed, else node + 2
+    uint32_t *cell_regions;     // by cell: scope id of the region it was seen in, 0: none
+    uint32_t depth;             // machine frames at which stacks are cut here; 0: as recorded
+    ARRAY(uint32_t) cut_nodes;  // by node: the one of the cut stack, plus 1; 0: not known
+    ARRAY(uint32_t) path;       // places of a stack that is cut, innermost first
     uint64_t frames_left;     // a whole recording has no more than this, even if records are shared
     ARRAY(uint32_t) pending;  // cells whose older cell comes first
 };

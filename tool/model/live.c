@@ -117,7 +117,7 @@ static bool add_stack(struct live *live, uint32_t node, uint32_t *index) {
     if (node == TREE_ROOT) return true;
     uint32_t outermost = tree_ancestor(tree, node, 1);
     stack->cut = live->profile.places.list.items[tree->nodes.items[outermost].place].cut;
-    if (stack->cut) live->profile.incomplete[stack->cut]++;
+    if (stack->cut) live->profile.incomplete[cut_kind(stack->cut)]++;
     return true;
 }
 

@@ -215,6 +215,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     uint16_t own_shared_kib = sum->own_shared_kib;
     uint32_t is_partial = sum->is_partial;
     uint16_t has_no_frees = sum->has_no_frees;
+    uint32_t depth = recording_max_depth(recording), sum_depth = sum->max_depth;
     if (!merge->process_count++) {
         *sum = *header;
         sum->imported = 0;
@@ -230,6 +231,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     sum->rss_peak_bytes = rss_bytes + header->rss_peak_bytes;
     sum->is_partial = is_partial | header->is_partial;
     sum->has_no_frees = has_no_frees | header->has_no_frees;
+    sum->max_depth = !sum_depth || (depth && depth < sum_depth) ? depth : sum_depth;
     damage->missing_bytes += recording->damage.missing_bytes;
     damage->bad_sections += recording->damage.bad_sections;
     damage->bad_strings += recording->damage.bad_strings;
@@ -298,7 +300,7 @@ void merge_finish(struct merge *merge, struct recording *recording, struct profi
     profile->threads = merge->threads.items;
     profile->thread_count = merge->threads.count;
     for (size_t i = 0; i < profile->stack_count; i++)
-        if (profile->stacks[i].cut) profile->incomplete[profile->stacks[i].cut]++;
+        if (profile->stacks[i].cut) profile->incomplete[cut_kind(profile->stacks[i].cut)]++;
     if (merge->has_forks && merge->has_origin) leave_out_copies(profile);
     // all of it is the profile's now
     merge->profile = (struct profile){0};

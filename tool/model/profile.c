@@ -227,7 +227,8 @@ bool profile_is_sum(const struct profile *profile) {
 uint64_t profile_incomplete_count(const struct profile *profile) {
     uint64_t count = 0;
     for (size_t cut = 1; cut < CAIRN_CUT_LIMIT; cut++)
-        if (cut != CAIRN_CUT_GUESSED && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE)
+        if (cut != CAIRN_CUT_GUESSED && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE &&
+            cut != CAIRN_CUT_MAX_DEPTH)
             count += profile->incomplete[cut];
     return count;
 }

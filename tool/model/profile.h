@@ -79,7 +79,7 @@ struct stack_more {
 struct stack {
     uint64_t id;        // of its frames; the same in every run and thread
     uint32_t node;      // innermost frame in the tree; TREE_ROOT: the stack was not recorded
-    uint32_t cut;       // 0, or enum cairn_cut
+    uint32_t cut;       // 0, or enum cairn_cut, as places have it (cut_kind)
     uint32_t number;    // as it was built, whatever a filter took away (snapshots.h, shape.h)
     bool is_estimated;  // some number is an estimate
     uint16_t heap;      // of several heaps in one list (all_heaps.h); 0: the profile's

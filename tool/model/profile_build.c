@@ -320,7 +320,7 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         profile->peak.blocks = figures_add(profile->peak.blocks, stack->peak_blocks);
         profile->exit_bytes = figures_add(profile->exit_bytes, stack->exit_bytes);
         profile->exit_blocks = figures_add(profile->exit_blocks, stack->exit_blocks);
-        if (stack->cut) profile->incomplete[stack->cut]++;
+        if (stack->cut) profile->incomplete[cut_kind(stack->cut)]++;
         for (int which = 0; stack->more && which < ESTIMATED_COUNT; which++)
             estimate_add(&profile->estimates[which], &stack->more->estimates[which]);
     }

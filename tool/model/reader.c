@@ -230,8 +230,14 @@ bool recording_open_memory(const void *bytes, size_t size, struct recording *rec
     return false;
 }
 
+static uint32_t depth_of_all;
+
+void recording_cut_all(uint32_t frames) {
+    if (!frames || !depth_of_all || frames < depth_of_all) depth_of_all = frames;
+}
+
 bool recording_open(const char *path, struct recording *recording, struct error *error) {
-    *recording = (struct recording){0};
+    *recording = (struct recording){.depth = depth_of_all};
     struct source source;
     bool is_open = source_open(path, &source, error);
     bool is_loaded = is_open && load(recording, &source, error);

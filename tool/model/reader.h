@@ -47,7 +47,16 @@ struct recording {
     uint64_t file_bytes;         // what the file takes: its size, less if it is sparse
     struct recording_section sections[RECORDING_SECTION_KINDS];
     struct damage damage;
+    uint32_t depth;  // as recording_cut_all said when it was opened
 };
+
+// Recordings that are opened from now on have their stacks cut, as they are read, as if they had
+// been recorded with --max-depth of so many frames, or of fewer if fewer were asked for before; 0:
+// stacks are as they were recorded. For commands that compare or add up recordings of different
+// depths, before other threads begin.
+void recording_cut_all(uint32_t frames);
+// Machine frames that a stack of the recording has at most, by either; 0: all.
+uint32_t recording_max_depth(const struct recording *recording);
 
 bool recording_open(const char *path, struct recording *recording, struct error *error);
 // `bytes` must outlive the recording; any alignment will do.

@@ -56,11 +56,24 @@ bool codes_add(struct codes *codes, const struct code *wanted, uint32_t *index);
 
 struct place {
     uint32_t module;   // index in the module map (the first entry of its file) or MODULE_NONE
-    uint32_t cut;      // 0, or enum cairn_cut: no code, the mark of a stack's outer end
+    uint32_t cut;      // 0, or enum cairn_cut: no code, the mark of a stack's outer end; of
+                       // CAIRN_CUT_MAX_DEPTH with the number of frames (cut_at)
     uint64_t address;  // of the call's last byte (return address - 1): virtual address in the ELF
                        // file of `module`, or the address in the process without one; of Python
                        // code: PLACE_PYTHON, index of the code, line
 };
+
+// Marks of stacks that were cut at different numbers of frames are different places.
+#define CUT_KIND_BITS 8u
+static inline uint32_t cut_at(uint32_t frames) {
+    return frames << CUT_KIND_BITS | CAIRN_CUT_MAX_DEPTH;
+}
+static inline uint32_t cut_kind(uint32_t cut) {  // enum cairn_cut
+    return cut & ((1u << CUT_KIND_BITS) - 1);
+}
+static inline uint32_t cut_frames(uint32_t cut) {
+    return cut >> CUT_KIND_BITS;
+}
 
 // Bit of an address that no native code has.
 #define PLACE_PYTHON (1ull << 63)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tool/base/text.h"
+#include "tool/query/depth.h"
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/subject.h"
@@ -160,6 +161,13 @@ static bool visit(struct compared *compared, const struct compared_list *before,
     return is_ok;
 }
 
+static void cut_alike(const struct compared_list *before, const struct compared_list *after) {
+    struct depth depth = {0};
+    for (size_t i = 0; i < before->count; i++) depth_add_word(&depth, before->names[i]);
+    for (size_t i = 0; i < after->count; i++) depth_add_word(&depth, after->names[i]);
+    depth_use(&depth);
+}
+
 static bool make_totals(struct compared_totals *totals, size_t count) {
     totals->peak = calloc(count, sizeof *totals->peak);
     totals->peak_ns = calloc(count, sizeof *totals->peak_ns);
@@ -188,6 +196,7 @@ bool compared_build(struct compared *compared, const struct compared_list *befor
     if (measure_about(by)->is_bytes) compared->diff.doubtful_below = 64 << 10;
     if (!make_totals(&compared->totals, count))
         return error_set(error, "no memory for the comparison");
+    cut_alike(before, after);
     for (size_t i = 0; i < count; i++)
         if (!visit(compared, before, after, i, add_opened, error)) return false;
     if (compared->owners_count && compared->owners_count < count)

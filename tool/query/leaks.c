@@ -6,6 +6,7 @@
 
 #include "tool/model/measure.h"
 #include "tool/query/arguments.h"
+#include "tool/query/depth.h"
 #include "tool/query/merged.h"
 #include "tool/render/diff.h"
 #include "tool/symbol/constant_text.h"
@@ -42,6 +43,14 @@ bool leaks_add_own_rules(struct suppressions *suppressions, const struct opened 
     return is_ok;
 }
 
+// Both are opened later.
+static void cut_alike(const struct command_args *args, const char *baseline) {
+    struct depth depth = {0};
+    depth_add_word(&depth, baseline);
+    for (int i = 0; i < args->word_count; i++) depth_add_word(&depth, args->words[i]);
+    depth_use(&depth);
+}
+
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
                 struct error *error) {
     const struct view *leaks_view = view_find("leaks");
@@ -53,6 +62,7 @@ bool leaks_read(const struct command_args *args, struct request *request, struct
     leaks->has_own_rules = !args_has(args, OPTION_NO_SUPPRESSIONS);
     leaks->baseline = args_text(args, OPTION_BASELINE, NULL);
     request->leaks = leaks;
+    if (leaks->baseline) cut_alike(args, leaks->baseline);
     return leaks_read_rules(args, &leaks->suppressions, error);
 }
 

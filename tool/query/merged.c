@@ -11,6 +11,7 @@
 #include "tool/events/pool_find.h"
 #include "tool/model/source.h"
 #include "tool/model/strings.h"
+#include "tool/query/depth.h"
 #include "tool/query/progress.h"
 #include "tool/query/recordings.h"
 
@@ -276,7 +277,11 @@ static bool add_all(struct adder *adder, struct error *error) {
     struct recordings recordings = {0};
     struct progress progress;
     const struct symbol_progress shown = progress_start(&progress, "adding up recordings");
+    struct depth depth = {0};
     bool is_ok = recordings_find_all(&recordings, opening->words, opening->count, error);
+    for (size_t i = 0; is_ok && i < recordings.list.count; i++)
+        depth_add_path(&depth, recordings.list.items[i].path);
+    depth_use(&depth);
     for (size_t i = 0; is_ok && i < recordings.list.count; i++) {
         is_ok = add_listed(adder, &recordings, &recordings.list.items[i], error);
         shown.show(shown.context, i + 1, recordings.list.count);

@@ -26,11 +26,38 @@ static const struct frame buckets[] = {
     {.function = "large allocations"},
 };
 
+// The frame that stands for what is further out than --max-depth has it, by the number of frames.
+// Commands show recordings of one depth (recording_cut_all); others follow each other.
+enum { ENDS = 8, END_BYTES = 32 };
+static struct cut_end {
+    uint32_t cut;
+    char name[END_BYTES];
+    struct frame frame;
+} cut_ends[ENDS];
+
+static const struct frame *end_of_cut(uint32_t cut) {
+    static unsigned next;
+    for (unsigned i = 0; i < ENDS; i++)
+        if (cut_ends[i].cut == cut) return &cut_ends[i].frame;
+    struct cut_end *end = &cut_ends[next++ % ENDS];
+    end->cut = cut;
+    snprintf(end->name, sizeof end->name, "(cut at %u)", cut_frames(cut));
+    end->frame = (struct frame){.function = end->name};
+    return &end->frame;
+}
+
+static bool is_end_of_cut(const struct frame *frame) {
+    for (unsigned i = 0; i < ENDS; i++)
+        if (frame == &cut_ends[i].frame) return true;
+    return false;
+}
+
 bool frame_is_bucket(const struct frame *frame) {
-    return frame == &buckets[0] || frame == &buckets[1];
+    return frame == &buckets[0] || frame == &buckets[1] || is_end_of_cut(frame);
 }
 
 const struct frame *frame_of_cut(uint32_t cut) {
+    if (cut_kind(cut) == CAIRN_CUT_MAX_DEPTH) return end_of_cut(cut);
     bool is_bucket = cut == CAIRN_CUT_SMALL || cut == CAIRN_CUT_LARGE;
     return is_bucket ? &buckets[cut == CAIRN_CUT_LARGE] : NULL;
 }
@@ -54,7 +81,9 @@ static void choose_shown(struct frame_list *list) {
         if (is_shown(list, i)) list->shown_count++;
         if (!list->shown_count) list->first_hidden++;
     }
-    if (list->shown_count || !count) return;
+    const bool is_cut = count > 1 && is_end_of_cut(list->frames.items[count - 1]);
+    if (list->shown_count > is_cut || !count) return;
+    count -= is_cut;
     size_t kept = 0;
     while (kept + 1 < count && list->frames.items[kept]->is_allocator) kept++;
     list->frames.items[0] = list->frames.items[kept];
@@ -180,6 +209,7 @@ static const struct {
     [CAIRN_CUT_DEPTH] = {"depth", "deeper than cairn follows"},
     [CAIRN_CUT_UNSUPPORTED] = {"unsupported", "unwind information of an unknown form"},
     [CAIRN_CUT_GUESSED] = {"guessed", "a frame was found by its frame pointer"},
+    [CAIRN_CUT_MAX_DEPTH] = {"max_depth", "more frames than --max-depth lets stay"},
     [CAIRN_CUT_SMALL] = {"small", "small allocations (--min-size)"},
     [CAIRN_CUT_LARGE] = {"large", "large allocations (--max-size)"},
     [CAIRN_CUT_NO_STACKS] = {"no_stacks", "call stacks were not wanted"},
@@ -189,10 +219,12 @@ static bool is_known_cut(uint32_t cut) {
     return cut < sizeof cuts / sizeof *cuts && cuts[cut].key;
 }
 
-const char *cut_key(uint32_t cut) {
+const char *cut_key(uint32_t mark) {
+    const uint32_t cut = cut_kind(mark);
     return is_known_cut(cut) ? cuts[cut].key : "unknown";
 }
 
-const char *cut_sentence(uint32_t cut) {
+const char *cut_sentence(uint32_t mark) {
+    const uint32_t cut = cut_kind(mark);
     return is_known_cut(cut) ? cuts[cut].sentence : "for an unknown reason";
 }

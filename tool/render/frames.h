@@ -77,14 +77,15 @@ void frame_label(const struct frame *frame, char *out, size_t size, size_t colum
 // ... and "file.c:12", the module's name or "".
 void frame_location(const struct frame *frame, char *out, size_t size);
 
-// Stands for blocks without a stack for their size (--min-size, --max-size): no code, one bucket.
+// Stands for blocks without a stack for their size (--min-size, --max-size), or for what is further
+// out than --max-depth has it ("(cut at 64)"): no code, one bucket.
 bool frame_is_bucket(const struct frame *frame);
-// The bucket of a cut (enum cairn_cut); NULL: it is none, and no frame.
+// The bucket of a cut (place.cut); NULL: it is none, and no frame.
 const struct frame *frame_of_cut(uint32_t cut);
 
 // Short and long name of enum cairn_cut ("no_cfi", "code without unwind information").
-const char *cut_key(uint32_t cut);
-const char *cut_sentence(uint32_t cut);
+const char *cut_key(uint32_t mark);
+const char *cut_sentence(uint32_t mark);
 
 #define FRAME_TEXT_BYTES 1024
 #define STACK_NOT_RECORDED "[stack not recorded]"

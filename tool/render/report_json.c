@@ -253,6 +253,8 @@ static void put_trust(struct json *json, const struct profile *profile,
     }
     if (unknown) json_put_uint(json, "unknown", unknown);
     json_close(json);
+    const uint32_t max_depth = recording_max_depth(profile->recording);
+    if (max_depth) json_put_uint(json, "max_depth", max_depth);
     json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
     json_put_uint(json, "frames_unresolved", names->unresolved_count);
     json_close(json);

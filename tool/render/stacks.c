@@ -89,7 +89,7 @@ void stacks_print_frames(const struct terminal *terminal, const struct frame_lis
                    units_counted((int64_t)left, "more frame", "more frames").text);
     if (cut == CAIRN_CUT_GUESSED)
         print_note(terminal, "(%s)", cut_sentence(cut));
-    else if (cut && cut != CAIRN_CUT_SMALL && cut != CAIRN_CUT_LARGE)
+    else if (cut && !frame_of_cut(cut))
         print_note(terminal, "[incomplete: %s]", cut_sentence(cut));
 }
 

@@ -166,10 +166,18 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
 static void add_stacks(struct parts *line, const struct profile *profile) {
     if (!profile->built_stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
+    uint64_t cut = profile->incomplete[CAIRN_CUT_MAX_DEPTH];
+    uint32_t depth = recording_max_depth(profile->recording);
     struct unit_text all = units_counted((int64_t)profile->built_stack_count, "stack", "stacks");
+    if (depth)
+        parts_add(line, STYLE_PLAIN, "stacks cut at %s: %s of %s",
+                  units_counted(depth, "frame", "frames").text, units_count((int64_t)cut).text,
+                  all.text);
     if (incomplete)
         parts_add(line, STYLE_PLAIN, "%s of %s incomplete", units_count((int64_t)incomplete).text,
                   all.text);
+    else if (cut)
+        parts_add(line, STYLE_PLAIN, "nothing else of them missing");
     else if (profile->built_stack_count == 1)
         parts_add(line, STYLE_PLAIN, "its one stack complete");
     else

@@ -50,7 +50,7 @@ struct launch_variable {
     const char *name, *value;
 };
 // Variables that say how to record; all variables.
-enum { LAUNCH_RECORDING_VARIABLES = 18, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 4 };
+enum { LAUNCH_RECORDING_VARIABLES = 19, LAUNCH_VARIABLES = LAUNCH_RECORDING_VARIABLES + 4 };
 
 // What goes into the program's environment. Texts are NULL where they do not apply.
 struct launch {

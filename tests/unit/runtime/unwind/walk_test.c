@@ -190,9 +190,11 @@ static void test_new_code_in_an_old_trace(void **state) {
     walk_trace_reset(&trace.memory);
 }
 
+static void (*at_a_signal)(void);
+
 static void on_signal(int number) {
     (void)number;
-    take_and_check();
+    at_a_signal();
 }
 
 static void raise_signal(void) {
@@ -204,8 +206,8 @@ static void handler_set(int number, void (*handler)(int), int flags) {
     sigaction(number, &action, NULL);
 }
 
-static void test_signal_handlers(void **state) {
-    (void)state;
+static void signal_handlers_at(void (*check)(void)) {
+    at_a_signal = check;
     static char stack[STACK_BYTES];
     stack_t other = {.ss_sp = stack, .ss_size = sizeof stack}, none = {.ss_flags = SS_DISABLE}, old;
     at_the_bottom = raise_signal;
@@ -217,6 +219,11 @@ static void test_signal_handlers(void **state) {
     sigaltstack(&none, NULL);
     sigaltstack(&old, NULL);
     handler_set(SIGUSR1, SIG_DFL, 0);
+}
+
+static void test_signal_handlers(void **state) {
+    (void)state;
+    signal_handlers_at(take_and_check);
 }
 
 static struct {
@@ -361,6 +368,8 @@ static void test_generated_code(void **state) {
 // push rbp; mov ebp, 0x1000; call rdi; pop rbp; ret
 static const uint8_t with_other[] = {0x55, 0xbd, 0, 0x10, 0, 0, 0xff, 0xd7, 0x5d, 0xc3};
 
+static uint32_t cut_at;
+
 enum { CODES = 4, CODE_BYTES = 64 };
 static struct {
     uint8_t *page;
@@ -436,6 +445,7 @@ static void test_generated_code_among_other(void **state) {
     }
     trace.has_one_range = false;
     munmap(page, sys_page_bytes());
+    if (cut_at) return;
     assert_true(among.usable_guesses > 100);
     assert_true(among.cuts[0] > 100 && among.cuts[CAIRN_CUT_GUESSED] > 100);
     assert_true(among.cuts[CAIRN_CUT_NO_CFI] > 100);
@@ -450,6 +460,64 @@ static void test_generated_code_among_other(void **state) {
     skip();
 }
 #endif
+
+// ---- cut at a number of frames ------------------------------------------------------------------
+
+static uint32_t cut_count, whole_count, kept_count;
+
+// The innermost frames are libgcc's, and the mark is there if that has more.
+static bool trace_is_cut_libgcc(const struct trace *of) {
+    const bool is_cut = trace_cut(of) == CAIRN_CUT_MAX_DEPTH;
+    const uint32_t count = trace_count(of) - (trace_cut(of) != 0);
+    uint32_t skipped = 0;
+    while (skipped < of->libgcc_count && of->libgcc[skipped] != trace_pc(of, 0)) skipped++;
+    const uint32_t there = of->libgcc_count - skipped;
+    for (uint32_t i = 0; i < count; i++)
+        if (i >= there || trace_pc(of, i) != of->libgcc[skipped + i]) return false;
+    return is_cut ? count == cut_at && there > count : there == count;
+}
+
+static void take_and_check_cut(void) {
+    trace_take(&trace);
+    bool is_right = trace_is_cut_libgcc(&trace) && trace_is_as_full(&trace);
+    if (!is_right) trace_print(&trace);
+    assert_true(trace_is_cut_libgcc(&trace));
+    assert_true(trace_is_as_full(&trace));
+    if (trace_cut(&trace))
+        cut_count++;
+    else
+        whole_count++;
+    if (trace.memory.count == trace.result.keep) kept_count++;
+}
+
+// A trace at each level, on the way down and on the way up.
+static FUNCTION int recurse_taking(int depth) {
+    take_and_check_cut();
+    if (depth == 0) return 0;
+    int levels = recurse_taking(depth - 1) + 1;
+    take_and_check_cut();
+    return levels;
+}
+
+static void test_cut_at_a_depth(void **state) {
+    (void)state;
+    const uint32_t depths[] = {1, 2, 3, 8, 20, 64, 100, TRACE_MAX};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        cut_at = depths[i];
+        cut_count = whole_count = kept_count = 0;
+        walk_limit_depth(cut_at);
+        trace_init(&trace);
+        at_the_bottom = take_and_check_cut;
+        run_chains();
+        assert_int_equal(recurse_taking(300), 300);
+        assert_true(cut_at >= 300 || (cut_count > 100 && kept_count > 100));
+        assert_true(cut_at < 20 || whole_count > 10);
+        signal_handlers_at(take_and_check_cut);
+        test_generated_code_among_other(NULL);
+    }
+    walk_limit_depth(0);
+    trace_init(&trace);
+}
 
 static int setup(void **state) {
     (void)state;
@@ -472,6 +540,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_generated_code),
         cmocka_unit_test(test_generated_code_among_other),
+        cmocka_unit_test(test_cut_at_a_depth),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
