@@ -100,7 +100,6 @@ PROGRAMS = {
     "php (array)": ["php", "-r", PHP],
     "sqlite3 (:memory:)": ["sqlite3"],
     "bc": ["bc", "-q"],
-    "gdb (libc's symbols)": ["gdb", "-q", "-nx"],
 }
 SERVERS = {
     "redis-server --allocator libc": (["redis-server", "--port", "7391", "--save", ""], load_redis),
@@ -143,11 +142,6 @@ def start(name, place, settings):
         process.stdin.write(SQLITE.encode())
         process.stdin.flush()
         process.stdout.readline()
-    elif name == "gdb (libc's symbols)":
-        process.stdin.write(b"file /usr/bin/gdb\ninfo functions mall\necho ready\\n\n")
-        process.stdin.flush()
-        while process.stdout.readline() not in (b"ready\n", b""):
-            pass
     elif name == "bc":
         process.stdin.write(b"scale=2000\nx=4*a(1)\n1\n")
         process.stdin.flush()
