@@ -140,9 +140,11 @@ static void read_timeline(const struct growth *growth, struct fitting *fitting) 
     }
 }
 
-// Allocated until then, as a point of the timeline has it.
-static uint64_t allocated_until(const struct recording *recording, uint64_t at_ns) {
+// Allocated until then, as a point of the timeline has it; 0 of an allocator by name: it has none.
+static uint64_t allocated_until(const struct profile *profile, uint64_t at_ns) {
+    const struct recording *recording = profile->recording;
     struct cairn_point point;
+    if (profile->heap || profile->is_of_mappings) return 0;
     uint64_t interval_ns = recording->header.totals.point_ns;
     uint64_t index = interval_ns ? at_ns / interval_ns + 1 : 0;
     size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
@@ -163,7 +165,7 @@ static uint32_t cells_before_shutdown(const struct growth *growth, const struct 
            (double)fitting->high[cell] >= given_back_share * (double)fitting->high[from])
         cell++;
     if (cell == CELLS) return CELLS;
-    double until = (double)allocated_until(profile->recording, start_of(growth, cell));
+    double until = (double)allocated_until(profile, start_of(growth, cell));
     return until >= shutdown_share * all_bytes ? cell : CELLS;
 }
 
@@ -171,12 +173,13 @@ static uint32_t cells_before_shutdown(const struct growth *growth, const struct 
 // threads may not have noted yet. INT64_MAX: not known.
 static int64_t rise_most(const struct growth *growth, const struct fitting *fitting,
                          uint32_t cell) {
-    const struct recording *recording = fitting->snapshots->profile->recording;
+    const struct profile *profile = fitting->snapshots->profile;
+    const struct recording *recording = profile->recording;
     const uint64_t interval_ns = recording->header.totals.point_ns;
     const uint64_t at_ns = start_of(growth, cell);
     if (fitting->high[CELLS - 1] == INT64_MAX || at_ns < interval_ns) return INT64_MAX;
-    uint64_t all = allocated_until(recording, growth->end_ns);
-    uint64_t before = allocated_until(recording, at_ns - interval_ns);
+    uint64_t all = allocated_until(profile, growth->end_ns);
+    uint64_t before = allocated_until(profile, at_ns - interval_ns);
     const struct cairn_totals *totals = &recording->header.totals;
     uint64_t most = all - before + (uint64_t)recording_margin_bytes(recording, totals->peak_bytes);
     return all && all >= before && most < INT64_MAX ? (int64_t)most : INT64_MAX;
@@ -226,13 +229,13 @@ static uint32_t settled_from(const struct growth *growth, const struct fitting *
     const struct profile *profile = fitting->snapshots->profile;
     const struct recording *recording = profile->recording;
     const uint64_t interval_ns = recording->header.totals.point_ns;
-    const uint64_t all = allocated_until(recording, growth->end_ns);
+    const uint64_t all = allocated_until(profile, growth->end_ns);
     const int64_t margin = recording_margin_bytes(recording, recording->header.totals.peak_bytes);
     uint32_t cell = CELLS;
     while (cell && all) {
         uint64_t at_ns = start_of(growth, cell - 1);
         bool is_quiet = at_ns >= interval_ns && fitting->high[cell - 1] != INT64_MAX &&
-                        allocated_until(recording, at_ns - interval_ns) + (uint64_t)margin >= all;
+                        allocated_until(profile, at_ns - interval_ns) + (uint64_t)margin >= all;
         if (!is_quiet || growth_rise(profile->exit_bytes, fitting->high[cell - 1]) > margin) break;
         cell--;
     }
@@ -361,9 +364,8 @@ static int64_t interval_of(const struct fitting *fitting, const struct stack *st
     return more ? estimate_bytes_interval(&more[stack->number]) : 0;
 }
 
-// Says if the curve goes on to rise in its last third, beyond all of the one before: what is filled
-// and emptied again and again does not. False: it rises there by so little that it
-// neither grows nor is flat.
+// Says if the curve goes on to rise in its last third, beyond all of the one before. False: it
+// rises there by so little that it neither grows nor is flat.
 static bool judge_last_third(const struct fitting *fitting, size_t index,
                              struct growth_stack *stack) {
     const uint32_t third = fitting->cells - fitting->cells / THIRDS;
