@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/heap/remedies.h"
 
-// Of what is resident, and the least that is told.
+// Shares of what is resident that are told, one in so many, and the least that is told at all.
 enum { SHOWN_SHARE = 100, ALLOCATOR_SHARE = 5, SHOWN_BYTES = 256 << 10 };
 
 // --- sums

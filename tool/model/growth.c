@@ -15,8 +15,8 @@ enum { CELLS = GROWTH_CELLS, THIRDS = 3, RISE_SHARE = 100, KNOWN_SHARE = 2 };
 // so much of the rise is no rise yet; what is given back at shutdown, and when that is.
 static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02,
                     given_back_share = 0.5, shutdown_share = 0.9;
-// Of its own rise: one that has this share of it in the last third goes on, though it is little of
-// the peak; one that has more than the other there is not flat.
+// A stack that has this share of its own rise in the last third goes on, though it is little of the
+// peak; one that has more than the other there is not flat.
 static const double steady_share = 1.0 / 6, flat_share = 1.0 / 20;
 
 struct fitting {
