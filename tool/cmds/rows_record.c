@@ -15,7 +15,7 @@
     {OPTION_FREE_STACKS, "free-stacks", 0, NULL, "who frees what: a walk at each free too"},    \
     {OPTION_SNAPSHOT_EVERY, "snapshot-every", 0, "SIZE", "a snapshot each time so much is allocated + freed (64M)"},   \
     OPTION_ROW_NO_STACKS,                                                                          \
-    {OPTION_MAX_DEPTH, "max-depth", 0, "N", "keep the N innermost frames of stacks, for deep recursion"},   \
+    {OPTION_MAX_DEPTH, "max-depth", 0, "N", "keep the N innermost frames of stacks (deep recursion)"},     \
     {OPTION_PRESET, "preset", 0, "NAME", "rank by peak, leaks or churn; production: a sample"},          \
     {OPTION_SIGNAL, "signal", 0, "LIST", "words by signal, as USR1=mark,USR2=toggle"},               \
     {OPTION_SAMPLE, "sample", 0, NULL, "record a random sample of blocks, for production"},        \
