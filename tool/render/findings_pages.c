@@ -170,8 +170,8 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->bytes = picture.free_resident_bytes;
     finding->of_bytes = picture.rss_bytes;
     finding->at_ns = picture.at_ns;
-    finding->is_least =
-        (double)picture.rss_bytes < near_share * (double)profile->recording->header.rss_peak_bytes;
+    const double peak = (double)profile->recording->header.rss_peak_bytes;
+    finding->is_least = picture.is_cut || (double)picture.rss_bytes < near_share * peak;
     finding_saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + finding_specific;
     return true;
