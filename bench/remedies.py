@@ -232,7 +232,7 @@ def main():
             for file, text in FILES.items():
                 with open(f"{place}/{file}", "w") as out:
                     out.write(text)
-            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", f"{place}/trim.so", f"{TOP}/tests/tools/trim_preload.c"], check=True)
+            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", f"{place}/trim.so", f"{TOP}/tests/tools/trim_preload.c"], check=True)
             if name == "mariadbd":
                 shell("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={place}/my", "--auth-root-authentication-method=normal")
             results.append(look(name, place))

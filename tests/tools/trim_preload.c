@@ -2,7 +2,6 @@
 // Preloaded beside a program: it calls malloc_trim(0) at the last real-time signal but one, and
 // adds a byte to the file that TRIM_DONE names. The program must be idle: malloc's locks are not to
 // be held in a handler.
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
