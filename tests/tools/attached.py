@@ -59,7 +59,8 @@ def is_recorded(pid):
 def running_report(pid):
     """The JSON report of a process that is being recorded; None if it is not, between two images for one."""
     result = run_cairn("report", "--json", str(pid))
-    return json.loads(result.out) if result.status == 0 else None
+    found = json.loads(result.out) if result.status == 0 else {}
+    return found if found.get("schema", "").startswith("cairn.report/") else None
 
 
 def recordings_of(path):
