@@ -126,8 +126,8 @@ static uintptr_t code_of_hook(const uintptr_t *frame) {
     return 0;
 }
 
-// Whose frame it is, is not known where the event is another's, interrupted on another stack: the
-// stack pointer is then that behind the record, which only walk_search is asked about.
+// The owner of the frame is not known where the event is another's, interrupted on another stack:
+// the stack pointer is then that behind the record, which only walk_search is asked about.
 NOINLINE struct walk_start walk_start_of(const uintptr_t *frame) {
     uintptr_t pc = code_of_hook(frame), behind = 2 * sizeof(uintptr_t);
     uint64_t rule = pc ? rule_look_up(pc) : RULE_NONE;

@@ -449,7 +449,8 @@ ALWAYS_INLINE enum step progress_step(struct progress *progress) {
     return step;
 }
 
-// How a walk ended that has no room for the frame at hand: a zero there is the end of the stack.
+// Says how a walk ended that has no room for the frame at hand: a zero there is the end of the
+// stack.
 static COLD enum step step_at_limit(const struct walk_trace *trace, const struct walk *walk) {
     if (trace->limit != walk_cut_limit) return (enum step)CAIRN_CUT_DEPTH;
     return walk->pc < SYS_PAGE_LEAST ? STEP_END : (enum step)CAIRN_CUT_MAX_DEPTH;

@@ -3,8 +3,8 @@
 
 #include "runtime/sys/sys.h"
 
-// Where a guess may not lead: to or beyond the thread's control block, which lies above the frames
-// of every thread but the first, or far from what is known of the stack.
+// Rejects places that a guess may not lead to: at or beyond the thread's control block, which lies
+// above the frames of every thread but the first, or far from what is known of the stack.
 static bool is_guess_wild(const struct walk_range *range, uintptr_t end) {
     const uintptr_t largest_gap_bytes = 64u << 10;
     uintptr_t control_block = (uintptr_t)__builtin_thread_pointer();

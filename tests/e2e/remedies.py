@@ -112,6 +112,19 @@ def check_thresholds(answer):
             f"fixed: {answer}", is_grave=True)
 
 
+def check_busy():
+    """Of a heap that changes all the time a part is said to be one, and bounds the rest of nothing."""
+    process = start("busy")
+    t.wait_until(lambda: resident(process.pid) > 16 * MIB)
+    answer = ask(process.pid, "--no-stop")
+    t.check(answer["arenas"] and answer["not_known"] is None, f"busy: {answer}")
+    if any(arena["at_least"] for arena in answer["arenas"]):
+        t.check(not {"one_arena", "two_arenas", "threshold"} & set(bytes_of(answer)), f"busy: {answer}", is_grave=True)
+        t.check(re.match("malloc_trim.* at least |not known: the heap changed", answer["sentence"]), f"busy: {answer}",
+                is_grave=True)
+    end(process, "busy")
+
+
 def check_core():
     """A core does not say what was resident: nothing is said to be more than a bound."""
     process = start("holes")
@@ -137,5 +150,6 @@ check_thresholds(answers["threshold"])
 t.check(bytes_of(answers["lazy"])["lazily_freed"] >= 19 * MIB, f"lazy: {answers['lazy']}", is_grave=True)
 if shutil.which("gcore"):
     check_core()
+check_busy()
 check_refused()
 t.finish()

@@ -46,6 +46,16 @@ static void *run_thread(void *unused) {
     return unused;
 }
 
+// Keeps all bins changing.
+static void *churn(void *unused) {
+    for (unsigned number = 1;; number = number * 1664525u + 1013904223u) {
+        size_t place = number / 7 % COUNT;
+        free(kept[place]);
+        kept[place] = malloc(number >> 20);
+    }
+    return unused;
+}
+
 static void use_arenas(void) {
     pthread_t thread;
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
@@ -79,6 +89,8 @@ int main(int argc, char **argv) {
     if (!strcmp(way, "fast")) leave(kept, FAST_COUNT, FAST_BYTES, FAST_KEPT);
     if (!strcmp(way, "arenas")) use_arenas();
     if (!strcmp(way, "threshold")) raise_threshold();
+    pthread_t thread;
+    if (!strcmp(way, "busy") && pthread_create(&thread, NULL, churn, NULL)) return 1;
     if (!strcmp(way, "pinned")) {
         for (size_t i = 0; i < COUNT; i++) kept[i] = touched(BYTES);
         pin = touched(PIN_BYTES);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the resident heap is live, of the programs of resident.c.
+// The live part of the resident heap, of the programs of resident.c.
 //
 // claim: heap
 // both: live_bytes

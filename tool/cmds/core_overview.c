@@ -22,7 +22,7 @@ enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
 // blocks in use are told by type, waste and owner.
 enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
 
-// What the answer consists of beside its sentence, in this order.
+// Parts of the answer beside its sentence, in this order.
 enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
 enum { SECTIONS = SECTION_REMEDIES + 1 };
 
@@ -88,17 +88,21 @@ static void find_heap_parts(struct overview *overview) {
     const uint64_t anonymous = overview->resident.picture.heap_bytes;
     const struct heap_state *heap = &overview->heap;
     uint64_t in_heap = overview->has_heap ? heap->residency.resident_bytes : 0;
-    uint64_t free = giveback_sum(&overview->facts.giveback).free_resident_bytes;
+    const struct giveback_sum walked = giveback_sum(&overview->facts.giveback);
+    bool is_cut = !overview->has_heap && walked.is_cut;
+    uint64_t free = walked.free_resident_bytes;
     if (overview->has_heap)
         free = heap->free_resident_bytes;
     else
         in_heap = free < anonymous ? free : anonymous;
     if (free > in_heap) free = in_heap;
     add_part(overview, PART_USED, in_heap - free, "in use in glibc's malloc");
-    add_part(overview, PART_FREE, free, "free in glibc's malloc, still resident");
+    add_part(overview, PART_FREE, free,
+             is_cut ? "free in glibc's malloc, still resident, at least"
+                    : "free in glibc's malloc, still resident");
     add_part(overview, PART_OTHER, anonymous > in_heap ? anonymous - in_heap : 0,
              overview->has_heap ? "mapped by the program or another allocator"
-             : free             ? "heap in use and other anonymous memory"
+             : free && !is_cut  ? "heap in use and other anonymous memory"
                                 : "heap and other anonymous memory");
 }
 

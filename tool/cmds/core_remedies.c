@@ -3,10 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "tool/base/json.h"
-#include "tool/base/search.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_sets.h"
@@ -17,8 +16,8 @@
 
 enum { TEXT_BYTES = 256, PROC_BYTES = 8192, KIB = 1024, PERCENT = 100 };
 
-// Time that malloc_trim takes, as measured: for each chunk that it walks over, and for each page
-// that goes back (bench/remedies.py prints it beside the truth).
+// Time that malloc_trim takes, about: for each chunk that it walks over, and for each page that
+// goes back.
 enum { CHUNK_NS = 20, TRIMMED_PAGE_NS = 150 };
 
 // Above so many percent of what is resident glibc's malloc is what a process consists of.
@@ -26,19 +25,18 @@ enum { MOSTLY_MALLOC = 40 };
 
 // --- what is known
 
-static uint64_t field_kib(pid_t pid, const char *file, const char *key) {
+static uint64_t field_bytes(pid_t pid, const char *file, const char *key) {
     char text[PROC_BYTES];
-    uint64_t kib = 0;
     process_read(pid, file, text, sizeof text);
-    const char *line = strstr(text, key);
-    return line && sscanf(line + strlen(key), " %" SCNu64, &kib) == 1 ? kib * KIB : 0;
+    return strtoull(process_field(text, key), NULL, 10) * KIB;
 }
 
 void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts) {
     facts->rss_bytes = resident->picture.rss_bytes;
+    facts->anonymous_bytes = resident->picture.heap_bytes;
     facts->huge_bytes = resident->picture.huge_bytes;
-    facts->lazy_bytes = field_kib(pid, "smaps_rollup", "\nLazyFree:");
-    facts->is_locked = field_kib(pid, "status", "\nVmLck:") > facts->rss_bytes / 2;
+    facts->lazy_bytes = field_bytes(pid, "smaps_rollup", "LazyFree");
+    facts->is_locked = field_bytes(pid, "status", "VmLck") > facts->rss_bytes / 2;
 }
 
 bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,
@@ -52,23 +50,7 @@ bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,
 
 static uint64_t resident_in_look(void *context, uint64_t start, uint64_t end) {
     const struct heap_look *look = context;
-    const struct stopped_image *live = &look->live;
-    const uint64_t page_bytes = core_page_bytes(look->core);
-    uint64_t sum = 0;
-    size_t low;
-    if (look->is_core) return end - start;
-    search_first(low, live->segments.count, live->segments.items[low].end > start);
-    for (; low < live->segments.count && live->segments.items[low].start < end; low++) {
-        const struct stopped_segment *segment = &live->segments.items[low];
-        uint64_t at = start > segment->start ? start : segment->start;
-        uint64_t until = end < segment->end ? end : segment->end;
-        for (uint64_t next; at < until; at = next) {
-            next = (at / page_bytes + 1) * page_bytes;
-            if (next > until) next = until;
-            if (segment->are_resident[(at - segment->start) / page_bytes]) sum += next - at;
-        }
-    }
-    return sum;
+    return look->is_core ? end - start : stopped_resident_bytes(&look->live, start, end);
 }
 
 static void find_parameters(const struct memory_view *view, struct giveback *giveback) {
@@ -203,11 +185,13 @@ struct answer {
     size_t count;
 };
 
+// Tells by what malloc took from the system, as far as that can be resident.
 static bool is_of_malloc(const struct answer *answer) {
-    const struct giveback *giveback = &answer->facts.giveback;
-    uint64_t bytes = giveback_sum(giveback).system_bytes;
-    if (giveback->has_parameters) bytes += giveback->parameters.mapped_bytes;
-    return answer->facts.is_core || bytes >= answer->facts.rss_bytes / PERCENT * MOSTLY_MALLOC;
+    const struct remedy_facts *facts = &answer->facts;
+    uint64_t bytes = giveback_sum(&facts->giveback).system_bytes;
+    if (facts->giveback.has_parameters) bytes += facts->giveback.parameters.mapped_bytes;
+    if (bytes > facts->anonymous_bytes) bytes = facts->anonymous_bytes;
+    return bytes >= facts->rss_bytes / PERCENT * MOSTLY_MALLOC;
 }
 
 static void write_sentence(const struct answer *answer, char text[TEXT_BYTES]) {
@@ -220,8 +204,11 @@ static void write_sentence(const struct answer *answer, char text[TEXT_BYTES]) {
         snprintf(text, TEXT_BYTES, "not known: %s", answer->why);
     } else if (is_help) {
         core_remedy_title(first, &answer->facts, title);
+        bool is_least = first->kind == REMEDY_TRIM && giveback_sum(&answer->facts.giveback).is_cut;
         snprintf(text, TEXT_BYTES, "%s would give back %s%s", title,
-                 first->class == REMEDY_AT_MOST ? "at most " : "",
+                 first->class == REMEDY_AT_MOST ? "at most "
+                 : is_least                     ? "at least "
+                                                : "",
                  units_size((int64_t)first->bytes).text);
     } else if (answer->facts.is_locked) {
         snprintf(text, TEXT_BYTES, "its memory is locked (mlock): the kernel takes nothing back");
@@ -229,6 +216,11 @@ static void write_sentence(const struct answer *answer, char text[TEXT_BYTES]) {
         snprintf(text, TEXT_BYTES,
                  "%s are free, but between blocks in use: no page of it can go back",
                  units_size((int64_t)first->bytes).text);
+    } else if (giveback_sum(&answer->facts.giveback).is_cut) {
+        snprintf(text, TEXT_BYTES,
+                 "not known: the heap changed while it was read; --no-copy-limit stops it");
+    } else if (answer->facts.is_core) {
+        snprintf(text, TEXT_BYTES, "nothing would help: malloc keeps little that is free");
     } else if (is_of_malloc(answer)) {
         snprintf(text, TEXT_BYTES, "nothing would help: the memory is live and touched");
     } else {

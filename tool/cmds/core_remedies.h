@@ -33,7 +33,7 @@ enum { REMEDY_TITLE_BYTES = 160 };
 
 // "now", "at most", "needs a log".
 const char *core_remedy_class(const struct remedy *remedy);
-// What is to be done.
+// Writes the remedy in a few words.
 void core_remedy_title(const struct remedy *remedy, const struct remedy_facts *facts,
                        char title[REMEDY_TITLE_BYTES]);
 

@@ -380,11 +380,11 @@ int cmd_report(const struct command_args *args) {
                    ? STATUS_OK
                    : command_fail(STATUS_FAILURE, &error);
     const char *view = report.request.view ? report.request.view->name : "";
-    bool has_memory = heap_views_have_memory(args->words[0]);
-    if (has_memory && !strcmp(view, "waste")) return report_waste(args, &report);
-    if (has_memory && !strcmp(view, "remedies")) return report_remedies(args, &report);
+    bool is_waste = !strcmp(view, "waste"), is_remedies = !strcmp(view, "remedies");
+    if ((is_waste || is_remedies) && heap_views_have_memory(args->words[0]))
+        return is_waste ? report_waste(args, &report) : report_remedies(args, &report);
     memory_report *of_memory = memory_report_of(&report.request);
-    if (of_memory && has_memory)
+    if (of_memory && heap_views_have_memory(args->words[0]))
         return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),
                          &error)
                    ? STATUS_OK
@@ -400,7 +400,7 @@ int cmd_report(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     }
     report.request.is_unreachable = args_has(args, OPTION_UNREACHABLE);
-    if (report.request.is_unreachable && has_memory) {
+    if (report.request.is_unreachable && heap_views_have_memory(args->words[0])) {
         int unreachable_status = report_unreachable(args, &report);
         leaks_free(&report.leaks);
         filter_close(report.filter);

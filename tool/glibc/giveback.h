@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an arena of glibc's malloc is free, and what of that goes back to the system by itself or
-// by malloc_trim(0), as malloc/malloc.c and malloc/arena.c of glibc (2.8 and later) do it:
+// Sums up the free memory of arenas of glibc's malloc, and the part that goes back to the system by
+// itself or by malloc_trim(0), as malloc/malloc.c and malloc/arena.c of glibc (2.8 and later) do
+// it:
 //
 //   - malloc_trim joins what lies in fastbins with free neighbours, and gives back the whole pages
 //     within free chunks of all arenas (MADV_DONTNEED), but for a chunk's first 48 bytes, and the

@@ -138,9 +138,11 @@ static int compare(const void *a, const void *b) {
 
 size_t remedies_find(const struct remedy_facts *facts, bool are_all,
                      struct remedy remedies[REMEDIES]) {
+    const bool is_cut = giveback_sum(&facts->giveback).is_cut;
     size_t count = 0;
     for (int i = 0; i < REMEDIES; i++) {
         struct remedy *remedy = &remedies[count];
+        if (is_cut && i >= REMEDY_ONE_ARENA && i <= REMEDY_THRESHOLD) continue;
         *remedy = (struct remedy){(enum remedy_kind)i, rules[i].class, rules[i].bytes(facts)};
         if (facts->is_core && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
         count += are_all || is_shown(facts, remedy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would make a process smaller, foretold from its memory: a row each of bytes that go back if
+// Foretells from its memory what would make a process smaller: a row each of bytes that go back if
 // it is done now, of a bound that a setting cannot exceed at the next start, or of what only a log
 // of events can tell.
 #ifndef TOOL_HEAP_REMEDIES_H
@@ -28,12 +28,13 @@ enum remedy_kind {
 // What is known of a process.
 struct remedy_facts {
     struct giveback giveback;
-    bool has_giveback;    // it has a heap of glibc's that could be read
-    bool is_core;         // what was resident is not known: all counts as if it was
-    bool is_locked;       // by mlockall: the kernel refuses to take pages back
-    uint64_t rss_bytes;   // 0: not known
-    uint64_t lazy_bytes;  // under MADV_FREE
-    uint64_t huge_bytes;  // in transparent huge pages, anonymous
+    bool has_giveback;         // it has a heap of glibc's that could be read
+    bool is_core;              // what was resident is not known: all counts as if it was
+    bool is_locked;            // by mlockall: the kernel refuses to take pages back
+    uint64_t rss_bytes;        // 0: not known
+    uint64_t anonymous_bytes;  // of it, that is no stack
+    uint64_t lazy_bytes;       // under MADV_FREE
+    uint64_t huge_bytes;       // in transparent huge pages, anonymous
 };
 
 // Sums of all arenas.
@@ -53,7 +54,8 @@ struct remedy {
 };
 
 // Fills in what would help, by class, the most first; returns how many there are, at most REMEDIES.
-// Leaves out those that save less than a hundredth of what is resident, unless `are_all`.
+// Leaves out those that save less than a hundredth of what is resident, unless `are_all`, and
+// bounds by what is free in the heap where not all of that was counted.
 size_t remedies_find(const struct remedy_facts *facts, bool are_all,
                      struct remedy remedies[REMEDIES]);
 

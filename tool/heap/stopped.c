@@ -337,6 +337,24 @@ bool stopped_take(const struct stopped_request *request, struct stopped_image *i
     return is_ok;
 }
 
+uint64_t stopped_resident_bytes(const struct stopped_image *image, uint64_t start, uint64_t end) {
+    const uint64_t page_bytes = core_page_bytes(&image->core);
+    uint64_t sum = 0;
+    size_t low;
+    search_first(low, image->segments.count, image->segments.items[low].end > start);
+    for (; low < image->segments.count && image->segments.items[low].start < end; low++) {
+        const struct stopped_segment *segment = &image->segments.items[low];
+        uint64_t at = start > segment->start ? start : segment->start;
+        uint64_t until = end < segment->end ? end : segment->end;
+        for (uint64_t next; at < until; at = next) {
+            next = (at / page_bytes + 1) * page_bytes;
+            if (next > until) next = until;
+            if (segment->are_resident[(at - segment->start) / page_bytes]) sum += next - at;
+        }
+    }
+    return sum;
+}
+
 void stopped_free(struct stopped_image *image) {
     drop_segments(image);
     array_free(&image->segments);

@@ -56,4 +56,7 @@ bool stopped_take(const struct stopped_request *request, struct stopped_image *i
                   struct error *error);
 void stopped_free(struct stopped_image *image);
 
+// Returns how many bytes of [start, end) were on resident pages.
+uint64_t stopped_resident_bytes(const struct stopped_image *image, uint64_t start, uint64_t end);
+
 #endif

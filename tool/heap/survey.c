@@ -56,18 +56,8 @@ static const struct stopped_segment *segment_of(const struct surveying *surveyin
 
 // Bytes of [start, end) on resident pages.
 static uint64_t resident_bytes(const struct surveying *surveying, uint64_t start, uint64_t end) {
-    const uint64_t page_bytes = page_size(surveying);
-    uint64_t sum = 0;
-    if (!surveying->from->live) return end - start;
-    while (start < end) {
-        const struct stopped_segment *segment = segment_of(surveying, start);
-        if (!segment) break;
-        uint64_t next = (start / page_bytes + 1) * page_bytes;
-        if (next > end) next = end;
-        if (segment->are_resident[(start - segment->start) / page_bytes]) sum += next - start;
-        start = next;
-    }
-    return sum;
+    const struct stopped_image *live = surveying->from->live;
+    return live ? stopped_resident_bytes(live, start, end) : end - start;
 }
 
 // --- chunks

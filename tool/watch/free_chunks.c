@@ -253,9 +253,16 @@ static bool add_giveback(struct walk *walk, const struct arena *arena, bool is_w
     return true;
 }
 
+// Says how many bins an arena may have that do not lead back: where a part of the sum will do, any,
+// since each bin is checked as it is walked, and the circle of arenas has to close.
+static unsigned broken_most(const struct walk *walk) {
+    return walk->giveback ? ARENA_BINS : 0;
+}
+
 static bool read_arena(const struct walk *walk, uint64_t address, struct arena *arena) {
     for (int i = 0; i < TRIES; i++)
-        if (arenas_read(&walk->arenas, &walk->memory, address, 0, arena)) return true;
+        if (arenas_read(&walk->arenas, &walk->memory, address, broken_most(walk), arena))
+            return true;
     return false;
 }
 
@@ -278,7 +285,8 @@ static bool add_arena(struct walk *walk, uint64_t address) {
 
 static bool find_arenas(struct walk *walk, uint64_t data, uint64_t data_end) {
     for (int i = 0; i < TRIES && data; i++)
-        if (arenas_find(&walk->arenas, &walk->memory, data, data_end, 0)) return true;
+        if (arenas_find(&walk->arenas, &walk->memory, data, data_end, broken_most(walk)))
+            return true;
     return false;
 }
 

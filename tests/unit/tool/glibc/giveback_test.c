@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes back of an arena, worked out by hand, and malloc's parameters in both layouts, and in
-// memory that only looks like them.
+// Memory of an arena that goes back, worked out by hand, and malloc's parameters in both layouts,
+// and in memory that only looks like them.
 #include "tool/glibc/giveback.h"
 
 #include <setjmp.h>
