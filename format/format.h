@@ -656,6 +656,12 @@ struct cairn_left_out {
     struct cairn_left_out_program programs[CAIRN_LEFT_OUT_PROGRAMS];
 };
 
+// Processes of which no recording is kept, since each made few calls: forks, and programs that
+// executed another one. Written by the tool into the recording that tells of them.
+struct cairn_unkept {
+    uint64_t processes, allocations, allocated_bytes;
+};
+
 struct cairn_header {
     char magic[CAIRN_MAGIC_BYTES];
     uint32_t version;
@@ -726,6 +732,7 @@ struct cairn_header {
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss
     _Alignas(128) struct cairn_pace pace;
     _Alignas(128) struct cairn_left_out left_out;
+    struct cairn_unkept unkept;
 
     _Alignas(4096) char command[CAIRN_TEXT_COMMAND];  // argv, each ends in NUL; cut if longer
     char executable[CAIRN_TEXT_PATH];
@@ -787,6 +794,7 @@ _Static_assert(sizeof(struct cairn_code) == 16, "layout");
 _Static_assert(sizeof(struct cairn_control) == 64, "layout");
 _Static_assert(sizeof(struct cairn_totals) == 128, "layout");
 _Static_assert(sizeof(struct cairn_left_out) == 528, "layout");
+_Static_assert(sizeof(struct cairn_unkept) == 24, "layout");
 _Static_assert(sizeof(struct cairn_header) == CAIRN_HEADER_BYTES, "layout");
 
 #endif

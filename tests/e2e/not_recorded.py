@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in a run that cannot be recorded: their starter took the library out of LD_PRELOAD or gave no
 environment, they are static or setuid. The summary names them, and so do report, info and JSON later, of a run
-of one process or of many; who became one of them is said to have ended there. A start that fails names nobody."""
+of one process or of many; who became one of them is said to have ended there. A start that fails names nobody.
+Processes of few calls, whose recordings are not kept, are counted with what they allocated: nothing is missing."""
 
 import os
 import pathlib
@@ -125,4 +126,61 @@ if os.getuid() == 0:
     check("setuid", ["sh", "-c", f"{owned}; exit 5"], {("owned", "privileges"): 1}, "owned was not recorded")
 else:
     t.skip_part("another user's setuid program needs root")
+FEW = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void allocate(int count) {
+    for (int i = 0; i < count; i++) {
+        void *volatile block = malloc(100);
+        if (i % 2) free(block);
+    }
+}
+static void child(int count, int depth) {
+    pid_t pid = fork();
+    if (!pid) {
+        allocate(count);
+        if (depth) child(count, depth - 1);
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+int main(int argc, char **argv) {
+    int replacements = argc > 2 ? atoi(argv[2]) : 0;
+    char next[] = {(char)('0' + replacements - 1), 0};
+    if (argc > 3) child(20, 0);
+    allocate(7);
+    if (replacements) execl(argv[0], argv[0], argv[1], next, argv[3], NULL);
+    for (int i = 0; i < 3; i++) child(100, atoi(argv[1]));
+    return 5;
+}
+"""
+
+
+def few_calls():
+    """(generations of forks, images that are replaced, whether those fork too): what is kept and what is not add up."""
+    with open("few.c", "w", encoding="ascii") as file:
+        file.write(FEW)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", "few", "few.c"], check=True)
+    few = os.path.abspath("few")
+    for generations, replaced, forks in (0, 0, ()), (2, 0, ()), (0, 3, ()), (1, 2, ("forks",)):
+        what, path = f"few calls: {generations}, {replaced}, {forks}", t.fresh_path("few") + ".cairn"
+        result = t.run_cairn("run", "-o", path, "--", few, str(generations), str(replaced), *forks)
+        t.check_equal(f"{what}: end", result.status, 5)
+        found = reports_of(path)
+        unkept = [one["trust"]["not_kept"] for one in found if "not_kept" in one["trust"]]
+        images, children = replaced + 1, 3 * (generations + 1)
+        calls = 7 * images + 100 * children + 20 * len(forks) * images
+        kept = sum(one["totals"]["allocations"] for one in found)
+        t.check_equal(f"{what}: calls", kept + sum(one["allocations"] for one in unkept), calls, is_grave=True)
+        t.check_equal(f"{what}: bytes", 100 * kept + sum(one["allocated_bytes"] for one in unkept), 100 * calls,
+                      is_grave=True)
+        t.check_equal(f"{what}: processes", len(found) + sum(one["processes"] for one in unkept),
+                      images + children + len(forks) * images)
+        sums = sum(one["processes"] for one in unkept)
+        t.check(f"not kept: {sums} processes of few calls (" in result.err.decode(), f"{what}: {result.err}")
+
+
+few_calls()
 t.finish()

@@ -6,6 +6,7 @@
 //   fsize nofile space data        set RLIMIT_FSIZE, NOFILE, AS, DATA small
 //   filter                         a seccomp filter that kills on anything but memory and write
 //   strict                         seccomp's strict mode
+//   far                            the same, with a heap of 24 MiB that was not touched before
 //   mdwe seal                      no memory becomes executable from then on; nothing of what is
 //   mapped
 //                                  may change (mseal), where the kernel knows that
@@ -16,8 +17,10 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,18 +155,30 @@ static int confine(const char *how) {
     if (!strcmp(how, "space")) return limit(RLIMIT_AS, (rlim_t)200 << 20);
     if (!strcmp(how, "data")) return limit(RLIMIT_DATA, (rlim_t)32 << 20);
     if (!strcmp(how, "filter")) return filter();
-    if (!strcmp(how, "strict")) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    if (!strcmp(how, "strict") || !strcmp(how, "far"))
+        return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
     if (!strcmp(how, "asks")) return ask();
     return 1;
 }
 
 static int is_secluded(const char *how) {
-    return !strcmp(how, "filter") || !strcmp(how, "strict");
+    return !strcmp(how, "filter") || !strcmp(how, "strict") || !strcmp(how, "far");
+}
+
+// Blocks that lie in other parts of the heap than any before.
+__attribute__((noinline)) static void work_far(void) {
+    const size_t bytes = 60000;
+    for (int i = 0; i < 200; i++) {
+        void *block = ledger_take(bytes);
+        if (i % 2) ledger_give(block, bytes);
+    }
 }
 
 int main(int argc, char **argv) {
     static const char done[] = "done\n";
     const char *how = argc > 1 ? argv[1] : "closes";
+    const bool is_far = !strcmp(how, "far");
+    if (is_far) mallopt(M_TOP_PAD, 24 << 20);
     ledger_open();
     work_before();
     if (confine(how)) {
@@ -171,12 +186,13 @@ int main(int argc, char **argv) {
         return 2;
     }
     work_after();
+    if (is_far) work_far();
     pthread_t thread;
     if (!is_secluded(how)) {
         if (pthread_create(&thread, NULL, body, NULL)) return 3;
         pthread_join(thread, NULL);
     }
     ssize_t written = write(STDOUT_FILENO, done, sizeof done - 1);
-    if (!strcmp(how, "strict")) syscall(SYS_exit, 5);  // the only end that mode allows
+    if (is_far || !strcmp(how, "strict")) syscall(SYS_exit, 5);  // the only end that mode allows
     return written == sizeof done - 1 ? 5 : 4;
 }

@@ -95,3 +95,9 @@ void left_out_add_recording(struct cairn_left_out *list, const struct recording 
     }
     list->count += left_out_unnamed(said);
 }
+
+void unkept_add(struct cairn_unkept *sum, const struct cairn_unkept *added) {
+    sum->processes += added->processes;
+    sum->allocations += added->allocations;
+    sum->allocated_bytes += added->allocated_bytes;
+}

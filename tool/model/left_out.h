@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that recorded processes started and that were not recorded.
+// Programs that recorded processes started and that were not recorded, and processes whose
+// recordings are not kept.
 #ifndef TOOL_MODEL_LEFT_OUT_H
 #define TOOL_MODEL_LEFT_OUT_H
 
@@ -23,5 +24,8 @@ void left_out_add_recording(struct cairn_left_out *list, const struct recording 
 
 // Returns how many were counted that have no entry.
 uint64_t left_out_unnamed(const struct cairn_left_out *list);
+
+// Adds what another recording tells of processes that are not kept.
+void unkept_add(struct cairn_unkept *sum, const struct cairn_unkept *added);
 
 #endif

@@ -223,6 +223,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     } else {
         for (size_t i = 0; i < CAIRN_LOSS_MAX; i++) sum->lost[i] += header->lost[i];
         left_out_add_recording(&sum->left_out, recording);
+        unkept_add(&sum->unkept, &header->unkept);
         sum->control.was_off |= header->control.was_off;
         if (header->end_ns > sum->end_ns) sum->end_ns = header->end_ns;
     }

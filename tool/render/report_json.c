@@ -232,6 +232,15 @@ static void put_left_out(struct json *json, const struct recording *recording) {
     json_close(json);
 }
 
+static void put_unkept(struct json *json, const struct cairn_unkept *unkept) {
+    if (!unkept->processes) return;
+    json_open_object(json, "not_kept");
+    json_put_uint(json, "processes", unkept->processes);
+    json_put_uint(json, "allocations", unkept->allocations);
+    json_put_uint(json, "allocated_bytes", unkept->allocated_bytes);
+    json_close(json);
+}
+
 static void put_trust(struct json *json, const struct profile *profile,
                       const struct frame_names *names) {
     json_open_object(json, "trust");
@@ -239,6 +248,7 @@ static void put_trust(struct json *json, const struct profile *profile,
     put_losses(json, profile);
     put_checkpoint(json, profile->recording);
     put_left_out(json, profile->recording);
+    put_unkept(json, &profile->recording->header.unkept);
     json_put_uint(json, "earlier_frees", recording_earlier_frees(profile->recording));
     const char *imported = recording_imported(profile->recording);
     if (imported) json_put_string(json, "imported", imported);
@@ -474,6 +484,7 @@ void report_json_put_run_trust(struct json *json, const struct run *run,
     json_open_object(json, "trust");
     json_put_bool(json, "exact", trust_sums_are_whole(sums) && !sums->sampled_count);
     put_run_losses(json, sums);
+    put_unkept(json, &sums->unkept);
     json_open_array(json, "lost_processes");
     for (size_t i = 0; i < run->rows.count; i++) {
         const struct run_row *row = &run->rows.items[i];

@@ -163,6 +163,15 @@ static void add_losses(struct parts *line, const uint64_t *lost, uint64_t elsewh
     if (left_out->count) add_left_out(line, left_out);
 }
 
+// "not kept: 5 processes of few calls, 2,500 calls, 2.4 MiB".
+static void add_unkept(struct parts *line, const struct cairn_unkept *unkept) {
+    if (!unkept->processes) return;
+    parts_add(line, STYLE_PLAIN, "not kept: %s of few calls (%s, %s)",
+              units_counted((int64_t)unkept->processes, "process", "processes").text,
+              units_counted((int64_t)unkept->allocations, "call", "calls").text,
+              units_size((int64_t)unkept->allocated_bytes).text);
+}
+
 static void add_stacks(struct parts *line, const struct profile *profile) {
     if (!profile->built_stack_count) return;
     uint64_t incomplete = profile_incomplete_count(profile);
@@ -246,6 +255,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
                    &left_out);
     else
         parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
+    add_unkept(&line, &header->unkept);
     add_earlier(&line, recording_earlier_frees(profile->recording));
     add_stacks(&line, profile);
     add_names(&line, names);
@@ -267,6 +277,7 @@ void trust_sums_add(struct trust_sums *sums, const struct recording *recording) 
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++)
         sums->lost[kind] += recording_lost(recording, kind);
     left_out_add_recording(&sums->left_out, recording);
+    unkept_add(&sums->unkept, &header->unkept);
     sums->earlier_frees += recording_earlier_frees(recording);
     if (header->own_bytes > sums->own_bytes) sums->own_bytes = header->own_bytes;
     sums->inexact_count += !recording_is_whole(recording);
@@ -303,6 +314,7 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
                   units_counted((int64_t)sums->lost_files, "recording", "recordings").text);
     add_losses(&line, sums->lost, sums->lost_elsewhere, !trust_sums_are_whole(sums),
                &sums->left_out);
+    add_unkept(&line, &sums->unkept);
     add_earlier(&line, sums->earlier_frees);
     if (sums->bad_files)
         parts_add(&line, STYLE_WARNING, "%s unreadable",

@@ -20,6 +20,7 @@ struct trust_sums {
     uint64_t lost[CAIRN_LOSS_MAX];
     uint64_t earlier_frees;          // expected, as recording_earlier_frees has them
     struct cairn_left_out left_out;  // programs that were started and not recorded
+    struct cairn_unkept unkept;      // processes whose recordings are not kept
     uint64_t lost_elsewhere;         // of processes without a recording, for whatever reason
     uint64_t own_bytes;              // highest of a process
     uint64_t inexact_count;          // processes with a loss that changes a number, or damage

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "tool/base/clock.h"
+#include "tool/model/left_out.h"
 #include "tool/proc/process.h"
 #include "tool/watch/control.h"
 #include "tool/watch/run_directory.h"
+#include "tool/watch/unkept.h"
 #include "tool/watch/unrecorded.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -85,10 +87,20 @@ static void settle_end(struct watched *process, bool is_replaced) {
     if (!process->end.end_ns) process->end.end_ns = clock_now_ns();
 }
 
-// The process, or the image, is over: the writer keeps what it recorded.
-static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced) {
+// The process, or the image, is over: the writer keeps what it recorded, unless that is hardly
+// anything and another recording tells of it: that of the next image, through `heir`, if there is
+// one.
+static void watched_ended(struct watch *watch, struct watched *process, bool is_replaced,
+                          struct cairn_unkept *heir) {
     settle_end(process, is_replaced);
     bool is_dropped = watched_is_worthless(process, is_replaced || process->replaced_ns);
+    if (is_dropped) {
+        const struct cairn_unkept unkept = unkept_of(process);
+        if (heir)
+            *heir = unkept;
+        else
+            is_dropped = unkept_give(watch->list, watch->main_pid, process, &unkept);
+    }
     unlink_process(watch, process);
     writer_thread_give(&watch->writer, is_dropped ? WRITER_DROP : WRITER_END, process);
 }
@@ -175,7 +187,7 @@ bool watch_has_recorded(const struct watch *watch, pid_t pid) {
 }
 
 void watch_replaced(struct watch *watch, struct watched *process) {
-    watched_ended(watch, process, true);
+    watched_ended(watch, process, true, NULL);
 }
 
 void watch_drop(struct watch *watch, struct watched *process) {
@@ -268,6 +280,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
     bool is_first = client->pid == watch->main_pid && !message->forked_from, was_off = false;
     bool is_recorded = message->version == CAIRN_VERSION && is_wanted(watch, client->pid);
     struct cairn_left_out left_out = {0};
+    struct cairn_unkept unkept = {0};
     if (older) {
         bool is_gone = watched_is_gone(older) && client->pid != watch->main_pid;
         if (!is_gone && is_recorded) left_out = unrecorded_take(older);
@@ -275,11 +288,13 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         is_first = older->is_first && watched_is_worthless(older, true);
         if (is_first || is_gone) image = 0;
         was_off = !is_gone && cairn_is_off(&older->memory.header->control);
-        watched_ended(watch, older, !is_gone);
+        watched_ended(watch, older, !is_gone, !is_gone && is_recorded ? &unkept : NULL);
     }
     struct watched *process =
         is_recorded ? watched_add(watch, client->pid, image, is_first, -1) : NULL;
     if (process) process->memory.header->left_out = left_out;
+    struct watched *teller = process ? process : watch->list;
+    if (teller) unkept_add(&teller->memory.header->unkept, &unkept);
     if (process) note_parent(watch, message, process);
     if (process && watch->begin && !message->forked_from)
         watch->begin(watch->begin_context, client->pid, message->attachment);
@@ -317,7 +332,7 @@ static void watch_look(struct watch *watch, uint64_t now) {
         if (process->look_pause_ns > last) process->look_pause_ns = last;
         process->next_look_ns = now + process->look_pause_ns;
         bool is_unseen = process->pid_file < 0 && process->pid != watch->main_pid;
-        if (is_unseen && watched_is_gone(process)) watched_ended(watch, process, false);
+        if (is_unseen && watched_is_gone(process)) watched_ended(watch, process, false, NULL);
     }
 }
 
@@ -380,7 +395,7 @@ void watch_turn(struct watch *watch, int signal_file) {
     if (!make_poll_room(watch)) return;
     unsigned count = watch_poll(watch, signal_file, &first);
     for (unsigned i = first; i < count; i++)
-        if (watch->polled[i].revents) watched_ended(watch, watch->polled_processes[i], false);
+        if (watch->polled[i].revents) watched_ended(watch, watch->polled_processes[i], false, NULL);
     struct handshake_client client;
     struct cairn_hello message;
     uint64_t now = clock_now_ns();
@@ -428,7 +443,7 @@ static void first_ended(struct watch *watch, struct watched *first, bool is_alon
     bool is_wanted = is_alone && watch->over && !first->taken && !watch->log;
     bool is_shared = is_wanted && memory_share(&first->memory, &memory);
     if (is_shared) code_files_note(&first->memory, first->pid);
-    watched_ended(watch, first, false);
+    watched_ended(watch, first, false, NULL);
     if (is_shared) watch->over(watch->over_context, &memory, &end);
 }
 
@@ -446,16 +461,17 @@ void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
             first->end.is_rss_exact = rusage_peak_bytes > 0;
         }
     }
-    if (first) first_ended(watch, first, is_alone && !is_incomplete);
-    while (watch->list) {
-        struct watched *process = watch->list;
+    for (struct watched *process = watch->list, *next; process; process = next) {
+        next = process->next;
+        if (process == first) continue;  // it tells of those that are not kept
         if (watched_is_gone(process)) {
-            watched_ended(watch, process, false);
+            watched_ended(watch, process, false, NULL);
         } else {
             unlink_process(watch, process);
             writer_thread_give(&watch->writer, WRITER_RELEASE, process);
         }
     }
+    if (first) first_ended(watch, first, is_alone && !is_incomplete);
     writer_thread_finish(&watch->writer);
     if (watch->drain) event_drain_stop(watch->drain);
     struct error error;

@@ -188,6 +188,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, lost);
     FIELD(cairn_header, pace);
     FIELD(cairn_header, left_out);
+    FIELD(cairn_header, unkept);
     FIELD(cairn_header, has_mappings);
     FIELD(cairn_header, mappings_epoch);
     FIELD(cairn_header, mappings_peak_bytes);
@@ -512,6 +513,9 @@ static void test_snapshots(void **state) {
     FIELD(cairn_left_out_program, reason);
     FIELD(cairn_left_out_program, count);
     FIELD(cairn_left_out_program, name);
+    FIELD(cairn_unkept, processes);
+    FIELD(cairn_unkept, allocations);
+    FIELD(cairn_unkept, allocated_bytes);
 }
 
 static void test_samples(void **state) {
