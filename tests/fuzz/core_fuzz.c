@@ -10,6 +10,7 @@
 
 #include "tool/glibc/chunks.h"
 #include "tool/heap/blocks.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/heap/paths.h"
 #include "tool/heap/recorded.h"
 #include "tool/heap/references.h"
@@ -116,7 +117,9 @@ static void check_reach(const struct core_image *core, struct glibc_heap *heap,
 static void check_heap(const struct core_image *core) {
     struct glibc_heap heap;
     const struct memory_view view = core_view(core);
-    if (glibc_heap_read(&view, &heap, NULL)) check_reach(core, &heap, true);
+    bool has_glibc = glibc_heap_read(&view, &heap, NULL);
+    require(core_add_other_heaps(core, &heap));
+    if (has_glibc || heap.other.name) check_reach(core, &heap, !heap.other.name);
 }
 
 static void check_core(const struct core_image *core) {

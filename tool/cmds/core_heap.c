@@ -59,11 +59,28 @@ static void print_classes(const struct glibc_heap *heap) {
     }
 }
 
+static void print_bytes(const struct columns *columns, uint64_t bytes, const char *words) {
+    const struct terminal terminal = terminal_of(stdout);
+    const struct unit_text texts[SUM_TEXTS] = {{""}, units_size((int64_t)bytes)};
+    columns_print(&terminal, columns, texts);
+    printf("  %s\n", words);
+}
+
+static void print_pages(const struct columns *columns, const struct other_heap *other) {
+    char words[PATH_TEXT_BYTES];
+    snprintf(words, sizeof words, "of pages of %s that blocks lie on, used or free", other->name);
+    print_bytes(columns, other->page_bytes, words);
+    print_bytes(columns, other->dirty_bytes, "of free pages that are kept (dirty)");
+    print_bytes(columns, other->muzzy_bytes, "of free pages that the kernel may take (muzzy)");
+    print_bytes(columns, other->retained_bytes, "of address space that is kept without pages");
+}
+
 static void print_kinds(const struct glibc_heap *heap) {
-    static const char *const names[KINDS] = {
+    const bool is_other = heap->other.name != NULL;
+    const char *const names[KINDS] = {
         [CHUNK_USED] = "in use",
         [CHUNK_MAPPED] = "in use, with mappings of their own",
-        [CHUNK_BINNED] = "free, in bins",
+        [CHUNK_BINNED] = is_other ? "free, in slabs" : "free, in bins",
         [CHUNK_FAST] = "free, in fastbins",
         [CHUNK_CACHED] = "free, in caches of threads",
     };
@@ -74,10 +91,13 @@ static void print_kinds(const struct glibc_heap *heap) {
     const struct columns columns = {&class_columns[1], SUM_TEXTS, 1, 1};
     struct unit_text texts[SUM_TEXTS];
     for (unsigned i = 0; i < KINDS; i++) {
+        if (is_other && !sums[i].count) continue;
         put_sum(texts, &sums[i]);
         columns_print(&terminal, &columns, texts);
         printf("  %s\n", names[i]);
     }
+    if (is_other) print_pages(&columns, &heap->other);
+    if (!heap->arena_count) return;
     *texts[0].text = 0;
     texts[1] = units_size((int64_t)heap->top_bytes);
     columns_print(&terminal, &columns, texts);
@@ -113,7 +133,11 @@ static void print_doubts(const struct core_subject *subject, const struct glibc_
     if (subject->core->missing_bytes)
         printf("the core is not whole: %s of it are missing\n",
                units_size((int64_t)subject->core->missing_bytes).text);
-    if (other) printf("%s is mapped: blocks of that allocator are not among these\n", other);
+    if (heap->other.unknown_caches)
+        printf("the caches of %s were not found: what they hold counts as in use\n",
+               units_counted((int64_t)heap->other.unknown_caches, "thread", "threads").text);
+    if (other && !heap->other.name)
+        printf("%s is mapped: blocks of that allocator are not among these\n", other);
 }
 
 bool core_print_heap_figures(struct core_subject *subject, struct error *error) {
@@ -122,7 +146,7 @@ bool core_print_heap_figures(struct core_subject *subject, struct error *error) 
     print_classes(heap);
     putchar('\n');
     print_kinds(heap);
-    print_fragmentation(heap, core_page_bytes(subject->core));
+    if (!heap->other.name) print_fragmentation(heap, core_page_bytes(subject->core));
     print_doubts(subject, heap);
     return true;
 }

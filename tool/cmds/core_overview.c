@@ -7,63 +7,10 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/cmds/core_owner_rows.h"
-#include "tool/cmds/core_remedies.h"
-#include "tool/cmds/core_sets.h"
+#include "tool/cmds/core_overview_parts.h"
 #include "tool/cmds/core_types.h"
-#include "tool/cmds/core_waste_rows.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
-#include "tool/watch/rss_parts.h"
-
-enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
-
-// Shares of resident memory, in percent, from which on a part is told first, and from which on
-// blocks in use are told by type, waste and owner.
-enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
-
-// Parts of the answer beside its sentence, in this order.
-enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
-enum { SECTIONS = SECTION_REMEDIES + 1 };
-
-struct section {
-    bool is_there;       // it was looked for
-    uint64_t all_bytes;  // that its rows are shares of
-    size_t count;
-    struct section_row {
-        uint64_t bytes;
-        const char *class;  // of remedies
-        char label[KIN_LABEL_BYTES];
-    } rows[PARTS_MAX];
-    char why[2 * sizeof((struct error *)0)->text];  // it is not known; "": it is
-};
-
-enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
-
-struct part {
-    enum part_kind kind;
-    uint64_t bytes;
-    const char *text;
-};
-
-struct overview {
-    struct core_subject subject;
-    bool is_open;  // the subject
-    pid_t pid;
-    char name[NAME_BYTES];
-    struct rss_parts resident;
-    bool has_resident;
-    struct heap_state heap;
-    bool has_heap;
-    char why_no_heap[sizeof((struct error *)0)->text];
-    struct part parts[PARTS_MAX];
-    size_t part_count;
-    uint64_t all_bytes;  // of the parts
-    struct waste_sums waste;
-    bool has_waste;
-    struct remedy_facts facts;
-    struct section sections[SECTIONS];
-};
 
 bool core_overview_is_possible(const char *word) {
     struct live_process process;
@@ -72,54 +19,6 @@ bool core_overview_is_possible(const char *word) {
     pid_t pid;
     if (!word || !running_may_be(word) || live_choose(word, &process, &error)) return false;
     return running_find(word, &pid, &error) && process_stat(pid, &stat);
-}
-
-// --- parts of resident memory
-
-static void add_part(struct overview *overview, enum part_kind kind, uint64_t bytes,
-                     const char *text) {
-    if (!bytes) return;
-    overview->parts[overview->part_count++] = (struct part){kind, bytes, text};
-    overview->all_bytes += bytes;
-}
-
-// Takes the heap's part of anonymous memory, as far as the heap could be read.
-static void find_heap_parts(struct overview *overview) {
-    const uint64_t anonymous = overview->resident.picture.heap_bytes;
-    const struct heap_state *heap = &overview->heap;
-    uint64_t in_heap = overview->has_heap ? heap->residency.resident_bytes : 0;
-    const struct giveback_sum walked = giveback_sum(&overview->facts.giveback);
-    bool is_cut = !overview->has_heap && walked.is_cut;
-    uint64_t free = walked.free_resident_bytes;
-    if (overview->has_heap)
-        free = heap->free_resident_bytes;
-    else
-        in_heap = free < anonymous ? free : anonymous;
-    if (free > in_heap) free = in_heap;
-    add_part(overview, PART_USED, in_heap - free, "in use in glibc's malloc");
-    add_part(overview, PART_FREE, free,
-             is_cut ? "free in glibc's malloc, still resident, at least"
-                    : "free in glibc's malloc, still resident");
-    add_part(overview, PART_OTHER, anonymous > in_heap ? anonymous - in_heap : 0,
-             overview->has_heap ? "mapped by the program or another allocator"
-             : free && !is_cut  ? "heap in use and other anonymous memory"
-                                : "heap and other anonymous memory");
-}
-
-static void find_parts(struct overview *overview) {
-    const struct cairn_picture *picture = &overview->resident.picture;
-    find_heap_parts(overview);
-    add_part(overview, PART_REST, picture->files_bytes, "code, data and files");
-    add_part(overview, PART_REST, picture->shared_bytes, "shared memory without a file");
-    add_part(overview, PART_REST, picture->stacks_bytes, "stacks of threads");
-    add_part(overview, PART_REST, picture->other_bytes, "of the kernel and devices");
-}
-
-static uint64_t bytes_of(const struct overview *overview, enum part_kind kind) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < overview->part_count; i++)
-        if (overview->parts[i].kind == kind) bytes += overview->parts[i].bytes;
-    return bytes;
 }
 
 // --- what is looked at
@@ -135,8 +34,10 @@ static void find_name(struct overview *overview, const char *word) {
 static void look_at_heap(struct overview *overview) {
     struct error error = {""};
     struct core_subject *subject = &overview->subject;
-    bool is_ok = core_need_heap(subject, &error) &&
-                 heap_look_survey(&subject->look, NULL, &overview->heap, &error);
+    bool is_ok = core_need_heap(subject, &error);
+    overview->has_other = is_ok && core_heap_of(subject)->other.name;
+    if (overview->has_other) return;
+    is_ok = is_ok && heap_look_survey(&subject->look, NULL, &overview->heap, &error);
     overview->has_heap = is_ok;
     if (!is_ok) text_escape(overview->why_no_heap, sizeof overview->why_no_heap, error.text);
 }
@@ -190,7 +91,7 @@ static bool open_overview(struct overview *overview, const char *word,
                  "it was not stopped (--no-stop)");
     }
     find_remedies(overview);
-    find_parts(overview);
+    overview_find_parts(overview);
     return true;
 }
 
@@ -225,25 +126,26 @@ static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
 // Says why the process is so big. Each sentence is of figures that were read; of none of them
 // more is said than the figure.
 static void write_sentence(const struct overview *overview, char *text, size_t size) {
-    uint64_t all = overview->all_bytes, free = bytes_of(overview, PART_FREE);
-    uint64_t used = bytes_of(overview, PART_USED), wasted = wasted_bytes(overview);
+    uint64_t all = overview->all_bytes, free = overview_bytes_of(overview, PART_FREE);
+    uint64_t used = overview_bytes_of(overview, PART_USED), wasted = wasted_bytes(overview);
     const struct part *largest = largest_part(overview);
     if (!overview->part_count)
         snprintf(text, size, "it has no resident memory");
     else if (is_share(free, all, FREE_SHARE))
-        snprintf(text, size, "%s of it (%s) are free in glibc's malloc, but still resident",
-                 units_size((int64_t)free).text, units_percent((int64_t)free, (int64_t)all).text);
+        snprintf(text, size, "%s of it (%s) are free in %s, but still resident",
+                 units_size((int64_t)free).text, units_percent((int64_t)free, (int64_t)all).text,
+                 overview_allocator(overview));
     else if (largest->kind != PART_USED && is_share(largest->bytes, all, LARGEST_SHARE))
         snprintf(text, size, "most of it, %s (%s), is %s", units_size((int64_t)largest->bytes).text,
                  units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
     else if (is_share(wasted, all, WASTE_SHARE))
-        snprintf(text, size, "%s (%s) are in use in glibc's malloc, and %s there are of no use",
+        snprintf(text, size, "%s (%s) are in use in %s, and %s there are of no use",
                  units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text,
-                 units_size((int64_t)wasted).text);
+                 overview_allocator(overview), units_size((int64_t)wasted).text);
     else if (overview->has_waste && is_share(used, all, LARGEST_SHARE))
-        snprintf(text, size,
-                 "nothing stands out: %s (%s) are in use in glibc's malloc, and touched",
-                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text);
+        snprintf(text, size, "nothing stands out: %s (%s) are in use in %s, and touched",
+                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text,
+                 overview_allocator(overview));
     else
         snprintf(text, size, "the largest part is %s (%s) %s",
                  units_size((int64_t)largest->bytes).text,
@@ -259,8 +161,7 @@ static void add_row(struct section *section, uint64_t bytes, const char *label) 
 }
 
 static void fill_parts(struct overview *overview, struct section *section) {
-    const struct heap_state *heap = &overview->heap;
-    uint64_t blocks = heap->kinds[HEAP_USED].count + heap->kinds[HEAP_MAPPED].count;
+    uint64_t blocks = overview_used_blocks(overview);
     char label[NAME_BYTES];
     section->all_bytes = overview->all_bytes;
     for (size_t i = 0; i < overview->part_count; i++) {
@@ -328,8 +229,8 @@ static void fill_remedies(struct overview *overview, struct section *section) {
 
 // Returns true if blocks in use are enough of the process to be told by type, waste and owner.
 static bool is_heap_shown(const struct overview *overview) {
-    return overview->has_heap &&
-           is_share(bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
+    return (overview->has_heap || overview->has_other) &&
+           is_share(overview_bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
 }
 
 typedef bool section_fill(struct overview *overview, struct section *section, struct error *error);
@@ -361,7 +262,8 @@ static void fill_sections(struct overview *overview) {
 
 static const char *next_view(const struct overview *overview) {
     uint64_t all = overview->all_bytes;
-    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "remedies";
+    bool is_free = is_share(overview_bytes_of(overview, PART_FREE), all, FREE_SHARE);
+    if (is_free && !overview->has_other) return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
@@ -410,7 +312,7 @@ static void print_row(const struct terminal *terminal, enum section_id id, uint6
 static void print_beside(const struct overview *overview, const struct terminal *terminal) {
     uint64_t swapped = overview->resident.picture.swap_bytes;
     if (swapped) printf("  %17s  swapped out beside it\n", units_size((int64_t)swapped).text);
-    if (!overview->has_heap)
+    if (!overview->has_heap && !overview->has_other)
         terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
                        overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
 }
@@ -477,7 +379,8 @@ static void print_json(const struct overview *overview) {
     else
         json_put_null(&json, "pause_ns");
     json_put_string(&json, "sentence", sentence);
-    json_put_string(&json, "not_known", overview->has_heap ? NULL : overview->why_no_heap);
+    json_put_string(&json, "not_known",
+                    overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
     for (int i = 0; i < SECTIONS; i++)
         put_section(&json, &overview->sections[i], section_words[i].key);
     json_put_string(&json, "next", next);

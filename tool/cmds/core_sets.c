@@ -9,6 +9,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_typed.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/heap/references.h"
 #include "tool/query/name_options.h"
 
@@ -98,12 +99,15 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
         return refuse_sample(subject, error);
     const struct memory_view view = core_view(subject->core);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
+    if (!subject->is_recorded && !core_add_other_heaps(subject->core, &subject->heap))
+        return error_set(error, "out of memory");
+    subject->has_heap |= subject->heap.other.name != NULL;
     const char *other = core_other_allocator(subject);
     if (subject->has_heap) return true;
     if (other)
         error_set(error,
-                  "there is no heap of glibc's malloc in it; it used %s, whose blocks are "
-                  "known only of recorded processes",
+                  "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0; it used %s, "
+                  "whose blocks are known only of recorded processes",
                   other);
     else if (subject->core->missing_bytes)
         error_set(error,
@@ -127,15 +131,15 @@ static bool own_memory(const struct core_subject *subject, struct spans *own) {
 
 bool core_need_map(struct core_subject *subject, struct error *error) {
     struct spans own = {0};
-    bool are_all_glibc = true;
     if (subject->has_reach) return true;
     bool has_all = subject->is_recorded && !core_is_sampled(subject);
     if (!core_need_heap(subject, error) && !has_all) return false;
+    bool are_all_glibc = !subject->heap.other.name;
     bool is_ok = own_memory(subject, &own);
     if (is_ok && subject->is_recorded)
         is_ok = core_add_blocks(subject->core, &subject->blocks, &subject->heap, &are_all_glibc);
     if (!is_ok) error_set(error, "out of memory");
-    subject->has_foreign = !are_all_glibc;
+    subject->has_foreign = !are_all_glibc && !subject->heap.other.name;
     subject->has_reach = is_ok && core_reach_open(subject->core, &subject->heap, are_all_glibc,
                                                   &own, &subject->reach, error);
     spans_free(&own);

@@ -133,6 +133,10 @@ static bool leave_out_heap(const struct glibc_heap *heap, struct spans *out) {
         is_ok = spans_add(out, range->is_main ? range->first : range->start, range->end) &&
                 spans_add(out, range->arena, range->arena + ARENA_BYTES);
     }
+    for (size_t i = 0; i < heap->other.memory.items.count && is_ok; i++) {
+        const struct span *span = &heap->other.memory.items.items[i];
+        is_ok = spans_add(out, span->start, span->end);
+    }
     for (size_t i = 0; i < heap->chunks.count && is_ok; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (chunk->kind == CHUNK_MAPPED)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tool/base/text.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/heap/recorded.h"
 #include "tool/heap/survey.h"
 #include "tool/query/live.h"
@@ -119,6 +120,8 @@ static void find_recording(struct heap_look *look) {
 static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth depth) {
     bool is_glibc = !look->is_recorded || look->header.slot_bytes != sizeof(uint64_t);
     if (depth == HEAP_REFERENCES) return PLAN_ALL;
+    // the tables of jemalloc lie anywhere
+    if (!look->is_recorded && process_has_other_heap(look->pid)) return PLAN_ALL;
     return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
 }
 

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The blocks of jemalloc's heap in processes and cores that nobody recorded: the same as the program holds, with the
+sizes that the allocator tells, preloaded or linked in and stripped, under its options. A damaged heap ends nothing."""
+
+import glob
+import os
+import pathlib
+import random
+import re
+import subprocess
+
+import cairn_test as t
+
+LIBRARY = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
+ROUNDS = 2
+OTHERS = 40  # blocks of libc, the dynamic linker and libstdc++: streams, threads' tables, a reserve
+
+
+def blocks_of(subject, *words):
+    result = t.run_cairn("core", subject, *words)
+    t.check_equal(f"{subject} {words}: status", (result.status, b"not known" in result.err), (0, False))
+    found = re.findall(rb"allocation at ([0-9a-f]+) of size ([0-9a-f]+)", result.out)
+    return {int(address, 16): int(size, 16) for address, size in found}
+
+
+def compare(what, subject, wanted):
+    used, free = blocks_of(subject, "list", "used"), blocks_of(subject, "list", "free")
+    t.check(not wanted.keys() - used.keys(), f"{what}: missing: {len(wanted.keys() - used.keys())}", is_grave=True)
+    t.check(not wanted.keys() & free.keys(), f"{what}: called free: {wanted.keys() & free.keys()}", is_grave=True)
+    wrong = [hex(one) for one, size in wanted.items() if used.get(one, size) != size]
+    t.check(not wrong, f"{what}: another size: {wrong[:5]}", is_grave=True)
+    others = used.keys() - wanted.keys()
+    t.check(len(others) <= OTHERS, f"{what}: {len(others)} blocks that the program does not hold", is_grave=True)
+
+
+def dump(pid):
+    subprocess.run(["gcore", "-o", "dump", str(pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return f"dump.{pid}"
+
+
+def stops(what, argv, env=None, has_core=False):
+    """Stands still some times; of the last time there is a core, too."""
+    with t.Process(argv, env={**t.environment(), **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for number in range(ROUNDS):
+            path = os.path.abspath(f"held-{number}")
+            process.stdin.write(path.encode() + b"\n")
+            process.stdin.flush()
+            if not t.check(process.stdout.readline() == b"ready\n", f"{what}: the program has ended"):
+                return
+            lines = pathlib.Path(path).read_text(encoding="ascii").split("\n")
+            wanted = {int(a, 16): int(b, 16) for a, b in (line.split() for line in lines if line)}
+            t.check(len(wanted) > 1000, f"{what}: only {len(wanted)} blocks")
+            compare(f"{what}, stop {number}", str(process.pid), wanted)
+            if number < ROUNDS - 1:
+                process.stdin.write(b"on\n")
+                process.stdin.flush()
+        if has_core:
+            compare(f"{what}, core", dump(process.pid), wanted)
+        process.stdin.close()
+        t.check_equal(f"{what}: status", process.wait(), 0)
+
+
+def linked_in():
+    """The library is part of the program, without a symbol."""
+    source = str(t.SOURCE / "tests/programs/held_blocks.c")
+    done = subprocess.run(["gcc", "-O1", "-s", "-pthread", "-I", str(t.SOURCE), "-o", "linked", source, "-l:libjemalloc.a",
+                           "-lstdc++", "-ldl", "-lm"], check=False, stderr=subprocess.PIPE)
+    if done.returncode:
+        t.skip_part("jemalloc linked in, since there is no libjemalloc.a")
+        return
+    stops("linked in", ["./linked"])
+
+
+def damaged():
+    """Words of the heap and of its tables, at random: an answer or a reason."""
+    with t.Process(["cat"], env={**t.environment(), "LD_PRELOAD": LIBRARY}, stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"it has begun\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        core = dump(process.pid)
+        t.check(blocks_of(core, "list", "used"), "cat: no block")
+        process.stdin.close()
+    data = pathlib.Path(core).read_bytes()
+    chance = random.Random(7)
+    places = [at for at in range(0, len(data) - 64, 64) if any(data[at : at + 64])]
+    for number in range(8):
+        damage = bytearray(data)
+        for place in chance.sample(places, len(places) // 4 if number % 2 else 100):
+            damage[place + chance.randrange(64)] = chance.randrange(256)
+        pathlib.Path("damaged").write_bytes(damage)
+        result = t.run_cairn("core", "damaged", "count", "used")
+        t.check(result.status in (0, 1) and result.err.count(b"\n") <= 2,
+                f"damaged {number}: {result.status} {result.err}")
+
+
+def others():
+    """Allocators that are not read are named."""
+    library = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
+    if not library:
+        t.skip_part("tcmalloc, since its library is not here")
+        return
+    with t.Process(t.program("held_blocks"), env={**t.environment(), "LD_PRELOAD": library}, stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE) as process:
+        process.stdin.write(os.path.abspath("held").encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        result = t.run_cairn("core", str(process.pid), "count", "used")
+        t.check(result.status == 1 and b"nor of jemalloc 5.3.0; it used libtcmalloc_minimal.so" in result.err,
+                f"tcmalloc: {result.err}")
+
+
+if LIBRARY:
+    preload = {"LD_PRELOAD": LIBRARY}
+    stops("preloaded", t.program("held_blocks"), preload, has_core=True)
+    stops("without caches", t.program("held_blocks"), {**preload, "MALLOC_CONF": "tcache:false,narenas:1"})
+    stops("decay", t.program("held_blocks"),
+          {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
+    linked_in()
+    damaged()
+    others()
+else:
+    t.skip_part("all of it, since libjemalloc.so.2 is not here")
+t.finish()

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of jemalloc made by hand: one slab, one large block that lies across two leaves, free
+// pages; and what contradicts itself.
+#include "tool/jemalloc/extents.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum {
+    LEVEL = 1 << 18,
+    RECORDS = 8,
+    RECORD_WORDS = 16,
+    GIB_SHIFT = 30,
+    PAGE_SHIFT = 12,
+    BEFORE = 100
+};
+#define DATA UINT64_C(0x7f0000000000)
+#define LEAVES UINT64_C(0x7e0000000000)
+#define RECORDS_AT UINT64_C(0x7d0000000000)
+#define HEAP UINT64_C(0x7c003ffff000)  // the last page of a leaf
+enum { LEAF_COUNT = 2 };
+
+static struct {
+    uint64_t data[BEFORE + LEVEL];  // the root lies behind other words
+    uint64_t leaves[LEAF_COUNT][LEVEL];
+    uint64_t records[RECORDS][RECORD_WORDS];
+} * made;
+
+static bool copy(uint64_t start, const void *from, size_t there, uint64_t address, void *bytes,
+                 size_t size) {
+    if (address < start || address - start > there || size > there - (address - start))
+        return false;
+    memcpy(bytes, (const uint8_t *)from + (address - start), size);
+    return true;
+}
+
+static bool read_made(const void *context, uint64_t address, void *bytes, size_t size) {
+    (void)context;
+    return copy(DATA, made->data, sizeof made->data, address, bytes, size) ||
+           copy(LEAVES, made->leaves, sizeof made->leaves, address, bytes, size) ||
+           copy(RECORDS_AT, made->records, sizeof made->records, address, bytes, size);
+}
+static const struct memory_reader memory = {.read = read_made};
+
+struct extent_wish {
+    uint64_t address, bytes;
+    unsigned state, size_class, free_count;
+    bool is_slab;
+    uint64_t free;
+};
+
+static uint64_t *word_of(uint64_t address) {
+    const uint64_t top = address >> GIB_SHIFT, first = HEAP >> GIB_SHIFT;
+    return &made->leaves[top - first][address >> PAGE_SHIFT & (LEVEL - 1)];
+}
+
+static void make_extent(size_t number, const struct extent_wish *wish) {
+    uint64_t *record = made->records[number];
+    const uint64_t at = RECORDS_AT + number * RECORD_WORDS * sizeof(uint64_t),
+                   page = 1 << PAGE_SHIFT;
+    const uint64_t start = wish->address & ~(page - 1);
+    record[0] = (uint64_t)wish->is_slab << 12 | (uint64_t)wish->state << 17 |
+                (uint64_t)wish->size_class << 20 | (uint64_t)wish->free_count << 28;
+    record[1] = wish->address;
+    record[2] = wish->bytes | 5;  // a serial number below
+    record[8] = wish->free;
+    const uint64_t word = (uint64_t)wish->size_class << 48 | at | wish->state << 2 | wish->is_slab;
+    *word_of(start) = word;
+    for (uint64_t i = page; wish->is_slab && i < wish->bytes; i += page) *word_of(start + i) = word;
+    // a class from before stays in the last word of what is no slab
+    if (!wish->is_slab && wish->bytes > page)
+        *word_of(start + wish->bytes - page) = (at | wish->state << 2) + (UINT64_C(7) << 48);
+}
+
+static int setup(void **state) {
+    (void)state;
+    made = calloc(1, sizeof *made);
+    made->data[3] = LEAVES + 64;  // leads to a leaf, but from the wrong place
+    made->data[7] = 12345;
+    for (size_t i = 0; i < LEAF_COUNT; i++)
+        made->data[BEFORE + (HEAP >> GIB_SHIFT) + i] = LEAVES + i * sizeof made->leaves[0];
+    make_extent(0, &(struct extent_wish){.address = HEAP - (4 << PAGE_SHIFT),
+                                         .bytes = 1 << PAGE_SHIFT,
+                                         .size_class = 24,  // 2 KiB
+                                         .is_slab = true,
+                                         .free_count = 1,
+                                         .free = 0xfffe});
+    make_extent(
+        1, &(struct extent_wish){.address = HEAP + 64, .bytes = 5 << PAGE_SHIFT, .size_class = 36});
+    make_extent(2, &(struct extent_wish){
+                       .address = HEAP + (9 << PAGE_SHIFT), .bytes = 2 << PAGE_SHIFT, .state = 1});
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    free(made);
+    return 0;
+}
+
+static enum jemalloc_finding read_all(struct jemalloc_extents *extents) {
+    struct spans data = {0};
+    assert_true(spans_add(&data, DATA, DATA + sizeof made->data));
+    spans_settle(&data);
+    enum jemalloc_finding finding = jemalloc_extents_read(&memory, &data, extents);
+    assert_int_equal(jemalloc_find_root(&memory, &data),
+                     finding == JEMALLOC_FOUND ? DATA + BEFORE * sizeof(uint64_t) : 0);
+    spans_free(&data);
+    return finding;
+}
+
+static void test_sizes_are_those_of_jemalloc(void **state) {
+    (void)state;
+    static const uint64_t first[] = {8,   16,  32,  48,  64,  80,  96,  112, 128, 160, 192,
+                                     224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
+    for (unsigned i = 0; i < sizeof first / sizeof *first; i++)
+        assert_int_equal(jemalloc_class_bytes(i), first[i]);
+    assert_int_equal(jemalloc_class_bytes(JEMALLOC_SMALL_CLASSES - 1), 14336);
+    assert_int_equal(jemalloc_class_bytes(JEMALLOC_SMALL_CLASSES), 16384);
+    assert_true(jemalloc_class_bytes(JEMALLOC_CLASSES - 1) == UINT64_C(7) << 60);
+}
+
+static void test_extents_are_read(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.items.count, 3);
+    assert_int_equal(extents.torn_count, 0);
+    assert_true(extents.items.items[0].is_slab);
+    assert_int_equal(extents.items.items[0].free[0], 0xfffe);
+    assert_true(extents.items.items[1].address == HEAP + 64);
+    assert_int_equal(extents.items.items[1].bytes, 5 << PAGE_SHIFT);
+    assert_int_equal(extents.items.items[2].state, JEMALLOC_DIRTY);
+    assert_true(spans_have(&extents.tables, RECORDS_AT));
+    assert_true(spans_have(&extents.tables, LEAVES + sizeof made->leaves[0]));
+    jemalloc_extents_free(&extents);
+}
+
+static void test_what_is_changed_meanwhile_is_counted(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    made->records[0][8] = 0xffff;  // two free regions, of which the record counts one
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.torn_count, 1);
+    jemalloc_extents_free(&extents);
+}
+
+static void test_other_layouts_are_none(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    for (size_t i = 0; i < 3; i++) made->records[i][0] |= UINT64_C(1) << 50;
+    assert_int_equal(read_all(&extents), JEMALLOC_NONE);
+}
+
+static void test_classes_that_differ_are_none(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    for (size_t i = 0; i < 2; i++) made->records[i][0] ^= UINT64_C(1) << 20;
+    made->records[2][1] = 0;
+    assert_int_equal(read_all(&extents), JEMALLOC_NONE);
+}
+
+static void test_empty_data_are_none(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    memset(made, 0, sizeof *made);
+    assert_int_equal(read_all(&extents), JEMALLOC_NONE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_sizes_are_those_of_jemalloc),          TEST(test_extents_are_read),
+        TEST(test_what_is_changed_meanwhile_is_counted), TEST(test_other_layouts_are_none),
+        TEST(test_classes_that_differ_are_none),         TEST(test_empty_data_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/heap/other_heaps.h"
+
+#include <stdlib.h>
+
+#include "tool/jemalloc/heap.h"
+#include "tool/proc/maps.h"
+#include "tool/proc/pagemap.h"
+#include "tool/proc/remote.h"
+
+// Finds the writable data of modules, with the zeroed memory behind their files.
+static bool find_data(const struct core_image *core, struct spans *data) {
+    bool is_ok = true;
+    for (size_t i = 0; i < core->segments.count && is_ok; i++) {
+        const struct memory_segment *segment = &core->segments.items[i];
+        if (segment->is_writable && core_module_of(core, segment->start))
+            is_ok = spans_add(data, segment->start, segment->start + segment->bytes);
+    }
+    spans_settle(data);
+    return is_ok;
+}
+
+bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap) {
+    struct spans data = {0};
+    const struct memory_view view = core_view(core);
+    uint64_t *pointers = calloc(core->threads.count + 1, sizeof *pointers);
+    bool is_ok = pointers && find_data(core, &data);
+    for (size_t i = 0; i < core->threads.count && is_ok; i++)
+        pointers[i] = core->threads.items[i].pointer;
+    const struct jemalloc_source source = {&view, &data, pointers, core->threads.count};
+    is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
+    free(pointers);
+    spans_free(&data);
+    return is_ok;
+}
+
+// The data of modules, and the zeroed memory right behind their files.
+static bool find_data_of_process(pid_t pid, struct spans *data) {
+    struct maps maps;
+    struct mapping mapping;
+    struct error unused;
+    uint64_t module_end = 0;
+    bool is_ok = true;
+    if (!maps_open(&maps, pid, "maps", &unused)) return false;
+    while (is_ok && maps_next(&maps, &mapping)) {
+        bool is_file = mapping_is_file(&mapping);
+        if (mapping.permissions[1] == 'w' && (is_file || mapping.start == module_end))
+            is_ok = spans_add(data, mapping.start, mapping.end);
+        if (is_file) module_end = mapping.end;
+    }
+    maps_close(&maps);
+    spans_settle(data);
+    return is_ok;
+}
+
+static bool read_present(const void *context, uint64_t address, void *bytes, size_t size) {
+    return remote_read_present(context, address, bytes, size);
+}
+
+bool process_has_other_heap(pid_t pid) {
+    struct spans data = {0};
+    struct remote remote = remote_of(pid);
+    remote.pagemap = pagemap_open(pid);
+    const struct memory_reader memory = {.read = read_present, .context = &remote};
+    bool has = remote.pagemap.file >= 0 && find_data_of_process(pid, &data) &&
+               jemalloc_find_root(&memory, &data);
+    spans_free(&data);
+    remote_close(&remote);
+    return has;
+}

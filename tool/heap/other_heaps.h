@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heaps of other allocators than glibc's in a core dump or the copy of a process.
+#ifndef TOOL_HEAP_OTHER_HEAPS_H
+#define TOOL_HEAP_OTHER_HEAPS_H
+
+#include <sys/types.h>
+
+#include "tool/glibc/chunks.h"
+#include "tool/heap/image.h"
+
+// Adds the blocks of jemalloc 5.3.0 to the heap, if it is there, and says so in `heap->other`.
+// False without memory.
+bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
+// True if a running process has such a heap. It is not stopped; false too if it cannot be read.
+bool process_has_other_heap(pid_t pid);
+
+#endif

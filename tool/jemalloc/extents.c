@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/jemalloc/extents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PAGE_SHIFT = 12,
+    LEAF_SHIFT = 30,   // each leaf stands for 1 GiB
+    LEVEL_BITS = 18,   // of an address, a level
+    CLASS_SHIFT = 48,  // of a leaf's word
+    RECORD_BYTES = 128,
+    PIECE_WORDS = 8192,
+};
+#define PAGE_BYTES (UINT64_C(1) << PAGE_SHIFT)
+#define LEVEL_WORDS (UINT64_C(1) << LEVEL_BITS)
+#define LEVEL_BYTES (LEVEL_WORDS * sizeof(uint64_t))
+#define RECORD_MASK ((UINT64_C(1) << CLASS_SHIFT) - RECORD_BYTES)
+#define ADDRESS_MOST (UINT64_C(1) << 47)
+
+// An extent's record (struct edata_s): the words that are read.
+struct record {
+    uint64_t bits, address, bytes_and_number, others[5], free[JEMALLOC_REGIONS_MAX / 64];
+};
+_Static_assert(sizeof(struct record) == RECORD_BYTES, "layout");
+
+// Fields of its bits: the first bit, and how many there are.
+struct field {
+    unsigned shift, width;
+};
+static const struct field field_slab = {12, 1}, field_state = {17, 3}, field_class = {20, 8},
+                          field_free = {28, 10}, field_beyond = {45, 19};
+
+static uint64_t get(const struct record *record, struct field field) {
+    return record->bits >> field.shift & ((UINT64_C(1) << field.width) - 1);
+}
+
+uint64_t jemalloc_class_bytes(unsigned size_class) {
+    enum { TINY = 8, QUANTUM_SHIFT = 4, GROUP_SHIFT = 2 };
+    if (!size_class) return TINY;
+    const unsigned number = size_class - 1, group = number >> GROUP_SHIFT;
+    const uint64_t step = (number & ((1u << GROUP_SHIFT) - 1)) + 1;
+    const uint64_t base = group ? UINT64_C(1) << (QUANTUM_SHIFT + GROUP_SHIFT - 1) << group : 0;
+    return base + (step << ((group ? group : 1) + QUANTUM_SHIFT - 1));
+}
+
+// The bitmap is longer than the regions of most slabs need; what is behind those is left over.
+static unsigned count_free(const struct jemalloc_extent *slab) {
+    enum { WORD_BITS = 64 };
+    const uint64_t regions = slab->bytes / jemalloc_class_bytes(slab->size_class);
+    unsigned count = 0;
+    for (uint64_t i = 0; i < regions; i++) count += slab->free[i / WORD_BITS] >> i % WORD_BITS & 1;
+    return count;
+}
+
+static bool is_slab_plausible(const struct record *record, uint64_t bytes) {
+    const uint64_t size_class = get(record, field_class);
+    if (size_class >= JEMALLOC_SMALL_CLASSES) return false;
+    const uint64_t regions = bytes / jemalloc_class_bytes((unsigned)size_class);
+    return regions && regions <= JEMALLOC_REGIONS_MAX && get(record, field_free) <= regions;
+}
+
+// What the leaf's word says of an extent, and what its record says: the same?
+static bool is_plausible(const struct record *record, uint64_t word, uint64_t page) {
+    enum { UNUSED_LOW_BITS = 0x60 };
+    const uint64_t bytes = record->bytes_and_number & ~(PAGE_BYTES - 1);
+    const uint64_t start = record->address & ~(PAGE_BYTES - 1), state = get(record, field_state);
+    if ((word & UNUSED_LOW_BITS) || get(record, field_beyond) || state > JEMALLOC_MOVING)
+        return false;
+    if (!bytes || bytes > ADDRESS_MOST || !start || start > ADDRESS_MOST || page < start ||
+        page - start >= bytes)
+        return false;
+    // of what is no slab the last page's word keeps what was there before
+    if (state != JEMALLOC_ACTIVE || page != start) return true;
+    const uint64_t size_class = get(record, field_class);
+    if (size_class != word >> CLASS_SHIFT || get(record, field_slab) != (word & 1)) return false;
+    if (get(record, field_slab)) return is_slab_plausible(record, bytes);
+    return size_class < JEMALLOC_CLASSES && jemalloc_class_bytes((unsigned)size_class) <= bytes;
+}
+
+// --- the root
+
+// Words in order, as many at a time as fit; `see` returns false to end it.
+static bool each_word(const struct memory_reader *memory, uint64_t start, uint64_t end,
+                      bool (*see)(void *context, uint64_t address, uint64_t word), void *context) {
+    uint64_t words[PIECE_WORDS];
+    for (uint64_t at = start; at < end; at += sizeof words) {
+        size_t bytes = end - at < sizeof words ? end - at : sizeof words;
+        if (!memory_read(memory, at, words, bytes)) continue;
+        for (size_t i = 0; i < bytes / sizeof *words; i++)
+            if (words[i] && !see(context, at + i * sizeof *words, words[i])) return false;
+    }
+    return true;
+}
+
+struct first_word {
+    uint64_t address, word;
+};
+
+static bool keep_first(void *context, uint64_t address, uint64_t word) {
+    *(struct first_word *)context = (struct first_word){address, word};
+    return false;
+}
+
+struct search {
+    const struct memory_reader *memory;
+    uint64_t start, end;  // of the data that is searched
+    uint64_t root;        // 0: not found
+    unsigned tried;
+};
+
+// A word may lead to a leaf: the first extent in that tells which place of the root it has to be.
+static bool try_leaf(void *context, uint64_t address, uint64_t word) {
+    enum { TRIED_MAX = 4096, ALIGNED = 64 };
+    struct search *search = context;
+    struct first_word first = {0};
+    struct record record;
+    if (word % ALIGNED || word > ADDRESS_MOST || word < PAGE_BYTES) return true;
+    if (search->tried++ >= TRIED_MAX) return false;
+    each_word(search->memory, word, word + LEVEL_BYTES, keep_first, &first);
+    const uint64_t number = (first.address - word) / sizeof(uint64_t);
+    if (!first.word ||
+        !memory_read(search->memory, first.word & RECORD_MASK, &record, RECORD_BYTES))
+        return true;
+    const uint64_t top = record.address >> LEAF_SHIFT;
+    if (top >= LEVEL_WORDS ||
+        !is_plausible(&record, first.word, (top << LEVEL_BITS | number) << PAGE_SHIFT))
+        return true;
+    const uint64_t root = address - top * sizeof(uint64_t);
+    if (root < search->start || root + LEVEL_BYTES > search->end) return true;
+    search->root = root;
+    return false;
+}
+
+uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data) {
+    struct search search = {.memory = memory};
+    for (size_t i = 0; i < data->items.count && !search.root; i++) {
+        search.start = data->items.items[i].start;
+        search.end = data->items.items[i].end;
+        if (search.end - search.start >= LEVEL_BYTES)
+            each_word(memory, search.start, search.end, try_leaf, &search);
+    }
+    return search.root;
+}
+
+// --- extents
+
+struct reading {
+    const struct memory_reader *memory;
+    struct jemalloc_extents *extents;
+    uint64_t leaf, first_page;  // of the leaf, and of the gigabyte it stands for
+    uint64_t root;
+    uint64_t last_record;  // of the word before
+    bool is_out_of_memory;
+};
+
+static bool add_extent(struct reading *reading, const struct record *record, uint64_t address) {
+    struct jemalloc_extents *extents = reading->extents;
+    struct jemalloc_extent *slot = array_push(&extents->items);
+    if (!slot) return false;
+    *slot = (struct jemalloc_extent){.address = record->address,
+                                     .bytes = record->bytes_and_number & ~(PAGE_BYTES - 1),
+                                     .record = address,
+                                     .state = (enum jemalloc_state)get(record, field_state),
+                                     .is_slab = get(record, field_slab),
+                                     .size_class = (uint8_t)get(record, field_class)};
+    memcpy(slot->free, record->free, sizeof slot->free);
+    extents->torn_count += slot->state == JEMALLOC_ACTIVE && slot->is_slab &&
+                           count_free(slot) != get(record, field_free);
+    return spans_add(&extents->tables, address, address + RECORD_BYTES);
+}
+
+static bool see_page(void *context, uint64_t address, uint64_t word) {
+    struct reading *reading = context;
+    const uint64_t at = word & RECORD_MASK;
+    const uint64_t page =
+        reading->first_page + (address - reading->leaf) / sizeof(uint64_t) * PAGE_BYTES;
+    struct record record;
+    if (!at || at == reading->last_record) return true;
+    reading->last_record = at;
+    if (!memory_read(reading->memory, at, &record, RECORD_BYTES) ||
+        !is_plausible(&record, word, page)) {
+        reading->extents->torn_count++;
+        return true;
+    }
+    if ((record.address & ~(PAGE_BYTES - 1)) != page) return true;  // its first page was seen
+    reading->is_out_of_memory = !add_extent(reading, &record, at);
+    return !reading->is_out_of_memory;
+}
+
+static bool see_leaf(void *context, uint64_t address, uint64_t leaf) {
+    struct reading *reading = context;
+    reading->leaf = leaf;
+    reading->first_page = (address - reading->root) / sizeof(uint64_t) << LEAF_SHIFT;
+    reading->last_record = 0;
+    reading->is_out_of_memory =
+        !spans_add(&reading->extents->tables, leaf, leaf + LEVEL_BYTES) ||
+        !each_word(reading->memory, leaf, leaf + LEVEL_BYTES, see_page, reading);
+    return !reading->is_out_of_memory;
+}
+
+enum jemalloc_finding jemalloc_extents_read(const struct memory_reader *memory,
+                                            const struct spans *data,
+                                            struct jemalloc_extents *extents) {
+    *extents = (struct jemalloc_extents){0};
+    struct reading reading = {.memory = memory, .extents = extents};
+    reading.root = jemalloc_find_root(memory, data);
+    if (!reading.root) return JEMALLOC_NONE;
+    if (spans_add(&extents->tables, reading.root, reading.root + LEVEL_BYTES) &&
+        each_word(memory, reading.root, reading.root + LEVEL_BYTES, see_leaf, &reading)) {
+        spans_settle(&extents->tables);
+        if (extents->torn_count <= extents->items.count / 8 + 1) return JEMALLOC_FOUND;
+    }
+    jemalloc_extents_free(extents);
+    return reading.is_out_of_memory ? JEMALLOC_FAILED : JEMALLOC_NONE;
+}
+
+void jemalloc_extents_free(struct jemalloc_extents *extents) {
+    array_free(&extents->items);
+    spans_free(&extents->tables);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/jemalloc/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/jemalloc/caches.h"
+
+enum { WORD_BITS = 64 };
+
+struct adding {
+    const struct jemalloc_caches *caches;
+    struct glibc_heap found;
+    size_t cached;  // the first block of the caches that was not passed
+};
+
+// Blocks are asked for in ascending order.
+static bool is_cached(struct adding *adding, uint64_t address) {
+    const uint64_t *blocks = adding->caches->blocks.items;
+    while (adding->cached < adding->caches->blocks.count && blocks[adding->cached] < address)
+        adding->cached++;
+    return adding->cached < adding->caches->blocks.count && blocks[adding->cached] == address;
+}
+
+// The table of a thread's cache is a block that the program did not ask for.
+static bool is_own(const struct adding *adding, uint64_t address, uint64_t bytes) {
+    uint64_t at = address;
+    struct span gap;
+    if (!adding->caches->tables.items.count) return false;
+    bool has_gap = spans_gap(&adding->caches->tables, &at, address + bytes, &gap);
+    return !has_gap || gap.start != address || gap.end != address + bytes;
+}
+
+static bool add_block(struct adding *adding, uint64_t address, uint64_t bytes, bool is_free) {
+    if (!is_free && is_own(adding, address, bytes)) return true;
+    struct glibc_chunk *slot = array_push(&adding->found.chunks);
+    if (!slot) return false;
+    const enum chunk_kind used = is_cached(adding, address) ? CHUNK_CACHED : CHUNK_USED;
+    *slot = (struct glibc_chunk){address, bytes, is_free ? CHUNK_BINNED : used};
+    return true;
+}
+
+static bool add_slab(struct adding *adding, const struct jemalloc_extent *extent) {
+    const uint64_t bytes = jemalloc_class_bytes(extent->size_class);
+    const uint64_t count = extent->bytes / bytes;
+    bool is_ok = true;
+    for (uint64_t i = 0; i < count && is_ok; i++) {
+        bool is_free = extent->free[i / WORD_BITS] >> i % WORD_BITS & 1;
+        is_ok = add_block(adding, extent->address + i * bytes, bytes, is_free);
+    }
+    return is_ok;
+}
+
+static bool add_extent(struct adding *adding, const struct jemalloc_extent *extent) {
+    struct other_heap *other = &adding->found.other;
+    const uint64_t start = extent->address & ~UINT64_C(0xfff);
+    if (!spans_add(&other->memory, start, start + extent->bytes)) return false;
+    switch (extent->state) {
+    case JEMALLOC_DIRTY:
+        other->dirty_bytes += extent->bytes;
+        return true;
+    case JEMALLOC_MUZZY:
+        other->muzzy_bytes += extent->bytes;
+        return true;
+    case JEMALLOC_RETAINED:
+        other->retained_bytes += extent->bytes;
+        return true;
+    case JEMALLOC_MOVING:
+        adding->found.broken_count++;
+        return true;
+    case JEMALLOC_ACTIVE:
+        break;
+    }
+    other->page_bytes += extent->bytes;
+    if (extent->is_slab) return add_slab(adding, extent);
+    return add_block(adding, extent->address, jemalloc_class_bytes(extent->size_class), false);
+}
+
+static const struct memory_segment *segment_of(const struct memory_view *view, uint64_t address) {
+    return memory_segment_of(view->segments, view->segment_count, address);
+}
+
+// `unknown` gets how many threads may have a cache that was not read.
+static bool read_caches(const struct jemalloc_source *source, struct jemalloc_caches *caches,
+                        uint64_t *unknown) {
+    const struct memory_view *view = source->view;
+    bool is_out_of_memory = false;
+    *unknown = source->thread_count;
+    for (size_t i = 0; i < source->thread_count && !is_out_of_memory; i++) {
+        const struct memory_segment *segment = segment_of(view, source->thread_pointers[i]);
+        if (segment && jemalloc_cache_read(&view->reader, source->thread_pointers[i],
+                                           segment->start, caches, &is_out_of_memory))
+            --*unknown;
+    }
+    for (size_t i = 0; i < source->thread_count; i++)
+        *unknown -= jemalloc_cache_is_absent(&view->reader, source->thread_pointers[i], caches);
+    jemalloc_caches_settle(caches);
+    return !is_out_of_memory;
+}
+
+static int compare_chunks(const void *a, const void *b) {
+    const struct glibc_chunk *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+static bool join(struct glibc_heap *heap, struct adding *adding) {
+    for (size_t i = 0; i < adding->found.chunks.count; i++) {
+        struct glibc_chunk *slot = array_push(&heap->chunks);
+        if (!slot) return false;
+        *slot = adding->found.chunks.items[i];
+    }
+    if (heap->chunks.count > adding->found.chunks.count)
+        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
+    heap->broken_count += adding->found.broken_count;
+    heap->other = adding->found.other;
+    adding->found.other = (struct other_heap){0};
+    return true;
+}
+
+static bool add_all(const struct jemalloc_source *source, const struct jemalloc_extents *extents,
+                    struct glibc_heap *heap) {
+    const size_t before = heap->chunks.count;
+    struct jemalloc_caches caches = {0};
+    struct adding adding = {.caches = &caches, .found = {.other = {.name = "jemalloc"}}};
+    struct other_heap *other = &adding.found.other;
+    bool is_ok = read_caches(source, &caches, &other->unknown_caches);
+    for (size_t i = 0; i < extents->items.count && is_ok; i++)
+        is_ok = add_extent(&adding, &extents->items.items[i]);
+    for (size_t i = 0; i < extents->tables.items.count && is_ok; i++)
+        is_ok = spans_add(&other->memory, extents->tables.items.items[i].start,
+                          extents->tables.items.items[i].end);
+    adding.found.broken_count += extents->torn_count;
+    spans_settle(&other->memory);
+    is_ok = is_ok && join(heap, &adding);
+    if (!is_ok) heap->chunks.count = before;
+    jemalloc_caches_free(&caches);
+    glibc_heap_free(&adding.found);
+    return is_ok;
+}
+
+enum jemalloc_finding jemalloc_heap_add(const struct jemalloc_source *source,
+                                        struct glibc_heap *heap) {
+    struct jemalloc_extents extents;
+    const enum jemalloc_finding finding =
+        jemalloc_extents_read(&source->view->reader, source->data, &extents);
+    if (finding != JEMALLOC_FOUND) return finding;
+    bool is_ok = add_all(source, &extents, heap);
+    jemalloc_extents_free(&extents);
+    return is_ok ? JEMALLOC_FOUND : JEMALLOC_FAILED;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of jemalloc's heap, in the form of glibc's: added to what is known of that.
+#ifndef TOOL_JEMALLOC_HEAP_H
+#define TOOL_JEMALLOC_HEAP_H
+
+#include "tool/base/spans.h"
+#include "tool/glibc/chunks.h"
+#include "tool/jemalloc/extents.h"
+#include "tool/proc/memory_reader.h"
+
+struct jemalloc_source {
+    const struct memory_view *view;
+    const struct spans *data;         // the writable memory of modules
+    const uint64_t *thread_pointers;  // of the threads, as far as they are known
+    size_t thread_count;
+};
+
+// Adds each block, used or free, and fills in `heap->other`. Blocks that jemalloc took for itself
+// are not among them. What is not found or fails leaves the heap as it was.
+enum jemalloc_finding jemalloc_heap_add(const struct jemalloc_source *source,
+                                        struct glibc_heap *heap);
+
+#endif
