@@ -95,13 +95,15 @@ static bool refuse_sample(const struct core_subject *subject, struct error *erro
 
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
-    if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t))
-        return refuse_sample(subject, error);
+    bool is_part = !subject->is_recorded || core_is_sampled(subject);
     const struct memory_view view = core_view(subject->core);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
-    if (!subject->is_recorded && !core_add_other_heaps(subject->core, &subject->heap))
+    if (is_part && !core_add_other_heaps(subject->core, &subject->heap))
         return error_set(error, "out of memory");
     subject->has_heap |= subject->heap.other.name != NULL;
+    if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t) &&
+        !subject->heap.other.name)
+        return refuse_sample(subject, error);
     const char *other = core_other_allocator(subject);
     if (subject->has_heap) return true;
     if (other)

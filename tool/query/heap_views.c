@@ -121,7 +121,8 @@ static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth de
     bool is_glibc = !look->is_recorded || look->header.slot_bytes != sizeof(uint64_t);
     if (depth == HEAP_REFERENCES) return PLAN_ALL;
     // the tables of jemalloc lie anywhere
-    if (!look->is_recorded && process_has_other_heap(look->pid)) return PLAN_ALL;
+    if ((!look->is_recorded || look->header.live_samples) && process_has_other_heap(look->pid))
+        return PLAN_ALL;
     return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
 }
 
