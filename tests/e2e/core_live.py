@@ -140,6 +140,10 @@ def reach():
             check_reach("jemalloc, sampled", still)
         with Still(program, env={"LD_PRELOAD": library[0]}) as still:
             check_reach("jemalloc", still)
+    mimalloc = glob.glob("/usr/lib/*/libmimalloc.so.2.*")
+    if mimalloc:
+        with Still(program, env={"LD_PRELOAD": mimalloc[0]}) as still:
+            check_reach("mimalloc", still)
     other = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
     if other:
         with Still(program, ["env", f"LD_PRELOAD={other[0]}", t.CAIRN, "run", "-q", "--sample", "-o", "fewer.cairn",

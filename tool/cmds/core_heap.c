@@ -59,20 +59,24 @@ static void print_classes(const struct glibc_heap *heap) {
     }
 }
 
-static void print_bytes(const struct columns *columns, uint64_t bytes, const char *words) {
-    const struct terminal terminal = terminal_of(stdout);
-    const struct unit_text texts[SUM_TEXTS] = {{""}, units_size((int64_t)bytes)};
-    columns_print(&terminal, columns, texts);
-    printf("  %s\n", words);
-}
-
 static void print_pages(const struct columns *columns, const struct other_heap *other) {
-    char words[PATH_TEXT_BYTES];
-    snprintf(words, sizeof words, "of pages of %s that blocks lie on, used or free", other->name);
-    print_bytes(columns, other->page_bytes, words);
-    print_bytes(columns, other->dirty_bytes, "of free pages that are kept (dirty)");
-    print_bytes(columns, other->muzzy_bytes, "of free pages that the kernel may take (muzzy)");
-    print_bytes(columns, other->retained_bytes, "of address space that is kept without pages");
+    const struct {
+        uint64_t bytes;
+        const char *words;
+    } rows[] = {
+        {other->page_bytes, "of pages that blocks lie on, used or free"},
+        {other->free_page_bytes, "of free pages, with or without memory"},
+        {other->dirty_bytes, "of free pages that are kept (dirty)"},
+        {other->muzzy_bytes, "of free pages that the kernel may take (muzzy)"},
+        {other->retained_bytes, "of address space that is kept without pages"},
+    };
+    const struct terminal terminal = terminal_of(stdout);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct unit_text texts[SUM_TEXTS] = {{""}, units_size((int64_t)rows[i].bytes)};
+        if (!rows[i].bytes) continue;
+        columns_print(&terminal, columns, texts);
+        printf("  %s\n", rows[i].words);
+    }
 }
 
 static void print_kinds(const struct glibc_heap *heap) {
@@ -80,7 +84,7 @@ static void print_kinds(const struct glibc_heap *heap) {
     const char *const names[KINDS] = {
         [CHUNK_USED] = "in use",
         [CHUNK_MAPPED] = "in use, with mappings of their own",
-        [CHUNK_BINNED] = is_other ? "free, in slabs" : "free, in bins",
+        [CHUNK_BINNED] = is_other ? "free, beside those in use" : "free, in bins",
         [CHUNK_FAST] = "free, in fastbins",
         [CHUNK_CACHED] = "free, in caches of threads",
     };

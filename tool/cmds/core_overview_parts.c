@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_overview_parts.h"
 
+#include <string.h>
+
 static void add_part(struct overview *overview, enum part_kind kind, uint64_t bytes,
                      const char *text) {
     if (!bytes) return;
@@ -32,8 +34,11 @@ static void find_other_parts(struct overview *overview) {
     uint64_t used, in_heap = other_resident(overview, &used);
     if (in_heap > anonymous) in_heap = anonymous;
     if (used > in_heap) used = in_heap;
-    add_part(overview, PART_USED, used, "in use in jemalloc");
-    add_part(overview, PART_FREE, in_heap - used, "free in jemalloc or its tables, still resident");
+    bool is_jemalloc = !strcmp(overview_allocator(overview), "jemalloc");
+    add_part(overview, PART_USED, used, is_jemalloc ? "in use in jemalloc" : "in use in mimalloc");
+    add_part(overview, PART_FREE, in_heap - used,
+             is_jemalloc ? "free in jemalloc or its tables, still resident"
+                         : "free in mimalloc or its tables, still resident");
     add_part(overview, PART_OTHER, anonymous - in_heap, "other anonymous memory");
 }
 

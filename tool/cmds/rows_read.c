@@ -165,7 +165,7 @@ const struct command command_core = {
         "The recording is part of the core, so that nothing else is needed: each block that\n"
         "was in use with its size as requested, thread and stack. Cores of the kernel and of\n"
         "gcore will do. Every other command takes the core as SUBJECT too: cairn report CORE.\n"
-        "Not recorded: the blocks of glibc's malloc or of jemalloc 5.3.0, used and free.\n"
+        "Not recorded: the blocks of glibc's malloc, jemalloc 5.3.0 or mimalloc 2.0.9.\n"
         "A running process, recorded or not, is stopped while what the answer needs of its\n"
         "memory is copied; for how long is said. Unasked that are up to 128 MiB.\n"
         "SET: used, free, allocations (both); leaked: nothing reachable refers to them,\n"

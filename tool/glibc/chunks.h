@@ -65,6 +65,7 @@ struct other_heap {
     struct spans memory;  // its pages and its own tables: nothing there refers to a block
     uint64_t page_bytes;  // of pages with blocks
     uint64_t dirty_bytes, muzzy_bytes;  // free pages: kept, or the kernel's if it wants them
+    uint64_t free_page_bytes;           // nobody knows which of them are kept
     uint64_t retained_bytes;            // address space without pages
     uint64_t unknown_caches;            // threads that may have caches which were not read
 };

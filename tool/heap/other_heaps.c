@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tool/jemalloc/heap.h"
+#include "tool/mimalloc/heap.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/remote.h"
@@ -29,13 +30,23 @@ bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap
         pointers[i] = core->threads.items[i].pointer;
     const struct jemalloc_source source = {&view, &data, pointers, core->threads.count};
     is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
+    if (is_ok && !heap->other.name) is_ok = mimalloc_heap_add(&view, heap) != MIMALLOC_FAILED;
     free(pointers);
     spans_free(&data);
     return is_ok;
 }
 
-// The data of modules, and the zeroed memory right behind their files.
-static bool find_data_of_process(pid_t pid, struct spans *data) {
+static bool begins_segment(const struct memory_reader *memory, const struct mapping *mapping) {
+    const uint64_t step = MIMALLOC_SEGMENT_BYTES;
+    for (uint64_t at = (mapping->start + step - 1) / step * step; at < mapping->end; at += step)
+        if (mimalloc_is_segment(memory, at)) return true;
+    return false;
+}
+
+// Finds the data of modules, with the zeroed memory right behind their files. `has_segment` becomes
+// true if there is one of mimalloc's.
+static bool find_data_of_process(pid_t pid, const struct memory_reader *memory, struct spans *data,
+                                 bool *has_segment) {
     struct maps maps;
     struct mapping mapping;
     struct error unused;
@@ -46,6 +57,8 @@ static bool find_data_of_process(pid_t pid, struct spans *data) {
         bool is_file = mapping_is_file(&mapping);
         if (mapping.permissions[1] == 'w' && (is_file || mapping.start == module_end))
             is_ok = spans_add(data, mapping.start, mapping.end);
+        else if (mapping.permissions[1] == 'w' && !*has_segment)
+            *has_segment = begins_segment(memory, &mapping);
         if (is_file) module_end = mapping.end;
     }
     maps_close(&maps);
@@ -62,8 +75,9 @@ bool process_has_other_heap(pid_t pid) {
     struct remote remote = remote_of(pid);
     remote.pagemap = pagemap_open(pid);
     const struct memory_reader memory = {.read = read_present, .context = &remote};
-    bool has = remote.pagemap.file >= 0 && find_data_of_process(pid, &data) &&
-               jemalloc_find_root(&memory, &data);
+    bool has = false;
+    if (remote.pagemap.file >= 0 && find_data_of_process(pid, &memory, &data, &has))
+        has = has || jemalloc_find_root(&memory, &data);
     spans_free(&data);
     remote_close(&remote);
     return has;

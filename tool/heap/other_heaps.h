@@ -8,8 +8,8 @@
 #include "tool/glibc/chunks.h"
 #include "tool/heap/image.h"
 
-// Adds the blocks of jemalloc 5.3.0 to the heap, if it is there, and says so in `heap->other`.
-// False without memory.
+// Adds the blocks of jemalloc 5.3.0 or mimalloc 2.0.9 to the heap, if one is there, and says so in
+// `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
 // True if a running process has such a heap. It is not stopped; false too if it cannot be read.
 bool process_has_other_heap(pid_t pid);
