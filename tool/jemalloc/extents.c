@@ -102,6 +102,34 @@ static bool keep_first(void *context, uint64_t address, uint64_t word) {
     return false;
 }
 
+enum { LEAF_EMPTY, LEAF_FULL, LEAF_NONE };
+
+#define ANY_TOP UINT64_MAX
+
+static bool may_be_leaf(uint64_t word) {
+    enum { ALIGNED = 64 };
+    return word % ALIGNED == 0 && word <= ADDRESS_MOST && word >= PAGE_BYTES;
+}
+
+// Says whether a leaf is at that address whose place in the root is `wanted`, or any. `top` gets
+// the place, by the first extent in it, which may have begun in a leaf before.
+static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_t wanted,
+                      uint64_t *top) {
+    struct first_word first = {0};
+    struct record record;
+    if (!may_be_leaf(leaf)) return LEAF_NONE;
+    each_word(memory, leaf, leaf + LEVEL_BYTES, keep_first, &first);
+    if (!first.word) return LEAF_EMPTY;
+    if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES)) return LEAF_NONE;
+    const uint64_t number = (first.address - leaf) / sizeof(uint64_t);
+    const uint64_t last = (record.address + record.bytes_and_number) >> LEAF_SHIFT;
+    for (*top = record.address >> LEAF_SHIFT; *top <= last && *top < LEVEL_WORDS; ++*top)
+        if ((wanted == ANY_TOP || wanted == *top) &&
+            is_plausible(&record, first.word, (*top << LEVEL_BITS | number) << PAGE_SHIFT))
+            return LEAF_FULL;
+    return LEAF_NONE;
+}
+
 struct search {
     const struct memory_reader *memory;
     uint64_t start, end;  // of the data that is searched
@@ -109,27 +137,32 @@ struct search {
     unsigned tried;
 };
 
-// A word may lead to a leaf: the first extent in that tells which place of the root it has to be.
+// Every word of a root leads to the leaf of its place.
+static bool see_root(void *context, uint64_t address, uint64_t word) {
+    const struct search *search = context;
+    const uint64_t number = (address - search->root) / sizeof(uint64_t);
+    uint64_t top;
+    return judge_leaf(search->memory, word, number, &top) != LEAF_NONE;
+}
+
+// A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
+// lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
-    enum { TRIED_MAX = 4096, ALIGNED = 64 };
+    enum { TRIED_MAX = 4096 };
     struct search *search = context;
-    struct first_word first = {0};
-    struct record record;
-    if (word % ALIGNED || word > ADDRESS_MOST || word < PAGE_BYTES) return true;
-    if (search->tried++ >= TRIED_MAX) return false;
-    each_word(search->memory, word, word + LEVEL_BYTES, keep_first, &first);
-    const uint64_t number = (first.address - word) / sizeof(uint64_t);
-    if (!first.word ||
-        !memory_read(search->memory, first.word & RECORD_MASK, &record, RECORD_BYTES))
-        return true;
-    const uint64_t top = record.address >> LEAF_SHIFT;
-    if (top >= LEVEL_WORDS ||
-        !is_plausible(&record, first.word, (top << LEVEL_BITS | number) << PAGE_SHIFT))
+    uint64_t top = 0;
+    if (search->tried >= TRIED_MAX) return false;
+    if (!may_be_leaf(word)) return true;
+    search->tried++;
+    if (judge_leaf(search->memory, word, ANY_TOP, &top) != LEAF_FULL ||
+        top * sizeof(uint64_t) > address)
         return true;
     const uint64_t root = address - top * sizeof(uint64_t);
     if (root < search->start || root + LEVEL_BYTES > search->end) return true;
     search->root = root;
-    return false;
+    if (each_word(search->memory, root, root + LEVEL_BYTES, see_root, search)) return false;
+    search->root = 0;
+    return true;
 }
 
 uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data) {

@@ -17,7 +17,7 @@ enum {
     RECORD_WORDS = 16,
     GIB_SHIFT = 30,
     PAGE_SHIFT = 12,
-    BEFORE = 100
+    BEFORE = LEVEL
 };
 #define DATA UINT64_C(0x7f0000000000)
 #define LEAVES UINT64_C(0x7e0000000000)
@@ -81,7 +81,11 @@ static int setup(void **state) {
     (void)state;
     made = calloc(1, sizeof *made);
     made->data[3] = LEAVES + 64;  // leads to a leaf, but from the wrong place
-    made->data[7] = 12345;
+    // as the caches of threads: leads to a leaf from a place where there could be a root, but for
+    // what else is there
+    enum { NO_ROOT = 50 };
+    made->data[NO_ROOT + (HEAP >> GIB_SHIFT)] = LEAVES;
+    made->data[NO_ROOT + 10] = 12345;
     for (size_t i = 0; i < LEAF_COUNT; i++)
         made->data[BEFORE + (HEAP >> GIB_SHIFT) + i] = LEAVES + i * sizeof made->leaves[0];
     make_extent(0, &(struct extent_wish){.address = HEAP - (4 << PAGE_SHIFT),
