@@ -6,6 +6,7 @@
 
 #include "tool/base/search.h"
 #include "tool/glibc/chunks.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/model/index_table.h"
 
 enum { HEADER = 16 };
@@ -451,6 +452,15 @@ static bool build(struct surveying *surveying, struct error *error) {
     return !surveying->is_bad || error_set(error, "no memory for the types of blocks");
 }
 
+// Says who reads the heap of another allocator, if that is what there is.
+static void refer_to_other(const struct core_image *core, struct glibc_heap *heap,
+                           struct error *error) {
+    if (core_add_other_heaps(core, heap) && heap->other.name)
+        error_set(error,
+                  "its heap is %s's, which this view does not read: cairn core PID|CORE does",
+                  heap->other.name);
+}
+
 bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
     struct surveying surveying = {.from = survey, .state = state};
     const struct stopped_image *live = survey->live;
@@ -466,6 +476,7 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
     if (survey->samples) state->rejected_count += survey->samples->rejected_count;
     const struct memory_view view = core_view(survey->core);
     state->is_glibc = glibc_heap_read(&view, &surveying.heap, error);
+    if (!state->is_glibc && !survey->blocks) refer_to_other(survey->core, &surveying.heap, error);
     bool is_ok = (state->is_glibc || survey->blocks) && build(&surveying, error);
     glibc_heap_free(&surveying.heap);
     array_free(&surveying.ranges);
