@@ -207,6 +207,13 @@ def check_texts(twins):
     t.check(told in words, f"{true.name}: the screen does not say: {told}\n{said}")
 
 
+def check_moments(twin):
+    """What stacks held at the peak is in the picture over time too, where no snapshot was taken then."""
+    said = t.run_cairn("report", "--view", "timeline", twin.path).out.decode()
+    for name in ("first_load", "second_load"):
+        t.check(re.search(rf"32\.0 MiB at most +{name}", said), f"{name} does not hold all of it:\n{said}")
+
+
 covered = [header_of(source)["claim"][0] for source in SOURCES]
 t.check_equal("claims with twins", sorted(set(covered)), sorted(KEYS))
 wanted = os.environ.get("TRUTH", "").split()  # those of these sources alone, by hand
@@ -217,4 +224,6 @@ with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
 for (_, number), twins in zip(pairs, done):
     if number == 0:
         check_texts(twins)
+    if twins[0].head["claim"] == ["peak"] and "from_ns" in twins[0].head["both"][0]:
+        check_moments(twins[0])
 t.finish()

@@ -30,6 +30,7 @@ void claim_of_peak(struct claim *claim, const struct profile *profile, bool is_p
     *claim = (struct claim){.key = CLAIM_PEAK};
     set_amount(claim, profile, MEASURE_PEAK, is_plain);
     if (profile->peak.at_ns) claim_set(claim, "at_ns", (int64_t)profile->peak.at_ns);
+    if (profile->peak.from_ns) claim_set(claim, "from_ns", (int64_t)profile->peak.from_ns);
     claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
 }
 
