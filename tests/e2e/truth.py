@@ -117,6 +117,9 @@ class Twin:
             return "resident memory was not looked at often enough"
         if "look-within" in needs and not (self.claim and agrees(self.claim["evidence"]["at_ns"], self.ledger["at_ns"])):
             return "resident memory was not looked at in the time that is meant"
+        is_asked = "ages-clock" in needs and self.holds
+        if is_asked and self.report["trust"]["ages_error_ms"] > 100:
+            return "the clock of ages was late"
         if "look-at-peak" not in needs:
             return self.misses_pages(needs)
         pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]

@@ -20,7 +20,7 @@ enum claim_key {
     CLAIM_REALLOC,    // buffers that are grown many times
     CLAIM_TEMPORARY,  // blocks that are freed before the thread allocates again
     CLAIM_SHORT,      // short-lived blocks, by a sample
-    CLAIM_AGES,       // blocks that lived less than a millisecond (--ages)
+    CLAIM_AGES,       // blocks that lived some milliseconds at most (--ages)
     CLAIM_FREED_BY,   // one thread frees what another allocates
     CLAIM_FREE,       // memory that is free in the allocator, but resident
     CLAIM_REUSE,      // blocks that the function frees that allocated them (--free-stacks)

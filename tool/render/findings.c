@@ -47,6 +47,7 @@ static void fill_short(const struct finding *finding, struct claim *claim) {
     claim_set(claim, "of_blocks", (int64_t)finding->of_count);
     claim_set(claim, "where_blocks", (int64_t)finding->part);
     claim_set(claim, "is_most", finding->part > finding->count / 2);
+    if (claim->key == CLAIM_AGES) claim_set(claim, "bound_ns", (int64_t)finding->bound_ns);
     if (claim->key == CLAIM_SHORT) claim_set(claim, "watched", (int64_t)finding->watched);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/report_json.h"
+#include "tool/model/shape.h"
 #include "tool/render/reachability.h"
 
 #include <ctype.h>
@@ -232,6 +233,15 @@ static void put_left_out(struct json *json, const struct recording *recording) {
     json_close(json);
 }
 
+static void put_ages_error(struct json *json, const struct recording *recording) {
+    const uint64_t error_ms = shape_ages_error_ms(recording);
+    if (!recording_count(recording, CAIRN_SECTION_AGES)) return;
+    if (error_ms == UINT64_MAX)
+        json_put_null(json, "ages_error_ms");
+    else
+        json_put_uint(json, "ages_error_ms", error_ms);
+}
+
 static void put_trust(struct json *json, const struct profile *profile,
                       const struct frame_names *names) {
     json_open_object(json, "trust");
@@ -255,6 +265,7 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_close(json);
     const uint32_t max_depth = recording_max_depth(profile->recording);
     if (max_depth) json_put_uint(json, "max_depth", max_depth);
+    put_ages_error(json, profile->recording);
     json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
     json_put_uint(json, "frames_unresolved", names->unresolved_count);
     json_close(json);

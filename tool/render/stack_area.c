@@ -27,7 +27,8 @@ struct area {
     size_t count;
     int64_t (*values)[STACKS_MAX + 1];  // by snapshot; the last are the others
     uint64_t *times;
-    size_t snapshot_count;
+    size_t snapshot_count;  // the peak among them
+    bool has_peak;
     int64_t most_bytes;
 };
 
@@ -76,6 +77,7 @@ static void add_moment(struct area *area, const struct profile *profile, const s
     values[STACKS_MAX] = sum - chosen;
     if (sum > area->most_bytes) area->most_bytes = sum;
     area->times[area->snapshot_count++] = at_ns;
+    area->has_peak |= !held;
 }
 
 static bool add_snapshot(struct area *area, const struct snapshots *snapshots, size_t index) {
@@ -232,8 +234,8 @@ bool stack_area_print(const struct terminal *terminal, const struct profile *pro
     bool is_ok = snapshots.count < SNAPSHOTS_MIN || area_fill(&area, &snapshots);
     if (is_ok && area.snapshot_count >= SNAPSHOTS_MIN && area.most_bytes > 0) {
         terminal_print(terminal, STYLE_STRONG, "\nthe largest stacks over time");
-        terminal_print(terminal, STYLE_DIM, ", from %zu moments; '.' others, '?' not known\n",
-                       area.snapshot_count);
+        terminal_print(terminal, STYLE_DIM, ": %zu snapshots%s; '.' others, '?' not known\n",
+                       area.snapshot_count - area.has_peak, area.has_peak ? ", the peak" : "");
         print_area(terminal, &area, view);
         is_ok = print_legend(terminal, &area, profile, names, view);
     }
