@@ -56,7 +56,7 @@ class Twin:
     def run(self, env=None):
         options = " ".join([*self.head["run"], *self.head[f"run-{int(self.holds)}"]]).split()
         command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
-        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "diff": self.compare}
+        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "now": self.look_now, "diff": self.compare}
         how = ways.get("".join(self.head["file"]), None)
         out = how(command) if how else t.run(command, env=env).out.decode()
         self.ledger = ledger_of(out)
@@ -78,7 +78,7 @@ class Twin:
             out = process.stdout.readline().decode()
             while not out.endswith("ready\n"):
                 out += process.stdout.readline().decode()
-            do(next(child for child in t.children_of(process.pid)))
+            do(next(iter(t.children_of(process.pid)), process.pid))
             process.stdin.close()
             process.wait()
         return out
@@ -100,6 +100,13 @@ class Twin:
             self.report = json.loads(t.run_cairn(*view, "--json", str(pid)).out)
             self.said = t.run_cairn(*view, "--print", str(pid)).out.decode()
         return self.meanwhile(command, look)
+
+    def look_now(self, _):
+        """Instead of a recording what cairn says of the process that nobody records, while it waits."""
+        def look(pid):
+            self.report = json.loads(t.run_cairn("report", "--json", str(pid)).out)
+            self.said = t.run_cairn("report", str(pid)).out.decode()
+        return self.meanwhile([self.program], look)
 
     def compare(self, command):
         """Instead of one recording the difference of two: the program is told which it is."""

@@ -33,6 +33,11 @@ static const char seen_once[] = "as the process' pages were at {at_ns}";
 static const char of_largest[] = "of the largest: {calls_before:call|calls} before, {calls_after} after";
 static const char contents[] = "what blocks held as they were looked into";
 
+static const char mappings_and_heap[] = "the mappings of a process, and glibc's heap in them";
+static const char as_read[] = "as the process was when it was read";
+#define RSS "docs/howto/heap.md"
+#define NOW_FIELDS BYTES("bytes"), BYTES("rss_bytes")
+
 static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_GROWTH] = {"growth", "what stacks held at five snapshots, over two seconds and half of the time",
         "{where} grows by {bytes_per_s}, steadily (fit {fit})[is_freed?, freed at shutdown]",
@@ -165,6 +170,18 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "docs/howto/owners.md",
         {BYTES("bytes"), COUNT("blocks"), BYTES("shared_bytes"), BYTES("leaked_bytes"), COUNT("leaked_blocks"),
          COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes")}},
+    [CLAIM_NOW_FREE] = {"now_free", mappings_and_heap,
+        "{bytes} of it ({bytes%rss_bytes}) are free in glibc's malloc, but still resident", as_read, RSS, {NOW_FIELDS}},
+    [CLAIM_NOW_OTHER] = {"now_other", mappings_and_heap,
+        "most of it, {bytes} ({bytes%rss_bytes}), is {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
+    [CLAIM_NOW_WASTE] = {"now_waste", "what is in the blocks of a process",
+        "{bytes} ({bytes%rss_bytes}) are in use in glibc's malloc, and {wasted_bytes} there are of no use",
+        as_read, "docs/howto/waste.md", {NOW_FIELDS, BYTES("wasted_bytes")}},
+    [CLAIM_NOW_USED] = {"now_used", "what is in the blocks of a process",
+        "nothing stands out: {bytes} ({bytes%rss_bytes}) are in use in glibc's malloc, and touched",
+        as_read, RSS, {NOW_FIELDS, BYTES("wasted_bytes")}},
+    [CLAIM_NOW_LARGEST] = {"now_largest", mappings_and_heap,
+        "the largest part is {bytes} ({bytes%rss_bytes}) {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
 };
 // clang-format on
 

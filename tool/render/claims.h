@@ -50,6 +50,11 @@ enum claim_key {
     CLAIM_TYPES,  // of a running process or a core
     CLAIM_CONTAINERS,
     CLAIM_OWNERS,
+    CLAIM_NOW_FREE,   // of a process that is not recorded, why it is so big: free in malloc
+    CLAIM_NOW_OTHER,  // neither that nor in use there
+    CLAIM_NOW_WASTE,  // in use there, and of no use
+    CLAIM_NOW_USED,
+    CLAIM_NOW_LARGEST,  // none of these
     CLAIM_KEYS,
 };
 
@@ -83,6 +88,7 @@ struct claim_row {
 
 const struct claim_row *claim_row(enum claim_key key);
 
+// Stays where it is: texts lie in it.
 struct claim {
     enum claim_key key;
     struct {

@@ -70,3 +70,30 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile) {
     claim_set(claim, "is_damaged", damage_is_any(&profile->recording->damage));
     claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
 }
+
+static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned percent) {
+    return now->all_bytes && bytes >= now->all_bytes / 100 * percent;
+}
+
+static enum claim_key choose_now(const struct claim_now *now) {
+    if (is_share(now->free_bytes, now, NOW_FREE_SHARE)) return CLAIM_NOW_FREE;
+    if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_LARGEST_SHARE))
+        return CLAIM_NOW_OTHER;
+    if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
+    if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))
+        return CLAIM_NOW_USED;
+    return CLAIM_NOW_LARGEST;
+}
+
+void claim_of_now(struct claim *claim, const struct claim_now *now) {
+    *claim = (struct claim){.key = choose_now(now)};
+    uint64_t bytes = now->largest_bytes;
+    if (claim->key == CLAIM_NOW_FREE) bytes = now->free_bytes;
+    if (claim_has(claim, "wasted_bytes")) {
+        bytes = now->used_bytes;
+        claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);
+    }
+    claim_set(claim, "bytes", (int64_t)bytes);
+    claim_set(claim, "rss_bytes", (int64_t)now->all_bytes);
+    if (claim_has(claim, "what")) claim_set_text(claim, "what", now->largest);
+}
