@@ -56,7 +56,7 @@ class Twin:
     def run(self, env=None):
         options = " ".join([*self.head["run"], *self.head[f"run-{int(self.holds)}"]]).split()
         command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
-        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "now": self.look_now, "diff": self.compare}
+        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "now": self.look_now, "history": self.follow, "diff": self.compare}
         how = ways.get("".join(self.head["file"]), None)
         out = how(command) if how else t.run(command, env=env).out.decode()
         self.ledger = ledger_of(out)
@@ -115,6 +115,20 @@ class Twin:
             out = t.run([*command[:command.index("-o") + 1], path, self.program, side]).out.decode()
         self.report = json.loads(t.run_cairn("diff", "--json", *sides).out)
         self.said = t.run_cairn("diff", *sides).out.decode()
+        return out
+
+    def follow(self, command):
+        """Instead of a recording the history of two commits: the program is told which it is. "new": tests of other names."""
+        store, is_new = self.path + ".db", "new" in command
+        for side in ("before", "after"):
+            path = self.path.replace(".cairn", f"-{side}.cairn")
+            out = t.run([t.CAIRN, "run", "-q", "-o", path, self.program, side]).out.decode()
+            test = side if is_new else "test"
+            said = t.run_cairn("check", "--series", store, "--commit", side, "--test", test, path).out.decode()
+        self.report = json.loads(t.run_cairn("history", "--json", store).out)
+        self.said = said + t.run_cairn("history", store).out.decode()
+        is_said = {"moved": not self.holds, "not_moved": self.holds, "may_have_moved": False}[self.head["claim"][0]]
+        t.check(("nothing moved since" in said) == is_said, f"{self.name}: {said}")
         return out
 
     def misses(self):

@@ -36,6 +36,8 @@ static const char contents[] = "what blocks held as they were looked into";
 static const char mappings_and_heap[] = "the mappings of a process, and glibc's heap in them";
 static const char as_read[] = "as the process was when it was read";
 #define RSS "docs/howto/heap.md"
+#define HISTORY "docs/howto/history.md"
+#define MOVED_FIELDS WHERE, NAME("what"), COUNT("before"), COUNT("after"), NAME("to"), WORDS("levels")
 #define NOW_FIELDS BYTES("bytes"), BYTES("rss_bytes")
 
 static const struct claim_row rows[CLAIM_KEYS] = {
@@ -182,6 +184,15 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         as_read, RSS, {NOW_FIELDS, BYTES("wasted_bytes")}},
     [CLAIM_NOW_LARGEST] = {"now_largest", mappings_and_heap,
         "the largest part is {bytes} ({bytes%rss_bytes}) {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
+    [CLAIM_MOVED] = {"moved", "runs of two commits, and by how much runs of one vary",
+        "{where} {what}: {levels}",
+        "[is_noisy?by more than runs of one commit vary][!is_noisy?counted, or the same in all runs of a commit]", HISTORY,
+        {MOVED_FIELDS, NAME("from"), COUNT("commits"), FLAG("is_noisy")}},
+    [CLAIM_MAY_HAVE_MOVED] = {"may_have_moved", "", "{where} {what}: {levels}", "nothing is claimed", HISTORY,
+        {MOVED_FIELDS, COUNT("runs_before"), COUNT("runs_missing")}},
+    [CLAIM_NOT_MOVED] = {"not_moved", "runs of two commits, and by how much runs of one vary",
+        "nothing moved since {since}", "{tests:test|tests} compared[new_tests?, {new_tests} without an earlier run]", HISTORY,
+        {COUNT("tests"), COUNT("new_tests"), NAME("to"), WORDS("since")}},
 };
 // clang-format on
 
@@ -235,6 +246,10 @@ void claim_set_text(struct claim *claim, const char *name, const char *text) {
     claim->values[index].is_set = true;
     claim->values[index].number = length > 0;
     claim->values[index].text = copy;
+}
+
+const char *claim_text(const struct claim *claim, const char *name) {
+    return claim->values[field_of(claim, name)].text;
 }
 
 // A sentence in the making.

@@ -54,7 +54,10 @@ enum claim_key {
     CLAIM_NOW_OTHER,  // neither that nor in use there
     CLAIM_NOW_WASTE,  // in use there, and of no use
     CLAIM_NOW_USED,
-    CLAIM_NOW_LARGEST,  // none of these
+    CLAIM_NOW_LARGEST,     // none of these
+    CLAIM_MOVED,           // of a history: a commit moved a figure
+    CLAIM_MAY_HAVE_MOVED,  // there are too few runs to know
+    CLAIM_NOT_MOVED,       // the newest commit moved nothing
     CLAIM_KEYS,
 };
 
@@ -108,6 +111,8 @@ bool claim_has(const struct claim *claim, const char *name);
 bool claim_is_set(const struct claim *claim, const char *name);
 void claim_set_real(struct claim *claim, const char *name, double value);
 void claim_set_text(struct claim *claim, const char *name, const char *text);
+
+const char *claim_text(const struct claim *claim, const char *name);
 
 // The sentence, or how sure it is, by the row's text: {bytes} is the value in its unit,
 // {blocks:block|blocks} a count with its noun, {blocks%of_blocks} a share, [name? text] is there
