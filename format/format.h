@@ -552,7 +552,8 @@ struct cairn_control {
     uint32_t has_event_taker;  // there is a tool that takes chunks
     uint32_t events_for_ms;    // the log that is wanted ends after so long; 0: when it is said
     uint32_t events_for_high;  // above it
-    uint32_t reserved[2];
+    uint32_t clock_error_ms;   // by so much clock_ms was late at most; 0: it was never moved
+    uint32_t reserved;
 };
 
 // Bits of cairn_control.is_off.
@@ -656,8 +657,7 @@ struct cairn_left_out {
     struct cairn_left_out_program programs[CAIRN_LEFT_OUT_PROGRAMS];
 };
 
-// Processes of which no recording is kept, since each made few calls: forks, and programs that
-// executed another one. Written by the tool into the recording that tells of them.
+// Processes of few calls of which no recording is kept. Written by the tool.
 struct cairn_unkept {
     uint64_t processes, allocations, allocated_bytes;
 };

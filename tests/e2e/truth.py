@@ -56,7 +56,7 @@ class Twin:
     def run(self, env=None):
         options = " ".join([*self.head["run"], *self.head[f"run-{int(self.holds)}"]]).split()
         command = [t.CAIRN, "run", "-q", *options, "-o", self.path, self.program]
-        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "diff": self.compare}
+        ways = {"core save": self.save, "import": self.import_file, "view": self.look, "now": self.look_now, "history": self.follow, "diff": self.compare}
         how = ways.get("".join(self.head["file"]), None)
         out = how(command) if how else t.run(command, env=env).out.decode()
         self.ledger = ledger_of(out)
@@ -78,7 +78,7 @@ class Twin:
             out = process.stdout.readline().decode()
             while not out.endswith("ready\n"):
                 out += process.stdout.readline().decode()
-            do(next(child for child in t.children_of(process.pid)))
+            do(next(iter(t.children_of(process.pid)), process.pid))
             process.stdin.close()
             process.wait()
         return out
@@ -101,6 +101,13 @@ class Twin:
             self.said = t.run_cairn(*view, "--print", str(pid)).out.decode()
         return self.meanwhile(command, look)
 
+    def look_now(self, _):
+        """Instead of a recording what cairn says of the process that nobody records, while it waits."""
+        def look(pid):
+            self.report = json.loads(t.run_cairn("report", "--json", str(pid)).out)
+            self.said = t.run_cairn("report", str(pid)).out.decode()
+        return self.meanwhile([self.program], look)
+
     def compare(self, command):
         """Instead of one recording the difference of two: the program is told which it is."""
         sides = [self.path.replace(".cairn", f"-{side}.cairn") for side in ("before", "after")]
@@ -110,6 +117,20 @@ class Twin:
         self.said = t.run_cairn("diff", *sides).out.decode()
         return out
 
+    def follow(self, command):
+        """Instead of a recording the history of two commits: the program is told which it is. "new": tests of other names."""
+        store, is_new = self.path + ".db", "new" in command
+        for side in ("before", "after"):
+            path = self.path.replace(".cairn", f"-{side}.cairn")
+            out = t.run([t.CAIRN, "run", "-q", "-o", path, self.program, side]).out.decode()
+            test = side if is_new else "test"
+            said = t.run_cairn("check", "--series", store, "--commit", side, "--test", test, path).out.decode()
+        self.report = json.loads(t.run_cairn("history", "--json", store).out)
+        self.said = said + t.run_cairn("history", store).out.decode()
+        is_said = {"moved": not self.holds, "not_moved": self.holds, "may_have_moved": False}[self.head["claim"][0]]
+        t.check(("nothing moved since" in said) == is_said, f"{self.name}: {said}")
+        return out
+
     def misses(self):
         """Why the program cannot be judged here; None: it can."""
         needs = " ".join(self.head["needs"]).split()
@@ -117,6 +138,9 @@ class Twin:
             return "resident memory was not looked at often enough"
         if "look-within" in needs and not (self.claim and agrees(self.claim["evidence"]["at_ns"], self.ledger["at_ns"])):
             return "resident memory was not looked at in the time that is meant"
+        is_asked = "ages-clock" in needs and self.holds
+        if is_asked and self.report["trust"]["ages_error_ms"] > 100:
+            return "the clock of ages was late"
         if "look-at-peak" not in needs:
             return self.misses_pages(needs)
         pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
@@ -207,6 +231,13 @@ def check_texts(twins):
     t.check(told in words, f"{true.name}: the screen does not say: {told}\n{said}")
 
 
+def check_moments(twin):
+    """What stacks held at the peak is in the picture over time too, where no snapshot was taken then."""
+    said = t.run_cairn("report", "--view", "timeline", twin.path).out.decode()
+    for name in ("first_load", "second_load"):
+        t.check(re.search(rf"32\.0 MiB at most +{name}", said), f"{name} does not hold all of it:\n{said}")
+
+
 covered = [header_of(source)["claim"][0] for source in SOURCES]
 t.check_equal("claims with twins", sorted(set(covered)), sorted(KEYS))
 wanted = os.environ.get("TRUTH", "").split()  # those of these sources alone, by hand
@@ -217,4 +248,6 @@ with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
 for (_, number), twins in zip(pairs, done):
     if number == 0:
         check_texts(twins)
+    if twins[0].head["claim"] == ["peak"] and "from_ns" in twins[0].head["both"][0]:
+        check_moments(twins[0])
 t.finish()

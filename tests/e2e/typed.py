@@ -181,6 +181,23 @@ def fills():
     return programs
 
 
+def check_rust_tables():
+    """A place of a table that has no element holds no container, whatever was left there."""
+    built = t.fresh_path("tables")
+    source = str(t.SOURCE / "tests/programs/rust/tables.rs")
+    if not shutil.which("rustc") or t.run(["rustc", "-g", "-O", "-o", built, source]).status:
+        t.skip_part("Rust, which is not here")
+        return
+    with t.Process([built], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+        t.check_equal("tables: begins", process.stdout.readline(), b"ready\n")
+        found = t.report(str(process.pid), "--view", "containers")
+        rows = {row["type"]: (row["containers"], row["elements"]) for row in found["containers"]}
+        t.check_equal("tables: texts", rows.get("alloc::vec::Vec<u8>", ())[:1], (300,))
+        t.check_equal("tables: lists", rows.get("alloc::vec::Vec<u32>"), (10, 1000))
+        process.stdin.close()
+        t.check_equal("tables: status", process.wait(), 0)
+
+
 def check_stripped():
     stripped = t.fresh_path("stripped")
     t.run(["strip", "-o", stripped, PROGRAM])
@@ -228,6 +245,7 @@ look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", 
 check_of_library()
 check_allocated()
 check_fills(fills())
+check_rust_tables()
 check_stripped()
 check_refused()
 t.finish()

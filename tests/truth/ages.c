@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks that are freed at once; those of its twin wait for some milliseconds.
+// Blocks that are freed at once, or after one millisecond; those of its twin wait for 30.
 //
 // claim: ages
+// needs: ages-clock
 // flags: -O2
+// flags: -O1 -DBUSY_MS=1
 // run: --ages
 #include "ledger.h"
 
-enum { ROUNDS = 20, BLOCKS = 1000 };
+#ifndef BUSY_MS
+#define BUSY_MS 0
+#endif
+enum { ROUNDS = 20, BLOCKS = 1000, WAIT_MS = 30 };
 
 APART static char *take(void) {
     return malloc(32);
@@ -15,15 +20,19 @@ APART static char *take(void) {
 int main(void) {
     static char *blocks[BLOCKS];
     for (int i = 0; i < ROUNDS; i++) {
+        const double begin = now_ns();
         for (int j = 0; j < BLOCKS; j++) {
             blocks[j] = take();
-            if (HOLDS) free(blocks[j]);
+            if (HOLDS && !BUSY_MS) free(blocks[j]);
         }
-        if (!HOLDS) wait_ms(30);  // the clock of ages is the tool's, which may wait for a processor
-        for (int j = 0; !HOLDS && j < BLOCKS; j++) free(blocks[j]);
+        if (!HOLDS) wait_ms(WAIT_MS);
+        while (now_ns() - begin < BUSY_MS * 1e6) {
+        }
+        for (int j = 0; (!HOLDS || BUSY_MS) && j < BLOCKS; j++) free(blocks[j]);
     }
-    // the machine may have stopped us in between
-    ledger("blocks", ROUNDS * BLOCKS * 0.9, ROUNDS * BLOCKS);
+    // the machine may have stopped us in between; of some the clock moves meanwhile
+    ledger("blocks", ROUNDS * BLOCKS * (BUSY_MS ? 0.25 : 0.9), ROUNDS * BLOCKS);
+    ledger("bound_ns", BUSY_MS * 1e6 + 1, 100e6);
     ledger_name("where", "take");
     return 0;
 }

@@ -28,14 +28,16 @@ void results_free(struct results *results) {
 
 // Whether people are shown it.
 static bool is_listed(const struct results *results, const struct result *result) {
-    return !results->is_of_changes || result->is_note || result->is_open || !result->holds;
+    bool is_news = result->is_note || result->is_open || !result->holds;
+    return !results->is_of_changes || is_news || (result->is_new && !results->is_first);
 }
 
-static void print_moved(const struct terminal *terminal, size_t moved, size_t open) {
-    fprintf(terminal->out, "%s%s since the commit before",
+static void print_moved(const struct results *results, const struct terminal *terminal,
+                        size_t moved, size_t open) {
+    fprintf(terminal->out, "%s%s since %s",
             moved ? units_counted((int64_t)moved, "figure moved", "figures moved").text
                   : "nothing moved",
-            open && !moved ? " that is known" : "");
+            open && !moved ? " that is known" : "", results->since);
     if (open)
         fprintf(terminal->out, "; of %s it is not known yet",
                 units_counted((int64_t)open, "figure", "figures").text);
@@ -43,12 +45,13 @@ static void print_moved(const struct terminal *terminal, size_t moved, size_t op
 }
 
 static void print_sum(const struct results *results, const struct terminal *terminal) {
-    size_t moved = 0, open = 0;
+    size_t moved = 0, open = 0, added = 0;
     for (size_t i = 0; i < results->list.count; i++) {
         moved += results->list.items[i].is_note;
         open += results->list.items[i].is_open;
+        added += results->list.items[i].is_new;
     }
-    size_t count = results->list.count - moved - open;
+    size_t count = results->list.count - moved - open - added;
     if (results->is_of_changes) {
         moved += results->failed_count;
         count = 0;
@@ -62,20 +65,25 @@ static void print_sum(const struct results *results, const struct terminal *term
         fprintf(terminal->out, "all %zu budgets hold\n", count);
     else if (results->is_first)
         fputs("the first commit of this history: nothing to compare with\n", terminal->out);
+    else if (!results->since)
+        fputs("nothing to compare with\n", terminal->out);
     else
-        print_moved(terminal, moved, open);
+        print_moved(results, terminal, moved, open);
+}
+
+// Says whether it is nothing to look at.
+static bool is_quiet(const struct result *result) {
+    return result->holds && !result->is_note && !result->is_open;
 }
 
 void results_print(const struct results *results, const struct terminal *terminal) {
     for (size_t i = 0; i < results->list.count; i++) {
         const struct result *result = &results->list.items[i];
         if (!is_listed(results, result)) continue;
-        terminal_print(terminal,
-                       result->holds && !result->is_note && !result->is_open ? STYLE_DIM
-                                                                             : STYLE_WARNING,
-                       "%-5s",
+        terminal_print(terminal, is_quiet(result) ? STYLE_DIM : STYLE_WARNING, "%-5s",
                        result->is_note   ? "moved "
                        : result->is_open ? "not known "
+                       : result->is_new  ? "new "
                        : result->holds   ? "ok"
                                          : "FAIL");
         terminal_print(terminal, STYLE_STRONG, "%s", result->subject);
@@ -151,6 +159,7 @@ static void put_cell(FILE *out, const char *text) {
 static const char *word_of(const struct result *result) {
     if (!result->holds) return "**FAIL**";
     if (result->is_open) return "not known";
+    if (result->is_new) return "new";
     return result->is_note ? "moved" : "ok";
 }
 

@@ -17,6 +17,7 @@ struct result {
     bool holds;
     bool is_note;     // it moved, which is worth saying and breaks nothing
     bool is_open;     // it may have moved: there are too few runs to know
+    bool is_new;      // no earlier commit has it: it cannot have moved
     char *offenders;  // lines of text, or NULL
     char *place;      // of the first of them: "src/parser.c:120", safe text; NULL: not known
 };
@@ -25,6 +26,7 @@ struct results {
     ARRAY(struct result) list;
     size_t failed_count;
     bool is_first;       // of a history that has one commit: nothing can have moved
+    const char *since;   // of changes: "the commit before"; NULL: nothing was compared
     bool is_of_changes;  // most say that nothing moved: lists for people leave those out
 };
 

@@ -92,12 +92,15 @@ bool check_series_moves(const struct check_series *series, struct results *resul
     if (!open_line(series, &history, error)) return false;
     bool is_ok = history_results(&history, &view, false, &moved, error);
     for (size_t i = 0; i < moved.list.count && is_ok; i++) {
-        if (!moved.list.items[i].is_note && !moved.list.items[i].is_open) continue;
+        const struct result *result = &moved.list.items[i];
+        bool is_new = result->is_new && !moved.is_first;
+        if (!result->is_note && !result->is_open && !is_new) continue;
         is_ok =
             results_add(results, &moved.list.items[i]) || error_set(error, "no memory for results");
         moved.list.items[i] = (struct result){0};
     }
     results->is_first = moved.is_first;
+    results->since = moved.since;
     results_free(&moved);
     history_close(&history);
     return is_ok;

@@ -11,6 +11,7 @@
 #include "tool/cmds/core_types.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
+#include "tool/render/claims_summary.h"
 
 bool core_overview_is_possible(const char *word) {
     struct live_process process;
@@ -110,6 +111,10 @@ static uint64_t wasted_bytes(const struct overview *overview) {
     return (uint64_t)(waste_value(all, FIGURE_WASTED) - waste_value(all, WASTE_UNTOUCHED));
 }
 
+static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
+    return all && bytes >= all / 100 * percent;
+}
+
 // --- the sentence
 
 static const struct part *largest_part(const struct overview *overview) {
@@ -119,37 +124,27 @@ static const struct part *largest_part(const struct overview *overview) {
     return largest;
 }
 
-static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
-    return all && bytes >= all / 100 * percent;
+static void make_claim(const struct overview *overview, struct claim *claim) {
+    const struct part *largest = largest_part(overview);
+    const struct claim_now now = {.all_bytes = overview->all_bytes,
+                                  .used_bytes = overview_bytes_of(overview, PART_USED),
+                                  .free_bytes = overview_bytes_of(overview, PART_FREE),
+                                  .wasted_bytes = wasted_bytes(overview),
+                                  .knows_waste = overview->has_waste,
+                                  .largest_bytes = largest->bytes,
+                                  .largest = largest->text,
+                                  .allocator = overview_allocator(overview),
+                                  .is_largest_used = largest->kind == PART_USED};
+    claim_of_now(claim, &now);
 }
 
-// Says why the process is so big. Each sentence is of figures that were read; of none of them
-// more is said than the figure.
-static void write_sentence(const struct overview *overview, char *text, size_t size) {
-    uint64_t all = overview->all_bytes, free = overview_bytes_of(overview, PART_FREE);
-    uint64_t used = overview_bytes_of(overview, PART_USED), wasted = wasted_bytes(overview);
-    const struct part *largest = largest_part(overview);
-    if (!overview->part_count)
-        snprintf(text, size, "it has no resident memory");
-    else if (is_share(free, all, FREE_SHARE))
-        snprintf(text, size, "%s of it (%s) are free in %s, but still resident",
-                 units_size((int64_t)free).text, units_percent((int64_t)free, (int64_t)all).text,
-                 overview_allocator(overview));
-    else if (largest->kind != PART_USED && is_share(largest->bytes, all, LARGEST_SHARE))
-        snprintf(text, size, "most of it, %s (%s), is %s", units_size((int64_t)largest->bytes).text,
-                 units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
-    else if (is_share(wasted, all, WASTE_SHARE))
-        snprintf(text, size, "%s (%s) are in use in %s, and %s there are of no use",
-                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text,
-                 overview_allocator(overview), units_size((int64_t)wasted).text);
-    else if (overview->has_waste && is_share(used, all, LARGEST_SHARE))
-        snprintf(text, size, "nothing stands out: %s (%s) are in use in %s, and touched",
-                 units_size((int64_t)used).text, units_percent((int64_t)used, (int64_t)all).text,
-                 overview_allocator(overview));
+static void write_sentence(const struct overview *overview, char text[CLAIM_SENTENCE_BYTES]) {
+    struct claim claim;
+    make_claim(overview, &claim);
+    if (overview->part_count)
+        claim_sentence(&claim, false, text);
     else
-        snprintf(text, size, "the largest part is %s (%s) %s",
-                 units_size((int64_t)largest->bytes).text,
-                 units_percent((int64_t)largest->bytes, (int64_t)all).text, largest->text);
+        snprintf(text, CLAIM_SENTENCE_BYTES, "it has no resident memory");
 }
 
 // --- sections
@@ -262,11 +257,11 @@ static void fill_sections(struct overview *overview) {
 
 static const char *next_view(const struct overview *overview) {
     uint64_t all = overview->all_bytes;
-    bool is_free = is_share(overview_bytes_of(overview, PART_FREE), all, FREE_SHARE);
+    bool is_free = is_share(overview_bytes_of(overview, PART_FREE), all, NOW_FREE_SHARE);
     if (is_free && !overview->has_other) return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
-    return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";
+    return is_share(wasted_bytes(overview), all, NOW_WASTE_SHARE) ? "waste" : "owners";
 }
 
 static void write_next(const struct overview *overview, char text[NAME_BYTES]) {
@@ -335,8 +330,8 @@ static void print_section(const struct overview *overview, const struct terminal
 
 static void print_screen(const struct overview *overview) {
     const struct terminal terminal = terminal_of(stdout);
-    char sentence[SENTENCE_BYTES], next[NAME_BYTES];
-    write_sentence(overview, sentence, sizeof sentence);
+    char sentence[CLAIM_SENTENCE_BYTES], next[NAME_BYTES];
+    write_sentence(overview, sentence);
     write_next(overview, next);
     terminal_print(&terminal, STYLE_STRONG, "%s (%d)", overview->name, (int)overview->pid);
     printf(" · %s resident, not recorded:\n",
@@ -363,9 +358,10 @@ static void put_section(struct json *json, const struct section *section, const 
 }
 
 static void print_json(const struct overview *overview) {
-    char sentence[SENTENCE_BYTES], next[NAME_BYTES];
-    write_sentence(overview, sentence, sizeof sentence);
+    char sentence[CLAIM_SENTENCE_BYTES], next[NAME_BYTES];
+    write_sentence(overview, sentence);
     write_next(overview, next);
+    struct claim claim;
     struct json json;
     json_start(&json, stdout);
     json_open_object(&json, NULL);
@@ -379,6 +375,11 @@ static void print_json(const struct overview *overview) {
     else
         json_put_null(&json, "pause_ns");
     json_put_string(&json, "sentence", sentence);
+    make_claim(overview, &claim);
+    if (overview->part_count)
+        claim_put_json_alone(&json, &claim);
+    else
+        json_put_null(&json, "claims");
     json_put_string(&json, "not_known",
                     overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
     for (int i = 0; i < SECTIONS; i++)

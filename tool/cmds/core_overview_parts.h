@@ -10,11 +10,11 @@
 #include "tool/cmds/core_waste_rows.h"
 #include "tool/watch/rss_parts.h"
 
-enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
+enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256 };
 
-// Shares of resident memory, in percent, from which on a part is told first, and from which on
-// blocks in use are told by type, waste and owner.
-enum { FREE_SHARE = 20, WASTE_SHARE = 20, LARGEST_SHARE = 40, SHOWN_SHARE = 5 };
+// Share of resident memory, in percent, from which on blocks in use are told by type, waste and
+// owner.
+enum { SHOWN_SHARE = 5 };
 
 // Parts of the answer beside its sentence, in this order.
 enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };

@@ -105,20 +105,19 @@ static bool sum_types(const struct about *about, struct type_sums *sums, struct 
     return true;
 }
 
-static struct claim claim_of_types(const struct type_sums *sums) {
-    struct claim claim = {.key = CLAIM_TYPES};
-    claim_set(&claim, "bytes", (int64_t)sums->bytes);
-    claim_set(&claim, "blocks", (int64_t)sums->count);
-    claim_set(&claim, "unknown_bytes", 0);
+static void claim_of_types(const struct type_sums *sums, struct claim *claim) {
+    *claim = (struct claim){.key = CLAIM_TYPES};
+    claim_set(claim, "bytes", (int64_t)sums->bytes);
+    claim_set(claim, "blocks", (int64_t)sums->count);
+    claim_set(claim, "unknown_bytes", 0);
     for (size_t i = 0; i < sums->rows.count; i++) {
         const struct core_type_sum *row = &sums->rows.items[i];
-        if (!row->name) claim_set(&claim, "unknown_bytes", (int64_t)row->bytes);
-        if (!row->name || claim_is_set(&claim, "largest")) continue;
-        claim_set_text(&claim, "largest", row->name);
-        claim_set(&claim, "largest_bytes", (int64_t)row->bytes);
-        claim_set(&claim, "largest_blocks", (int64_t)row->count);
+        if (!row->name) claim_set(claim, "unknown_bytes", (int64_t)row->bytes);
+        if (!row->name || claim_is_set(claim, "largest")) continue;
+        claim_set_text(claim, "largest", row->name);
+        claim_set(claim, "largest_bytes", (int64_t)row->bytes);
+        claim_set(claim, "largest_blocks", (int64_t)row->count);
     }
-    return claim;
 }
 
 static void print_type_rows(const struct about *about, const struct type_sums *sums) {
@@ -130,7 +129,8 @@ static void print_type_rows(const struct about *about, const struct type_sums *s
     size_t shown = shown_of(about, sums->rows.count);
     print_subject(about, &terminal);
     char sentence[CLAIM_SENTENCE_BYTES];
-    struct claim claim = claim_of_types(sums);
+    struct claim claim;
+    claim_of_types(sums, &claim);
     claim_sentence(&claim, false, sentence);
     printf(" · %s", sentence);
     list_print_cut(&terminal, &about->request->options, shown, sums->rows.count);
@@ -155,7 +155,8 @@ static void print_type_json(const struct type_sums *sums) {
     json_put_string(&json, "schema", "cairn.types/1");
     json_put_uint(&json, "bytes", sums->bytes);
     json_put_uint(&json, "blocks", sums->count);
-    struct claim claim = claim_of_types(sums);
+    struct claim claim;
+    claim_of_types(sums, &claim);
     claim_put_json_alone(&json, &claim);
     json_open_array(&json, "types");
     for (size_t i = 0; i < sums->rows.count; i++) {
@@ -215,19 +216,18 @@ static bool name_largest(const struct about *about, const struct container_row *
            typed_path(about->subject->typed, row->largest_at, LAYOUT_SHORT, text, size);
 }
 
-static struct claim claim_of_containers(const struct containers *containers) {
-    struct claim claim = {.key = CLAIM_CONTAINERS};
+static void claim_of_containers(const struct containers *containers, struct claim *claim) {
+    *claim = (struct claim){.key = CLAIM_CONTAINERS};
     uint64_t capacity = 0, used = 0, count = 0;
     for (size_t i = 0; i < containers->rows.count; i++) {
         capacity += containers->rows.items[i].capacity_bytes;
         used += containers->rows.items[i].used_bytes;
         count += containers->rows.items[i].count;
     }
-    claim_set(&claim, "containers", (int64_t)count);
-    claim_set(&claim, "capacity_bytes", (int64_t)capacity);
-    claim_set(&claim, "unused_bytes", (int64_t)(capacity - used));
-    claim_set(&claim, "left_out", (int64_t)containers->broken_count);
-    return claim;
+    claim_set(claim, "containers", (int64_t)count);
+    claim_set(claim, "capacity_bytes", (int64_t)capacity);
+    claim_set(claim, "unused_bytes", (int64_t)(capacity - used));
+    claim_set(claim, "left_out", (int64_t)containers->broken_count);
 }
 
 static void print_container_rows(const struct about *about, const struct containers *containers) {
@@ -240,7 +240,8 @@ static void print_container_rows(const struct about *about, const struct contain
     const struct terminal terminal = terminal_of(stdout);
     char sentence[CLAIM_SENTENCE_BYTES];
     size_t shown = shown_of(about, containers->rows.count);
-    struct claim claim = claim_of_containers(containers);
+    struct claim claim;
+    claim_of_containers(containers, &claim);
     claim_sentence(&claim, false, sentence);
     print_subject(about, &terminal);
     printf(" · %s", sentence);
@@ -275,7 +276,8 @@ static void print_container_json(const struct about *about, const struct contain
     json_open_object(&json, NULL);
     json_put_string(&json, "schema", "cairn.containers/1");
     json_put_uint(&json, "left_out", containers->broken_count);
-    struct claim claim = claim_of_containers(containers);
+    struct claim claim;
+    claim_of_containers(containers, &claim);
     claim_put_json_alone(&json, &claim);
     json_open_array(&json, "containers");
     for (size_t i = 0; i < containers->rows.count; i++) {

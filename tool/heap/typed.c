@@ -163,7 +163,8 @@ static bool follow(void *context, const struct layout_pointer *pointer) {
     enum typed_rank rank = pointer->is_guess ? RANK_LIKELY : following->rank;
     const struct layout_extent inner = {.to = following->inner}, *extent = pointer->extent;
     if (!extent && following->inner) extent = &inner;
-    if (pointer->back || edge.value != edge.start || !layout_has_pointers(pointer->target))
+    bool is_behind = pointer->back && !(pointer->extent && pointer->extent->is_table);
+    if (is_behind || edge.value != edge.start || !layout_has_pointers(pointer->target))
         extent = NULL;
     note(following->typed, &edge, pointer->target, rank, following->parent, extent);
     return !following->typed->is_failed;

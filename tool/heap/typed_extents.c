@@ -35,11 +35,12 @@ static void set(struct typed *typed, const struct typed_extent *extent) {
 }
 
 void typed_note_extent(struct typed *typed, uint32_t number, const struct layout_extent *extent) {
-    set(typed, &(struct typed_extent){number, extent->from, extent->to, extent->inner, false});
+    set(typed, &(struct typed_extent){number, extent->from, extent->to, extent->inner,
+                                      extent->is_table, false});
 }
 
 void typed_note_single(struct typed *typed, uint32_t number, const struct type *type) {
-    set(typed, &(struct typed_extent){number, 0, type->bytes, 0, true});
+    set(typed, &(struct typed_extent){.number = number, .to = type->bytes, .is_single = true});
 }
 
 bool typed_is_single(const struct typed *typed, uint32_t number) {
@@ -63,7 +64,16 @@ struct typed_elements typed_elements_of(const struct typed *typed, uint32_t numb
     elements.end = known->to;
     elements.inner = known->inner;
     elements.is_known = true;
+    elements.is_table =
+        known->is_table && elements.each && known->to / elements.each <= size - known->to;
     return elements;
+}
+
+// Says whether a place of a table has an element: its bytes go the other way.
+static bool is_full(const struct typed_elements *elements, const uint8_t *bytes, uint64_t at) {
+    const uint8_t empty = 0x80;
+    return !elements->is_table ||
+           !(bytes[elements->end + (elements->end - at) / elements->each - 1] & empty);
 }
 
 bool typed_next_element(struct typed *typed, struct typed_elements *elements,
@@ -72,6 +82,7 @@ bool typed_next_element(struct typed *typed, struct typed_elements *elements,
            elements->each <= elements->end - elements->at) {
         *at = elements->at;
         elements->at += elements->each;
+        if (!is_full(elements, bytes, *at)) continue;
         if (elements->is_known || !*at) return true;
         bool is_one = typed_is_element(typed, type, bytes + *at);
         elements->wrong = is_one ? 0 : elements->wrong + 1;

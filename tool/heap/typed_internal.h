@@ -44,6 +44,7 @@ struct typed_kind {
 struct typed_extent {
     uint32_t number;
     uint64_t from, to, inner;  // as those of layout_extent
+    bool is_table;             // likewise
     bool is_single;            // a class that is derived from what is known: there are no others
 };
 
@@ -113,6 +114,7 @@ struct typed_elements {
     uint64_t at, end, each;  // in the block
     uint64_t inner;          // as in layout_extent
     bool is_known;           // a container says where they are
+    bool is_table;           // and behind them which of them are there, as in layout_extent
     int wrong;               // one after the other, that are none
 };
 struct typed_elements typed_elements_of(const struct typed *typed, uint32_t number,

@@ -104,6 +104,30 @@ static void put_open(struct json *json, const struct history *history,
     json_close(json);
 }
 
+static void put_claim(struct json *json, const struct claim *claim) {
+    json_open_object(json, NULL);
+    claim_put_json(json, claim);
+    json_close(json);
+}
+
+static void put_claims(struct json *json, const struct history *history,
+                       const struct history_view *view) {
+    struct claim claim;
+    json_open_array(json, "claims");
+    for (size_t i = 0; i < history->steps.count; i++) {
+        if (!history_step_is_shown(history, view, &history->steps.items[i])) continue;
+        history_claim_of_step(history, &history->steps.items[i], &claim);
+        put_claim(json, &claim);
+    }
+    for (size_t i = 0; i < history->open.count; i++) {
+        if (!history_step_is_shown(history, view, &history->open.items[i])) continue;
+        history_claim_of_open(history, &history->open.items[i], &claim);
+        put_claim(json, &claim);
+    }
+    if (history_claim_of_rest(history, view, &claim)) put_claim(json, &claim);
+    json_close(json);
+}
+
 bool history_write_json(struct history *history, const struct history_view *view, FILE *out,
                         struct error *error) {
     struct json json;
@@ -129,6 +153,7 @@ bool history_write_json(struct history *history, const struct history_view *view
             is_ok = put_step(&json, history, &history->steps.items[i], error);
     json_close(&json);
     put_open(&json, history, view);
+    put_claims(&json, history, view);
     json_close(&json);
     fputc('\n', out);
     return is_ok;

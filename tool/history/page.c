@@ -241,6 +241,17 @@ static void put_heading(FILE *out, const struct history *history) {
     fputs("</p>", out);
 }
 
+// Says that nothing moved, if that is so.
+static void put_rest(FILE *out, const struct history *history, const struct history_view *view) {
+    char sentence[CLAIM_SENTENCE_BYTES] = "";
+    struct claim claim;
+    if (history_claim_of_rest(history, view, &claim)) claim_sentence(&claim, false, sentence);
+    fputs("<p class=\"dim\">None", out);
+    if (*sentence) fputs(": ", out);
+    text_put_markup(out, sentence);
+    fputs(".</p>", out);
+}
+
 bool history_write_page(struct history *history, const struct history_view *view, FILE *out,
                         struct error *error) {
     bool is_ok = true;
@@ -256,7 +267,7 @@ bool history_write_page(struct history *history, const struct history_view *view
         steps++;
         is_ok = put_step(out, history, &history->steps.items[i], error);
     }
-    if (!steps && !history->open.count) fputs("<p class=\"dim\">None: nothing moved.</p>", out);
+    if (!steps) put_rest(out, history, view);
     put_open(out, history, view);
     fputs("</body></html>\n", out);
     return is_ok;

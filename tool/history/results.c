@@ -65,11 +65,6 @@ static bool add_open(struct history *history, const struct history_step *step,
     return results_add(results, &result) || error_set(error, "no memory for results");
 }
 
-static bool is_at_end(const struct history *history, const struct history_series *series) {
-    return series->points.count &&
-           series->points.items[series->points.count - 1].commit + 1 == history->commits.count;
-}
-
 static bool add_series(struct history *history, const struct history_view *view, uint32_t index,
                        bool rises_fail, struct results *results, struct error *error) {
     const struct history_commit *last = &history->commits.items[history->commits.count - 1];
@@ -92,10 +87,13 @@ static bool add_series(struct history *history, const struct history_view *view,
         if (!add_open(history, step, results, error)) return false;
     }
     if (has_moved) return true;
+    bool is_new = history_earlier_commit(history, series) < 0;
     struct result result = {.budget =
                                 view->measure < 0 ? "all" : history_measures[view->measure].name,
-                            .text = "nothing moved",
-                            .holds = true};
+                            .holds = true,
+                            .is_new = is_new};
+    snprintf(result.text, sizeof result.text, "%s",
+             is_new ? "no earlier commit has it: nothing to compare with" : "nothing moved");
     char name[HISTORY_NAME_BYTES];
     history_series_name(series, name);
     snprintf(result.subject, sizeof result.subject, "%.*s", (int)sizeof result.subject - 1, name);
@@ -106,9 +104,10 @@ bool history_results(struct history *history, const struct history_view *view, b
                      struct results *results, struct error *error) {
     results->is_of_changes = true;
     results->is_first = history->commits.count < 2;
+    results->since = history_since(history, view);
     for (uint32_t i = 0; i < history->series.count; i++) {
         const struct history_series *series = &history->series.items[i];
-        if (!history_is_shown(view, series) || !is_at_end(history, series)) continue;
+        if (!history_is_shown(view, series) || !history_is_at_end(history, series)) continue;
         if (!add_series(history, view, i, rises_fail, results, error)) return false;
     }
     return true;

@@ -262,16 +262,23 @@ static void print_range(const struct history *history, const struct history_step
     fputc('\n', terminal->out);
 }
 
+// A claim of a figure: the levels stand out.
+static void print_claim(const struct claim *claim, const struct terminal *terminal,
+                        enum style style) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    claim_sentence(claim, false, sentence);
+    const char *levels = strstr(sentence, claim_text(claim, "levels"));
+    fprintf(terminal->out, "    %.*s", (int)(levels - sentence), sentence);
+    terminal_print(terminal, style, "%s\n", levels);
+}
+
 static bool print_step(struct history *history, const struct history_step *step,
                        const struct terminal *terminal, struct error *error) {
     struct history_moves moves;
-    char name[HISTORY_NAME_BYTES], text[STEP_BYTES];
+    struct claim claim;
     if (!history_moves_find(history, step, MOVES_SHOWN, &moves, error)) return false;
-    history_series_name(&history->series.items[step->series], name);
-    history_step_text(step, text, sizeof text);
-    fprintf(terminal->out, "    %s %s: ", name, history_measures[step->measure].name);
-    terminal_print(terminal, step->new_level > step->old_level ? STYLE_WARNING : STYLE_PLAIN,
-                   "%s\n", text);
+    history_claim_of_step(history, step, &claim);
+    print_claim(&claim, terminal, step->new_level > step->old_level ? STYLE_WARNING : STYLE_PLAIN);
     const char *old_system, *new_system;
     if (history_system_changed(history, step, &old_system, &new_system))
         terminal_print(terminal, STYLE_WARNING, "      recorded on %s, before on %s\n", new_system,
@@ -314,12 +321,11 @@ static size_t print_open(const struct history *history, const struct history_vie
     size_t shown = 0;
     for (size_t i = 0; i < history->open.count; i++) {
         const struct history_step *step = &history->open.items[i];
-        char name[HISTORY_NAME_BYTES], text[STEP_BYTES];
+        struct claim claim;
         if (!history_step_is_shown(history, view, step)) continue;
         if (!shown++) terminal_print(terminal, STYLE_STRONG, "\nnot known yet\n");
-        history_series_name(&history->series.items[step->series], name);
-        history_open_text(step, text, sizeof text);
-        fprintf(terminal->out, "    %s %s: %s\n", name, history_measures[step->measure].name, text);
+        history_claim_of_open(history, step, &claim);
+        print_claim(&claim, terminal, STYLE_PLAIN);
     }
     return shown;
 }

@@ -6,6 +6,7 @@
 
 #include "tool/check/results.h"
 #include "tool/history/history.h"
+#include "tool/render/claims.h"
 #include "tool/render/terminal.h"
 
 #define HISTORY_SCHEMA "cairn.history/1"
@@ -34,10 +35,26 @@ bool history_write_page(struct history *history, const struct history_view *view
 bool history_results(struct history *history, const struct history_view *view, bool rises_fail,
                      struct results *results, struct error *error);
 
+// Says whether the newest commit has a run of it, and which commit has the last one before that;
+// negative: none has.
+bool history_is_at_end(const struct history *history, const struct history_series *series);
+int64_t history_earlier_commit(const struct history *history, const struct history_series *series);
+// Names what the newest commit is compared with: "the commit before", unless tests were run less
+// often; NULL: none of its tests was run before.
+const char *history_since(const struct history *history, const struct history_view *view);
+
 // The figures of a step in words: "1,203 calls → 1,204 calls, +1".
 void history_step_text(const struct history_step *step, char *out, size_t size);
 // The same of one that is not known yet, with what is missing.
 void history_open_text(const struct history_step *step, char *out, size_t size);
+// The claims of these two, and that the newest commit moved nothing; false: it did, or may have, or
+// nothing was compared.
+void history_claim_of_step(const struct history *history, const struct history_step *step,
+                           struct claim *claim);
+void history_claim_of_open(const struct history *history, const struct history_step *step,
+                           struct claim *claim);
+bool history_claim_of_rest(const struct history *history, const struct history_view *view,
+                           struct claim *claim);
 // Says whether a measure of a series is not known yet.
 bool history_is_open(const struct history *history, uint32_t series, enum history_measure measure);
 

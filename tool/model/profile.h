@@ -145,6 +145,7 @@ struct profile_totals {
 struct profile_peak {
     int64_t bytes, blocks;
     uint64_t at_ns;
+    uint64_t from_ns;      // before it: as far as is known it was as high then; 0: it was not
     uint64_t error_bytes;  // 0: exact
     bool is_at_end;        // the heap never was larger than at the end of the recording
 };

@@ -330,6 +330,9 @@ static void sum_up(struct profile *profile, size_t slot_count) {
     uint64_t sum = (uint64_t)profile->peak.bytes;
     profile->peak.error_bytes = sum > counted ? sum - counted : counted - sum;
     if (totals->is_threaded) profile->peak.error_bytes += 2 * slot_count * totals->batch_bytes;
+    if (totals->is_threaded)
+        profile->peak.from_ns = recording_near_ns(profile->recording, profile->peak.at_ns, counted,
+                                                  profile->peak.error_bytes);
 }
 
 static void read_reachability(struct profile *profile) {

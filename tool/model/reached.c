@@ -52,3 +52,19 @@ uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_n
     }
     return reached_ns;
 }
+
+uint64_t recording_near_ns(const struct recording *recording, uint64_t reached_ns, uint64_t bytes,
+                           uint64_t error_bytes) {
+    enum { NOTABLE_PARTS = 20 };
+    const uint64_t point_ns = recording->header.totals.point_ns;
+    const uint64_t notable_ns = recording_last_ns(recording) / NOTABLE_PARTS;
+    const int64_t least = clamp(bytes) - clamp(error_bytes);
+    const size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
+    struct cairn_point point;
+    if (!error_bytes || least <= 0 || reached_ns <= notable_ns) return 0;
+    const uint64_t until_ns = reached_ns - notable_ns;
+    for (size_t i = 0; i < count && point_ns && i < until_ns / point_ns; i++)
+        if (recording_point(recording, i, &point) && point.is_used && point.max_bytes >= least)
+            return (i + 1) * point_ns;
+    return 0;
+}

@@ -12,6 +12,12 @@
 // interval is the precision.
 uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes);
 
+// Returns when the timeline first came within `error_bytes` of that total, if that was before
+// `reached_ns` by more than a part of all the time, and 0 if it was not: what threads note late may
+// then have been as high.
+uint64_t recording_near_ns(const struct recording *recording, uint64_t reached_ns, uint64_t bytes,
+                           uint64_t error_bytes);
+
 // Returns the bytes that threads may have held back before they noted a total in the timeline.
 int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes);
 

@@ -481,3 +481,14 @@ uint64_t slack_of_live(const struct recording *recording) {
     }
     return slack > 0 ? (uint64_t)slack : 0;
 }
+
+uint64_t shape_ages_error_ms(const struct recording *recording) {
+    const uint64_t ns_per_ms = 1000000, kernel_ms = 11;  // its coarse clock, where no tool is
+    const struct cairn_header *header = &recording->header;
+    const struct cairn_control *control = &header->control;
+    const uint64_t end_ms = header->end_ns ? header->end_ns / ns_per_ms + 1 : 0;
+    if (!control->tool_pid) return kernel_ms;
+    if (!control->clock_error_ms && control->clock_ms) return UINT64_MAX;  // of an older cairn
+    uint64_t last_ms = end_ms > control->clock_ms ? end_ms - control->clock_ms : 1;
+    return last_ms > control->clock_error_ms ? last_ms : control->clock_error_ms;
+}

@@ -123,4 +123,8 @@ const struct shape_free_stack *shape_free_stacks_of(const struct shape_free_stac
 
 uint64_t slack_of_live(const struct recording *recording);
 
+// By how many milliseconds an age (--ages) may be wrong, up or down: the clock moves now and then,
+// and late where the tool waits for a processor. UINT64_MAX: not known.
+uint64_t shape_ages_error_ms(const struct recording *recording);
+
 #endif

@@ -31,7 +31,7 @@ struct column {
 struct chart {
     struct column columns[AREA_COLUMNS_MAX];
     size_t count;
-    uint64_t end_ns, most_bytes, peak_ns;
+    uint64_t end_ns, most_bytes, peak_ns, peak_from_ns;
     bool has_rss;
 };
 
@@ -95,6 +95,7 @@ static void fill(struct chart *chart, const struct profile *profile,
     while (timeline_next(&timeline, &span)) add_span(chart, &span);
     chart->most_bytes = timeline.peak_bytes ? timeline.peak_bytes : 1;
     chart->peak_ns = peak->at_ns;
+    chart->peak_from_ns = peak->from_ns;
     if (!heap) fill_rss(chart, profile->recording);
 }
 
@@ -177,7 +178,9 @@ static void print_sureness(const struct terminal *terminal, struct measured peak
 static void print_peak(const struct chart *chart, const struct terminal *terminal,
                        const char *bytes, int axis_columns) {
     char text[MARK_BYTES];
-    snprintf(text, sizeof text, "peak %s at %s", bytes, units_duration(chart->peak_ns).text);
+    snprintf(text, sizeof text, "peak %s at %s%s%s", bytes, units_duration(chart->peak_ns).text,
+             chart->peak_from_ns ? ", perhaps from " : "",
+             chart->peak_from_ns ? units_duration(chart->peak_from_ns).text : "");
     size_t column = column_of(chart, chart->peak_ns), columns = text_columns(text);
     bool is_left = column > columns + 1;
     terminal_indent(terminal, (size_t)axis_columns + column - (is_left ? columns + 1 : 0));
@@ -255,7 +258,10 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     print_marks(chart, terminal, profile->recording, axis_columns);
     struct area_frame frame = {
         .columns = chart->count, .axis_columns = axis_columns, .end_ns = chart->end_ns};
-    for (size_t i = 0; i < chart->count; i++) frame.high_bytes[i] = chart->columns[i].high_bytes;
+    for (size_t i = 0; i < chart->count; i++) {
+        frame.low_bytes[i] = chart->columns[i].low_bytes;
+        frame.high_bytes[i] = chart->columns[i].high_bytes;
+    }
     free(chart);
     return stack_area_print(terminal, profile, names, view, &frame, error);
 }

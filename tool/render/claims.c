@@ -33,6 +33,13 @@ static const char seen_once[] = "as the process' pages were at {at_ns}";
 static const char of_largest[] = "of the largest: {calls_before:call|calls} before, {calls_after} after";
 static const char contents[] = "what blocks held as they were looked into";
 
+static const char mappings_and_heap[] = "the mappings of a process, and glibc's heap in them";
+static const char as_read[] = "as the process was when it was read";
+#define RSS "docs/howto/heap.md"
+#define HISTORY "docs/howto/history.md"
+#define MOVED_FIELDS WHERE, NAME("what"), COUNT("before"), COUNT("after"), NAME("to"), WORDS("levels")
+#define NOW_FIELDS BYTES("bytes"), BYTES("rss_bytes")
+
 static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_GROWTH] = {"growth", "what stacks held at five snapshots, over two seconds and half of the time",
         "{where} grows by {bytes_per_s}, steadily (fit {fit})[is_freed?, freed at shutdown]",
@@ -53,9 +60,10 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "estimate: the life of {watched:block|blocks} was watched", FINDINGS "short-lived-blocks",
         {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), COUNT("watched"), FLAG("is_most")}},
     [CLAIM_AGES] = {"ages", "the age of every freed block (--ages)",
-        "{blocks%of_blocks} of all blocks live under 1 ms, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
-        every_call, FINDINGS "short-lived-blocks",
-        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), FLAG("is_most"), EXACT}},
+        "at least {blocks%of_blocks} of all blocks live under {bound_ns}, [is_most?most of {where}][!is_most?{where_blocks%blocks} of them of {where}]",
+        "[is_exact?every call was counted][!is_exact?not every call was counted], by a clock that was late by less",
+        FINDINGS "short-lived-blocks",
+        {WHERE, COUNT("blocks"), COUNT("of_blocks"), COUNT("where_blocks"), NS("bound_ns"), FLAG("is_most"), EXACT}},
     [CLAIM_FREED_BY] = {"freed_by", "which thread freed whose blocks, and when threads ended",
         "[late_bytes?at least ]{bytes%of_bytes}{interval} of what {from} allocates is freed by {to}",
         "[is_sampled?estimate from samples][is_exact?every free was counted][is_partial?not every free was counted][late_bytes?; without {late_bytes} that may have been freed at the end]",
@@ -109,9 +117,9 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "nothing is claimed", "docs/howto/growth.md",
         {COUNT("snapshots"), COUNT("least_snapshots"), NS("span_ns"), FLAG("is_one")}},
     [CLAIM_PEAK] = {"peak", "frees",
-        "peak heap {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks][at_ns? at {at_ns}]{samples_text}",
+        "peak heap {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks][at_ns? at {at_ns}][from_ns?, perhaps from {from_ns}]{samples_text}",
         how_sure, SUMMARY "peak-heap",
-        {BYTES("bytes"), COUNT("blocks"), AT, BYTES("interval_bytes"), COUNT("samples"), BYTES("error_bytes"),
+        {BYTES("bytes"), COUNT("blocks"), AT, NS("from_ns"), BYTES("interval_bytes"), COUNT("samples"), BYTES("error_bytes"),
          WORDS("interval"), WORDS("blocks_interval"), WORDS("samples_text"), FLAG("is_one"), HOW_SURE}},
     [CLAIM_LEFT] = {"left", "frees",
         "{when} {bytes}{interval} in {blocks}{blocks_interval} [is_one?block][!is_one?blocks]{samples_text}",
@@ -164,6 +172,28 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "docs/howto/owners.md",
         {BYTES("bytes"), COUNT("blocks"), BYTES("shared_bytes"), BYTES("leaked_bytes"), COUNT("leaked_blocks"),
          COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes")}},
+    [CLAIM_NOW_FREE] = {"now_free", mappings_and_heap,
+        "{bytes} of it ({bytes%rss_bytes}) are free in {allocator}, but still resident", as_read, RSS,
+        {NOW_FIELDS, NAME("allocator")}},
+    [CLAIM_NOW_OTHER] = {"now_other", mappings_and_heap,
+        "most of it, {bytes} ({bytes%rss_bytes}), is {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
+    [CLAIM_NOW_WASTE] = {"now_waste", "what is in the blocks of a process",
+        "{bytes} ({bytes%rss_bytes}) are in use in {allocator}, and {wasted_bytes} there are of no use",
+        as_read, "docs/howto/waste.md", {NOW_FIELDS, BYTES("wasted_bytes"), NAME("allocator")}},
+    [CLAIM_NOW_USED] = {"now_used", "what is in the blocks of a process",
+        "nothing stands out: {bytes} ({bytes%rss_bytes}) are in use in {allocator}, and touched",
+        as_read, RSS, {NOW_FIELDS, BYTES("wasted_bytes"), NAME("allocator")}},
+    [CLAIM_NOW_LARGEST] = {"now_largest", mappings_and_heap,
+        "the largest part is {bytes} ({bytes%rss_bytes}) {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
+    [CLAIM_MOVED] = {"moved", "runs of two commits, and by how much runs of one vary",
+        "{where} {what}: {levels}",
+        "[is_noisy?by more than runs of one commit vary][!is_noisy?counted, or the same in all runs of a commit]", HISTORY,
+        {MOVED_FIELDS, NAME("from"), COUNT("commits"), FLAG("is_noisy")}},
+    [CLAIM_MAY_HAVE_MOVED] = {"may_have_moved", "", "{where} {what}: {levels}", "nothing is claimed", HISTORY,
+        {MOVED_FIELDS, COUNT("runs_before"), COUNT("runs_missing")}},
+    [CLAIM_NOT_MOVED] = {"not_moved", "runs of two commits, and by how much runs of one vary",
+        "nothing moved since {since}", "{tests:test|tests} compared[new_tests?, {new_tests} without an earlier run]", HISTORY,
+        {COUNT("tests"), COUNT("new_tests"), NAME("to"), WORDS("since")}},
 };
 // clang-format on
 
@@ -217,6 +247,10 @@ void claim_set_text(struct claim *claim, const char *name, const char *text) {
     claim->values[index].is_set = true;
     claim->values[index].number = length > 0;
     claim->values[index].text = copy;
+}
+
+const char *claim_text(const struct claim *claim, const char *name) {
+    return claim->values[field_of(claim, name)].text;
 }
 
 // A sentence in the making.

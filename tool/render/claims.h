@@ -20,7 +20,7 @@ enum claim_key {
     CLAIM_REALLOC,    // buffers that are grown many times
     CLAIM_TEMPORARY,  // blocks that are freed before the thread allocates again
     CLAIM_SHORT,      // short-lived blocks, by a sample
-    CLAIM_AGES,       // blocks that lived less than a millisecond (--ages)
+    CLAIM_AGES,       // blocks that lived some milliseconds at most (--ages)
     CLAIM_FREED_BY,   // one thread frees what another allocates
     CLAIM_FREE,       // memory that is free in the allocator, but resident
     CLAIM_REUSE,      // blocks that the function frees that allocated them (--free-stacks)
@@ -50,6 +50,14 @@ enum claim_key {
     CLAIM_TYPES,  // of a running process or a core
     CLAIM_CONTAINERS,
     CLAIM_OWNERS,
+    CLAIM_NOW_FREE,   // of a process that is not recorded, why it is so big: free in malloc
+    CLAIM_NOW_OTHER,  // neither that nor in use there
+    CLAIM_NOW_WASTE,  // in use there, and of no use
+    CLAIM_NOW_USED,
+    CLAIM_NOW_LARGEST,     // none of these
+    CLAIM_MOVED,           // of a history: a commit moved a figure
+    CLAIM_MAY_HAVE_MOVED,  // there are too few runs to know
+    CLAIM_NOT_MOVED,       // the newest commit moved nothing
     CLAIM_KEYS,
 };
 
@@ -83,6 +91,7 @@ struct claim_row {
 
 const struct claim_row *claim_row(enum claim_key key);
 
+// Stays where it is: texts lie in it.
 struct claim {
     enum claim_key key;
     struct {
@@ -102,6 +111,8 @@ bool claim_has(const struct claim *claim, const char *name);
 bool claim_is_set(const struct claim *claim, const char *name);
 void claim_set_real(struct claim *claim, const char *name, double value);
 void claim_set_text(struct claim *claim, const char *name, const char *text);
+
+const char *claim_text(const struct claim *claim, const char *name);
 
 // The sentence, or how sure it is, by the row's text: {bytes} is the value in its unit,
 // {blocks:block|blocks} a count with its noun, {blocks%of_blocks} a share, [name? text] is there

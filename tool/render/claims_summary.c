@@ -30,6 +30,7 @@ void claim_of_peak(struct claim *claim, const struct profile *profile, bool is_p
     *claim = (struct claim){.key = CLAIM_PEAK};
     set_amount(claim, profile, MEASURE_PEAK, is_plain);
     if (profile->peak.at_ns) claim_set(claim, "at_ns", (int64_t)profile->peak.at_ns);
+    if (profile->peak.from_ns) claim_set(claim, "from_ns", (int64_t)profile->peak.from_ns);
     claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
 }
 
@@ -68,4 +69,32 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile) {
     claim_set(claim, "lost", (int64_t)lost);
     claim_set(claim, "is_damaged", damage_is_any(&profile->recording->damage));
     claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
+}
+
+static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned percent) {
+    return now->all_bytes && bytes >= now->all_bytes / 100 * percent;
+}
+
+static enum claim_key choose_now(const struct claim_now *now) {
+    if (is_share(now->free_bytes, now, NOW_FREE_SHARE)) return CLAIM_NOW_FREE;
+    if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_LARGEST_SHARE))
+        return CLAIM_NOW_OTHER;
+    if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
+    if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))
+        return CLAIM_NOW_USED;
+    return CLAIM_NOW_LARGEST;
+}
+
+void claim_of_now(struct claim *claim, const struct claim_now *now) {
+    *claim = (struct claim){.key = choose_now(now)};
+    uint64_t bytes = now->largest_bytes;
+    if (claim->key == CLAIM_NOW_FREE) bytes = now->free_bytes;
+    if (claim_has(claim, "wasted_bytes")) {
+        bytes = now->used_bytes;
+        claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);
+    }
+    claim_set(claim, "bytes", (int64_t)bytes);
+    claim_set(claim, "rss_bytes", (int64_t)now->all_bytes);
+    if (claim_has(claim, "what")) claim_set_text(claim, "what", now->largest);
+    if (claim_has(claim, "allocator")) claim_set_text(claim, "allocator", now->allocator);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims of the summary: the peak, what is left, and how exact a recording is.
+// Claims of the summary: the peak, what is left, how exact a recording is; and why a process that
+// is not recorded is so big.
 #ifndef TOOL_RENDER_CLAIMS_SUMMARY_H
 #define TOOL_RENDER_CLAIMS_SUMMARY_H
 
@@ -18,5 +19,23 @@ const char *claim_left_word(const struct profile *profile);
 
 // One of CLAIM_EXACT, CLAIM_EXACT_CALLS and CLAIM_NOT_EXACT.
 void claim_of_exactness(struct claim *claim, const struct profile *profile);
+
+// Percent of resident memory from which on a part is told first.
+enum { NOW_FREE_SHARE = 20, NOW_WASTE_SHARE = 20, NOW_LARGEST_SHARE = 40 };
+
+// Resident memory of a process that is not recorded, by parts.
+struct claim_now {
+    const char *allocator;                       // whose heap it is
+    uint64_t all_bytes, used_bytes, free_bytes;  // in use in that heap, and free there
+    uint64_t wasted_bytes;                       // of that in use; 0 if it is not known
+    bool knows_waste;
+    uint64_t largest_bytes;
+    const char *largest;
+    bool is_largest_used;
+};
+
+// Why it is so big. Each sentence is of figures that were read; of none of them more is said than
+// the figure.
+void claim_of_now(struct claim *claim, const struct claim_now *now);
 
 #endif

@@ -12,7 +12,7 @@ enum finding_kind {
     FINDING_REALLOC,    // buffers that are grown many times
     FINDING_TEMPORARY,  // blocks that live shortly
     FINDING_FREED_BY,   // one thread frees what another allocates
-    FINDING_AGES,       // blocks that lived less than a millisecond (--ages)
+    FINDING_AGES,       // blocks that lived some milliseconds at most (--ages)
     FINDING_FREE,       // memory that is free in the allocator, but resident
     FINDING_REUSE,      // blocks that the function frees that allocated them (--free-stacks)
     FINDING_ALIKE,      // many small blocks of one size by one stack, that live together
@@ -55,10 +55,11 @@ struct finding {
     size_t stack_count, moment_count;                 // GROWTH: stacks of the call site
     uint64_t count, of_count;  // REALLOC: times a buffer is grown, of so many; TEMPORARY, AGES,
                                // REUSE: blocks, of all; ALIKE: blocks; ARENAS: arenas
-    bool is_estimate;  // TEMPORARY: from a sample, of what is short-lived; STRINGS: of a part
-    uint64_t bytes;    // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
-                       // of a block, 0: several sizes; UNTOUCHED: never touched; HUGE: on small
-                       // pages; STRINGS: in copies
+    bool is_estimate;   // TEMPORARY: from a sample, of what is short-lived; STRINGS: of a part
+    uint64_t bytes;     // REALLOC: copied; FREE, ARENAS: resident and not live; REUSE, ALIKE:
+                        // of a block, 0: several sizes; UNTOUCHED: never touched; HUGE: on small
+                        // pages; STRINGS: in copies
+    uint64_t bound_ns;  // AGES: what those blocks lived less than
     uint64_t of_bytes, live_bytes, at_ns;  // FREE, ARENAS: resident then, and live; UNTOUCHED: live
     struct freed_by_flow flow;             // FREED_BY
     struct cairn_waste waste;              // WASTE, and STRINGS of a file

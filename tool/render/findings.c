@@ -47,6 +47,7 @@ static void fill_short(const struct finding *finding, struct claim *claim) {
     claim_set(claim, "of_blocks", (int64_t)finding->of_count);
     claim_set(claim, "where_blocks", (int64_t)finding->part);
     claim_set(claim, "is_most", finding->part > finding->count / 2);
+    if (claim->key == CLAIM_AGES) claim_set(claim, "bound_ns", (int64_t)finding->bound_ns);
     if (claim->key == CLAIM_SHORT) claim_set(claim, "watched", (int64_t)finding->watched);
 }
 
@@ -281,26 +282,6 @@ static bool text_with_view(const struct finding *finding, const struct profile *
     return true;
 }
 
-// Words behind each other, on further lines with a deeper indent where they do not fit.
-static void print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
-                          char *text) {
-    size_t used = first;
-    char *rest = NULL;
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        size_t columns = text_columns(word);
-        bool is_first = used == first;
-        if (!is_first && used + 1 + columns > terminal->columns) {
-            fputc('\n', terminal->out);
-            terminal_indent(terminal, indent);
-            used = indent;
-            is_first = true;
-        }
-        fprintf(terminal->out, "%s%s", is_first ? "" : " ", word);
-        used += columns + !is_first;
-    }
-    fputc('\n', terminal->out);
-}
-
 bool findings_print(const struct findings *findings, const struct terminal *terminal,
                     const struct profile *profile, const struct frame_names *names,
                     const struct view_options *view, struct error *error) {
@@ -311,7 +292,7 @@ bool findings_print(const struct findings *findings, const struct terminal *term
         if (!text_with_view(&findings->list[i], profile, names, view, text))
             return error_set(error, "no memory for a stack");
         terminal_indent(terminal, INDENT);
-        print_wrapped(terminal, INDENT, INDENT + 2, text);
+        terminal_print_wrapped(terminal, INDENT, INDENT + 2, text);
     }
     if (findings->count > SHOWN_MAX) {
         terminal_indent(terminal, INDENT);
@@ -329,7 +310,7 @@ static bool print_sure(const struct terminal *terminal, const struct finding *fi
     if (!finding_claim(finding, profile, names, view->has_all_frames, &claim)) return false;
     claim_sure(&claim, view->is_plain_number, text + strlen(text));
     terminal_indent(terminal, NOTE_INDENT);
-    print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
+    terminal_print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
     return true;
 }
 
@@ -344,10 +325,10 @@ bool findings_print_all(const struct findings *findings, const struct terminal *
         if (!text_with_view(finding, profile, names, view, text))
             return error_set(error, "no memory for a stack");
         int used = fprintf(terminal->out, "\n%3zu ", i + 1) - 1;
-        print_wrapped(terminal, (size_t)used, NOTE_INDENT, text);
+        terminal_print_wrapped(terminal, (size_t)used, NOTE_INDENT, text);
         finding_gain_text(finding, profile, view->is_plain_number, text);
         terminal_indent(terminal, NOTE_INDENT);
-        print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
+        terminal_print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
         if (!print_sure(terminal, finding, profile, names, view))
             return error_set(error, "no memory for a stack");
         terminal_indent(terminal, NOTE_INDENT);

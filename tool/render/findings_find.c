@@ -8,6 +8,7 @@
 // What is worth a line.
 static const double temporary_share = 0.25, short_share = 0.5, flow_share = 0.5,
                     flow_calls_share = 0.05;
+static const uint64_t ns_per_ms = 1000000;
 enum {
     REALLOC_MIN_TIMES = 8,
     REALLOC_MIN_BYTES = 256 * 1024,
@@ -150,18 +151,41 @@ static void drop_estimate(struct findings *findings) {
 }
 
 // Blocks whose age is not known, those that are left among them, lived long.
+// Chooses how old a block is that counts as short-lived: older than the clock may be late. 0: it
+// was too late.
+static uint64_t age_bound_ms(const struct recording *recording) {
+    static const uint64_t bounds_ms[] = {5, 10, 20, 50, 100};
+    const uint64_t error_ms = shape_ages_error_ms(recording);
+    for (size_t i = 0; i < sizeof bounds_ms / sizeof *bounds_ms; i++)
+        if (bounds_ms[i] >= error_ms) return bounds_ms[i];
+    return 0;
+}
+
+// Freed blocks that were younger than that for certain.
+static uint64_t count_younger(const struct shape_ages *ages, const struct recording *recording,
+                              uint64_t bound_ms) {
+    const uint64_t error_ms = shape_ages_error_ms(recording);
+    uint64_t count = 0;
+    for (size_t i = 0; i < CAIRN_AGE_BUCKETS && (1ull << i) - 1 + error_ms <= bound_ms; i++)
+        count += ages->ms[i];
+    return count;
+}
+
 bool finding_find_ages(struct findings *findings, const struct profile *profile,
                        struct error *error) {
     struct shape shape;
     struct finding found = {.kind = FINDING_AGES, .of_count = profile->totals.allocations};
     bool has_ages = recording_count(profile->recording, CAIRN_SECTION_AGES) > 0;
-    if (!has_ages || profile->sampling.is_on) return true;
+    const uint64_t bound_ms = age_bound_ms(profile->recording);
+    if (!has_ages || !bound_ms || profile->sampling.is_on) return true;
+    found.bound_ns = bound_ms * ns_per_ms;
     if (!shape_build(&shape, profile, error)) return false;
     for (size_t i = 0; i < profile->stack_count; i++) {
         struct shape_ages ages;
         if (!shape_ages(&shape, profile->stacks[i].number, &ages)) continue;
-        found.count += ages.ms[0];
-        finding_note_stack(&found.stacks, &profile->stacks[i], ages.ms[0]);
+        uint64_t young = count_younger(&ages, profile->recording, bound_ms);
+        found.count += young;
+        finding_note_stack(&found.stacks, &profile->stacks[i], young);
     }
     shape_free(&shape);
     choose_first(&found);

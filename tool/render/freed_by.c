@@ -279,12 +279,14 @@ static bool has_main_thread(const struct profile *profile, const struct matrix *
 static uint64_t late_bytes(const struct profile *profile, const struct matrix *matrix, size_t row,
                            size_t column) {
     const uint64_t last_part = 10, end_ns = profile->recording->header.end_ns;
+    const uint64_t tick_ns = 10000000;  // by so much the clock of threads and of notes is late
+    const uint64_t last_ns = end_ns / last_part + 2 * tick_ns;
     uint64_t owner_end_ns = end_of(profile, matrix, row), high = 0;
     if (!profile_has_ended(profile) || !has_main_thread(profile, matrix, column)) return 0;
     if (owner_end_ns != UINT64_MAX)
-        high = high_between(profile, owner_end_ns, owner_end_ns);
+        high = high_between(profile, owner_end_ns, owner_end_ns + tick_ns);
     else
-        high = high_between(profile, end_ns - end_ns / last_part, end_ns);
+        high = high_between(profile, end_ns > last_ns ? end_ns - last_ns : 0, end_ns);
     uint64_t freed = (uint64_t)flow_between(matrix, row, column).value;
     return high < freed ? high : freed;
 }

@@ -103,11 +103,11 @@ static void print_picture(const struct terminal *terminal, const struct picture 
         uint64_t bytes = picture->bytes[part];
         if (!bytes) continue;
         describe(picture, part, view, text, sizeof text);
-        text_cut(text, terminal->columns - FIGURES_COLUMNS - 2);
         terminal_print(terminal, STYLE_STRONG, "%8s",
                        units_percent((int64_t)bytes, (int64_t)picture->rss_bytes).text);
-        fprintf(terminal->out, " %10s  %s\n",
-                units_size_as((int64_t)bytes, view->is_plain_number).text, text);
+        fprintf(terminal->out, " %10s  ",
+                units_size_as((int64_t)bytes, view->is_plain_number).text);
+        terminal_print_wrapped(terminal, FIGURES_COLUMNS, FIGURES_COLUMNS, text);
     }
     terminal_print(terminal, STYLE_STRONG, "%8s", "100 %");
     fprintf(terminal->out, " %10s  resident; PSS %s, swap %s\n",

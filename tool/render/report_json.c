@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/report_json.h"
-#include "tool/render/reachability.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -8,8 +7,8 @@
 #include <string.h>
 
 #include "tool/base/json.h"
-#include "tool/model/left_out.h"
 #include "tool/model/run.h"
+#include "tool/model/shape.h"
 #include "tool/model/threads.h"
 #include "tool/render/claims_find.h"
 #include "tool/render/contexts_screen.h"
@@ -18,10 +17,12 @@
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/pool_candidates_screen.h"
+#include "tool/render/reachability.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
 #include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
+#include "tool/render/trust_json.h"
 
 // A word as a shell would read it back.
 static char *quote_word(const char *word, char *out, const char *end) {
@@ -207,38 +208,13 @@ static void put_checkpoint(struct json *json, const struct recording *recording)
     json_close(json);
 }
 
-static void put_left_out(struct json *json, const struct recording *recording) {
-    struct cairn_left_out list = {0};
-    left_out_add_recording(&list, recording);
-    if (!list.count) return;
-    json_open_array(json, "not_recorded");
-    for (size_t i = 0; i < CAIRN_LEFT_OUT_PROGRAMS; i++) {
-        const struct cairn_left_out_program *program = &list.programs[i];
-        if (!program->count) continue;
-        json_open_object(json, NULL);
-        json_put_string(json, "program", program->name);
-        json_put_string(json, "reason", left_out_key(program->reason));
-        json_put_uint(json, "count", program->count);
-        json_close(json);
-    }
-    uint64_t unnamed = left_out_unnamed(&list);
-    if (unnamed) {
-        json_open_object(json, NULL);
-        json_put_null(json, "program");
-        json_put_string(json, "reason", "unknown");
-        json_put_uint(json, "count", unnamed);
-        json_close(json);
-    }
-    json_close(json);
-}
-
-static void put_unkept(struct json *json, const struct cairn_unkept *unkept) {
-    if (!unkept->processes) return;
-    json_open_object(json, "not_kept");
-    json_put_uint(json, "processes", unkept->processes);
-    json_put_uint(json, "allocations", unkept->allocations);
-    json_put_uint(json, "allocated_bytes", unkept->allocated_bytes);
-    json_close(json);
+static void put_ages_error(struct json *json, const struct recording *recording) {
+    const uint64_t error_ms = shape_ages_error_ms(recording);
+    if (!recording_count(recording, CAIRN_SECTION_AGES)) return;
+    if (error_ms == UINT64_MAX)
+        json_put_null(json, "ages_error_ms");
+    else
+        json_put_uint(json, "ages_error_ms", error_ms);
 }
 
 static void put_trust(struct json *json, const struct profile *profile,
@@ -247,8 +223,8 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
     put_checkpoint(json, profile->recording);
-    put_left_out(json, profile->recording);
-    put_unkept(json, &profile->recording->header.unkept);
+    trust_json_put_left_out(json, profile->recording);
+    trust_json_put_unkept(json, &profile->recording->header.unkept);
     json_put_uint(json, "earlier_frees", recording_earlier_frees(profile->recording));
     const char *imported = recording_imported(profile->recording);
     if (imported) json_put_string(json, "imported", imported);
@@ -265,6 +241,7 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_close(json);
     const uint32_t max_depth = recording_max_depth(profile->recording);
     if (max_depth) json_put_uint(json, "max_depth", max_depth);
+    put_ages_error(json, profile->recording);
     json_put_uint(json, "own_bytes", profile->recording->header.own_bytes);
     json_put_uint(json, "frames_unresolved", names->unresolved_count);
     json_close(json);
@@ -484,7 +461,7 @@ void report_json_put_run_trust(struct json *json, const struct run *run,
     json_open_object(json, "trust");
     json_put_bool(json, "exact", trust_sums_are_whole(sums) && !sums->sampled_count);
     put_run_losses(json, sums);
-    put_unkept(json, &sums->unkept);
+    trust_json_put_unkept(json, &sums->unkept);
     json_open_array(json, "lost_processes");
     for (size_t i = 0; i < run->rows.count; i++) {
         const struct run_row *row = &run->rows.items[i];

@@ -193,20 +193,42 @@ static void print_ages(const struct terminal *terminal, const uint64_t *buckets,
     fprintf(terminal->out, " %s\n", text(bucket_start(last)).text);
 }
 
-// Freed blocks whose bucket lies below the limit.
-static void print_short(const struct terminal *terminal, const struct shape_ages *ages,
-                        const struct stack *stack, uint64_t short_ns) {
+// Freed blocks whose bucket lies below the limit by what the clock was late.
+static void print_short(const struct terminal *terminal, const struct profile *profile,
+                        const struct shape_ages *ages, const struct stack *stack,
+                        uint64_t short_ns) {
+    const uint64_t error_ms = shape_ages_error_ms(profile->recording);
+    const uint64_t short_ms = short_ns / ms_ns;
+    const uint64_t least_ms = short_ms > error_ms ? short_ms - error_ms : 0;
     uint64_t total = 0, young = 0;
-    size_t bucket = 0;
     char line[LINE_BYTES];
     for (size_t i = 0; i < CAIRN_AGE_BUCKETS; i++) total += ages->ms[i];
-    for (; bucket < CAIRN_AGE_BUCKETS && bucket_start(bucket + 1) * ms_ns <= short_ns; bucket++)
-        young += ages->ms[bucket];
-    snprintf(line, sizeof line, "%s of its freed blocks lived less than %s; %s never freed",
-             units_percent((int64_t)young, (int64_t)total).text,
-             units_duration(bucket_start(bucket) * ms_ns).text,
-             units_counted(stack->exit_blocks, "was", "were").text);
+    for (size_t i = 0; i < CAIRN_AGE_BUCKETS && bucket_start(i + 1) <= least_ms + 1; i++)
+        young += ages->ms[i];
+    bool is_known = short_ms >= error_ms;
+    if (is_known)
+        snprintf(line, sizeof line,
+                 "at least %s of its freed blocks lived less than %s; %s never freed",
+                 units_percent((int64_t)young, (int64_t)total).text, units_duration(short_ns).text,
+                 units_counted(stack->exit_blocks, "was", "were").text);
+    else
+        snprintf(line, sizeof line, "how many lived less than %s is not known; %s never freed",
+                 units_duration(short_ns).text,
+                 units_counted(stack->exit_blocks, "was", "were").text);
     print_line(terminal, line);
+}
+
+// Says how far ages may be from the truth.
+static void explain_ages(const struct terminal *terminal, const struct profile *profile) {
+    const uint64_t error_ms = shape_ages_error_ms(profile->recording);
+    if (error_ms == UINT64_MAX)
+        terminal_print(terminal, STYLE_DIM,
+                       "\nlifetimes: by how much their clock was late is not known (recorded by an "
+                       "older cairn)\n");
+    else
+        terminal_print(terminal, STYLE_DIM,
+                       "\nlifetimes may be off by up to %s: by so much their clock was late\n",
+                       age_text(error_ms).text);
 }
 
 // Blocks that have no age, since they were not freed.
@@ -241,7 +263,7 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
                              : "allocations of the thread meanwhile");
     if (is_of_owners) return;
     if (shapes->short_ns)
-        print_short(terminal, &ages, stack, shapes->short_ns);
+        print_short(terminal, profile, &ages, stack, shapes->short_ns);
     else if (stack->exit_blocks > 0)
         print_kept(terminal, profile, stack);
 }
@@ -282,6 +304,9 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                                        .context = &shapes};
     bool is_ok = stacks_print_noted(terminal, profile, names, &options, &noted, error);
     if (is_ok && options.by == MEASURE_SHORT) explain_short(terminal, profile);
+    if (is_ok && kind == SHAPES_AGES && recording_count(profile->recording, CAIRN_SECTION_AGES) &&
+        !recording_is_of_owners(profile->recording))
+        explain_ages(terminal, profile);
     if (is_ok && kind == SHAPES_AGES && profile->log)
         terminal_print(terminal, STYLE_DIM, "\n%s\n", profile->log->note);
     shape_free(&shapes.shape);

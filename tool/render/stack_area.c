@@ -27,7 +27,8 @@ struct area {
     size_t count;
     int64_t (*values)[STACKS_MAX + 1];  // by snapshot; the last are the others
     uint64_t *times;
-    size_t snapshot_count;
+    size_t snapshot_count;  // the peak among them
+    bool has_peak;
     int64_t most_bytes;
 };
 
@@ -58,36 +59,62 @@ static void choose(struct area *area, const struct profile *profile, const int64
     }
 }
 
-static bool add_snapshot(struct area *area, const struct snapshots *snapshots, size_t index) {
-    const struct profile *profile = snapshots->profile;
-    struct live_at *held = snapshots_live(snapshots, index);
+// What a stack held at the peak, or at the snapshot that `held` is of.
+static int64_t bytes_of(const struct stack *stack, const struct live_at *held) {
+    int64_t bytes = held ? held[stack->number].bytes : stack->peak_bytes;
+    return bytes > 0 ? bytes : 0;
+}
+
+// Adds a moment behind the others: the peak, if `held` is NULL.
+static void add_moment(struct area *area, const struct profile *profile, const struct live_at *held,
+                       uint64_t at_ns) {
     int64_t *values = area->values[area->snapshot_count], sum = 0, chosen = 0;
-    if (!held) return false;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        if (held[profile->stacks[i].number].bytes > 0) sum += held[profile->stacks[i].number].bytes;
+    for (size_t i = 0; i < profile->stack_count; i++) sum += bytes_of(&profile->stacks[i], held);
     for (size_t i = 0; i < area->count; i++) {
-        int64_t bytes = held[profile->stacks[area->stacks[i]].number].bytes;
-        values[i] = bytes > 0 ? bytes : 0;
+        values[i] = bytes_of(&profile->stacks[area->stacks[i]], held);
         chosen += values[i];
     }
     values[STACKS_MAX] = sum - chosen;
     if (sum > area->most_bytes) area->most_bytes = sum;
-    area->times[area->snapshot_count++] = snapshots->list[index].at_ns;
+    area->times[area->snapshot_count++] = at_ns;
+    area->has_peak |= !held;
+}
+
+static bool add_snapshot(struct area *area, const struct snapshots *snapshots, size_t index) {
+    struct live_at *held = snapshots_live(snapshots, index);
+    if (held) add_moment(area, snapshots->profile, held, snapshots->list[index].at_ns);
     free(held);
-    return true;
+    return held != NULL;
+}
+
+static bool add_moments(struct area *area, const struct snapshots *snapshots, size_t step) {
+    const struct profile *profile = snapshots->profile;
+    const uint64_t peak_ns = profile->peak.at_ns;
+    bool is_ok = true, lacks_peak = !snapshots->is_of_heaps && peak_ns;
+    for (size_t i = 0; is_ok && i < snapshots->count; i += step) {
+        if (!snapshots->list[i].has_values) continue;
+        bool is_later = snapshots->list[i].at_ns > peak_ns;
+        if (lacks_peak && is_later) add_moment(area, profile, NULL, peak_ns);
+        lacks_peak = lacks_peak && !is_later;
+        is_ok = add_snapshot(area, snapshots, i);
+    }
+    if (is_ok && lacks_peak && area->snapshot_count) add_moment(area, profile, NULL, peak_ns);
+    return is_ok;
 }
 
 static bool area_fill(struct area *area, const struct snapshots *snapshots) {
+    const struct profile *profile = snapshots->profile;
     size_t step = snapshots->count / SNAPSHOTS_MAX + 1;
-    int64_t *highest = calloc(snapshots->profile->built_stack_count + 1, sizeof *highest);
-    area->values = calloc(snapshots->count + 1, sizeof *area->values);
-    area->times = calloc(snapshots->count + 1, sizeof *area->times);
+    int64_t *highest = calloc(profile->built_stack_count + 1, sizeof *highest);
+    area->values = calloc(snapshots->count + 2, sizeof *area->values);
+    area->times = calloc(snapshots->count + 2, sizeof *area->times);
     bool is_ok = highest && area->values && area->times;
+    for (size_t i = 0; is_ok && !snapshots->is_of_heaps && i < profile->stack_count; i++)
+        highest[profile->stacks[i].number] = bytes_of(&profile->stacks[i], NULL);
     for (size_t i = 0; is_ok && i < snapshots->count; i += step)
         if (snapshots->list[i].has_values) is_ok = note_highest(snapshots, i, highest);
-    if (is_ok) choose(area, snapshots->profile, highest);
-    for (size_t i = 0; is_ok && i < snapshots->count; i += step)
-        if (snapshots->list[i].has_values) is_ok = add_snapshot(area, snapshots, i);
+    if (is_ok) choose(area, profile, highest);
+    is_ok = is_ok && add_moments(area, snapshots, step);
     free(highest);
     return is_ok;
 }
@@ -102,28 +129,35 @@ static const int64_t *values_at(const struct area *area, size_t column) {
     return shown ? area->values[shown - 1] : NULL;
 }
 
-// Since the snapshot that a column shows the whole heap has fallen below it: by more than what is
-// noted late.
-static bool has_fallen_since(const struct area *area, const int64_t *values, size_t column) {
-    const double part = 0.9;
-    double sum = 0;
+static const double steady_part = 0.9;  // of the heap: a change by less may be noted late
+
+static double sum_of(const struct area *area, const int64_t *values) {
+    double sum = (double)values[STACKS_MAX];
     for (size_t i = 0; i < area->count; i++) sum += (double)values[i];
-    sum += (double)values[STACKS_MAX];
-    return (double)area->frame->high_bytes[column] < part * sum;
+    return sum;
+}
+
+// Since the snapshot that a column shows the whole heap has fallen below it.
+static bool has_fallen_since(const struct area *area, const int64_t *values, size_t column) {
+    return (double)area->frame->high_bytes[column] < steady_part * sum_of(area, values);
 }
 
 static char unknown_at(const struct area *area, size_t column, double height) {
     return height < (double)area->frame->high_bytes[column] ? '?' : ' ';
 }
 
-// The letter at a height, in bytes, of a column.
-static char letter_at(const struct area *area, const int64_t *values, double height) {
+// The letter at a height, in bytes, of a column. It is not known who holds the part by which the
+// whole heap has risen since the snapshot.
+static char letter_at(const struct area *area, const int64_t *values, size_t column,
+                      double height) {
+    const double sum = sum_of(area, values), low = (double)area->frame->low_bytes[column];
     double top = 0;
     for (size_t i = 0; i < area->count; i++) {
         top += (double)values[i];
         if (height < top) return letters[i];
     }
-    return height < top + (double)values[STACKS_MAX] ? '.' : ' ';
+    if (height < sum) return '.';
+    return steady_part * low > sum && height < low ? '?' : ' ';
 }
 
 static void print_area(const struct terminal *terminal, const struct area *area,
@@ -138,7 +172,7 @@ static void print_area(const struct terminal *terminal, const struct area *area,
         for (size_t column = 0; column < frame->columns; column++) {
             const int64_t *values = values_at(area, column);
             bool is_known = values && !has_fallen_since(area, values, column);
-            char letter = is_known ? letter_at(area, values, height) : ' ';
+            char letter = is_known ? letter_at(area, values, column, height) : ' ';
             if (values && !is_known) letter = unknown_at(area, column, height);
             bool is_dim = letter == '.' || letter == '?';
             terminal_print(terminal, is_dim ? STYLE_DIM : STYLE_NAME, "%c", letter);
@@ -200,8 +234,8 @@ bool stack_area_print(const struct terminal *terminal, const struct profile *pro
     bool is_ok = snapshots.count < SNAPSHOTS_MIN || area_fill(&area, &snapshots);
     if (is_ok && area.snapshot_count >= SNAPSHOTS_MIN && area.most_bytes > 0) {
         terminal_print(terminal, STYLE_STRONG, "\nthe largest stacks over time");
-        terminal_print(terminal, STYLE_DIM, ", from %zu snapshots; '.' others, '?' not known\n",
-                       area.snapshot_count);
+        terminal_print(terminal, STYLE_DIM, ": %zu snapshots%s; '.' others, '?' not known\n",
+                       area.snapshot_count - area.has_peak, area.has_peak ? ", the peak" : "");
         print_area(terminal, &area, view);
         is_ok = print_legend(terminal, &area, profile, names, view);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ten largest stacks over time, on top of each other, below a chart of the heap. A stack is
-// drawn as it was at the last snapshot; where the whole heap has fallen since, it says that what
-// stacks hold is unknown.
+// drawn as it was at the last snapshot, or at the peak; where the whole heap has fallen since, it
+// says that what stacks hold is unknown, and where it has risen, that the rest of it is.
 #ifndef TOOL_RENDER_STACK_AREA_H
 #define TOOL_RENDER_STACK_AREA_H
 
@@ -11,12 +11,13 @@
 
 enum { AREA_COLUMNS_MAX = 160 };
 
-// The frame of the area, and what the whole heap held at most in each column; 0: unknown.
+// The frame of the area, and what the whole heap held at least and at most in each column; 0:
+// unknown.
 struct area_frame {
     size_t columns;
     int axis_columns;
     uint64_t end_ns;
-    uint64_t high_bytes[AREA_COLUMNS_MAX];
+    uint64_t low_bytes[AREA_COLUMNS_MAX], high_bytes[AREA_COLUMNS_MAX];
 };
 
 // Prints nothing without at least two snapshots. False without memory.

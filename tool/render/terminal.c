@@ -70,6 +70,25 @@ void terminal_indent(const struct terminal *terminal, size_t count) {
     fprintf(terminal->out, "%*s", (int)count, "");
 }
 
+void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
+                            char *text) {
+    size_t used = first;
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        size_t columns = text_columns(word);
+        bool is_first = used == first;
+        if (!is_first && used + 1 + columns > terminal->columns) {
+            fputc('\n', terminal->out);
+            terminal_indent(terminal, indent);
+            used = indent;
+            is_first = true;
+        }
+        fprintf(terminal->out, "%s%s", is_first ? "" : " ", word);
+        used += columns + !is_first;
+    }
+    fputc('\n', terminal->out);
+}
+
 enum { INDENT = 2, PART_BYTES = 1024 };
 static const char separator[] = " \xc2\xb7 ";  // middle dot
 enum { SEPARATOR_COLUMNS = 3 };

@@ -33,6 +33,11 @@ void terminal_print(const struct terminal *terminal, enum style style, const cha
 // `count` spaces.
 void terminal_indent(const struct terminal *terminal, size_t count);
 
+// Prints words behind each other from column `first` on, on further lines behind `indent` columns
+// where they do not fit, and ends the line; `text` is cut into its words.
+void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
+                            char *text);
+
 // A sentence in parts, "exact · nothing lost": indented, with a new line where the next part does
 // not fit.
 

@@ -14,6 +14,7 @@ static const struct {
     [EXTENTS_DEQUE] = {"std::_Deque_base<", {"_M_map", "_M_map_size", "_M_start", "_M_finish"}},
     [EXTENTS_BUCKETS] = {"std::_Hashtable<", {"_M_buckets", "_M_bucket_count"}},
     [EXTENTS_VEC] = {"alloc::vec::Vec<", {"ptr", "len", "cap"}},
+    [EXTENTS_TABLE] = {"hashbrown::raw::RawTable<", {"ctrl", "bucket_mask"}},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -164,6 +165,16 @@ static bool add_vec(struct asked *asked, const struct type *type, const uint64_t
            add_counted(asked, at[0], length, element->bytes);
 }
 
+// The pointer leads behind the elements, to the bytes that say which are there.
+static bool add_table(struct asked *asked, const struct type *type, const uint64_t at[NAMES_MAX]) {
+    const struct type *element = type_parameter(type, 0);
+    uint64_t mask, to;
+    if (!element || !element->bytes || !read_word(asked, at[1], &mask) || !mask) return true;
+    if (mask == UINT64_MAX || __builtin_mul_overflow(mask + 1, element->bytes, &to)) return false;
+    add(asked, &(struct layout_extent){.offset = at[0], .to = to, .is_table = true});
+    return true;
+}
+
 bool layout_add_extents(struct layout_extents *extents, struct layout_bytes bytes,
                         const struct type *type, uint64_t offset) {
     struct asked asked = {extents, bytes};
@@ -179,6 +190,8 @@ bool layout_add_extents(struct layout_extents *extents, struct layout_bytes byte
         return add_buckets(&asked, at);
     case EXTENTS_VEC:
         return add_vec(&asked, type, at);
+    case EXTENTS_TABLE:
+        return add_table(&asked, type, at);
     default:
         return true;
     }

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where containers have their elements: a vector up to its size, a deque in the pieces that it
-// uses, a hash table of libstdc++ its buckets, a Vec up to its length.
+// uses, a hash table of libstdc++ its buckets, a Vec up to its length, Rust's hash table in the
+// places that its bytes call full.
 #ifndef TOOL_TYPES_LAYOUT_EXTENTS_H
 #define TOOL_TYPES_LAYOUT_EXTENTS_H
 
 #include "tool/types/type.h"
 
-enum extents_of { EXTENTS_NONE, EXTENTS_VECTOR, EXTENTS_DEQUE, EXTENTS_BUCKETS, EXTENTS_VEC };
+enum extents_of {
+    EXTENTS_NONE,
+    EXTENTS_VECTOR,
+    EXTENTS_DEQUE,
+    EXTENTS_BUCKETS,
+    EXTENTS_VEC,
+    EXTENTS_TABLE
+};
 
 // What of a block are elements, as the container says that refers to it: what lies before and
 // behind them are left-overs of others.
@@ -14,7 +22,9 @@ struct layout_extent {
     uint64_t offset;    // of the pointer to the block, in the object
     uint64_t from, to;  // in the block
     uint64_t inner;     // each of them points to a block with so many bytes of elements; 0: not so
-    bool is_end;        // the pointer leads behind or among elements: it says nothing
+    bool
+        is_table;  // behind them lies a byte for each, the last one's first: below 128, it is there
+    bool is_end;   // the pointer leads behind or among elements: it says nothing
 };
 
 enum { LAYOUT_EXTENTS_MAX = 16 };

@@ -15,6 +15,7 @@
 
 #include "format/packed.h"
 #include "tool/model/reader.h"
+#include "tool/model/run.h"
 #include "tool/model/run_row.h"
 #include "tool/watch/memory.h"
 
@@ -30,7 +31,7 @@ static bool is_directory(const char *path) {
 
 // A directory that another run made, or is about to fill, is a recording, not a place for new ones.
 static bool is_run(const char *path) {
-    return run_row_is_file_name(strrchr(path, '/') + 1);
+    return run_row_is_file_name(strrchr(path, '/') + 1) || run_has_index(path);
 }
 
 // What would be taken for a recording that exists, to be numbered beside: in /dev nobody wants one.

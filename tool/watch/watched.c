@@ -18,6 +18,7 @@
 
 #include "format/run_mark.h"
 #include "format/sample.h"
+#include "tool/base/clock.h"
 #include "tool/model/figures.h"
 #include "tool/proc/process.h"
 #include "tool/watch/code_files.h"
@@ -371,7 +372,11 @@ void watched_publish_clock(const struct watched *process, uint64_t now_ns) {
     struct cairn_header *header = process->memory.header;
     if (header->state != CAIRN_STATE_RUNNING || now_ns < header->start_clock_ns) return;
     uint32_t ms = (uint32_t)((now_ns - header->start_clock_ns) / ns_per_ms);
-    __atomic_store_n(&header->control.clock_ms, ms, __ATOMIC_RELAXED);
+    uint32_t before_ms = __atomic_exchange_n(&header->control.clock_ms, ms, __ATOMIC_ACQ_REL);
+    // up to now somebody may have read what was there before
+    uint32_t moved_ms = (uint32_t)((clock_now_ns() - header->start_clock_ns) / ns_per_ms) + 1;
+    if (moved_ms - before_ms > header->control.clock_error_ms)
+        header->control.clock_error_ms = moved_ms - before_ms;
 }
 
 struct rss_now watched_look(struct watched *process, uint64_t now_ns, uint64_t most_pause_ns) {

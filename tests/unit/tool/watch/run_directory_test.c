@@ -89,6 +89,20 @@ static void test_names(void **state) {
     assert_false(run_directory_choose(&store, "/dev/null/x.cairn", "prog", 7, &error));
 }
 
+// A directory that a run of several processes made is no place for the next run.
+static void test_run_without_suffix(void **state) {
+    (void)state;
+    begin("run");
+    save("prog.7.cairn");
+    add_row("prog.7.cairn");
+    add_row("");
+    finish(false);
+    assert_int_equal(kind_of("run/index"), S_IFREG);
+    begin("run");
+    assert_int_equal(kind_of("run/prog.7.cairn"), S_IFREG);
+    assert_int_equal(kind_of("run.1"), S_IFDIR);
+}
+
 // Somebody takes the name between choosing and making.
 static void test_taken_meanwhile(void **state) {
     (void)state;
@@ -222,9 +236,16 @@ static void test_hostile_sections(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_names),   TEST(test_taken_meanwhile),  TEST(test_single),
-        TEST(test_several), TEST(test_shared),           TEST(test_unexpected_file),
-        TEST(test_nothing), TEST(test_hostile_sections), TEST(test_directory_is_removed),
+        TEST(test_names),
+        TEST(test_run_without_suffix),
+        TEST(test_taken_meanwhile),
+        TEST(test_single),
+        TEST(test_several),
+        TEST(test_shared),
+        TEST(test_unexpected_file),
+        TEST(test_nothing),
+        TEST(test_hostile_sections),
+        TEST(test_directory_is_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
