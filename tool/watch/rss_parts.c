@@ -98,6 +98,59 @@ static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t st
     return resident;
 }
 
+// The name within "[anon:NAME]", up to its end; NULL: it has none, or one of glibc's malloc.
+static const char *name_of(const struct mapping *mapping, size_t *length) {
+    static const char start[] = "[anon:";
+    const char *name = mapping->name + sizeof start - 1;
+    if (!starts(mapping->name, start) || starts(name, " glibc: ")) return NULL;
+    *length = strlen(name);
+    while (*length && (name[*length - 1] == ']' || name[*length - 1] == '\n')) --*length;
+    if (*length >= MAPPED_NAME_BYTES) *length = MAPPED_NAME_BYTES - 1;
+    return name;
+}
+
+// Adds a mapping to those of its name; beyond so many names it has none.
+static void note_name(struct reading *reading) {
+    enum { NAMES_MOST = 256 };
+    const struct mapping *now = &reading->now;
+    struct rss_parts *out = reading->out;
+    size_t length, at = 0;
+    const char *name = name_of(now, &length);
+    if (!name || out->names.count == NAMES_MOST) return;
+    while (at < out->names.count && (strncmp(out->names.items[at].name, name, length) != 0 ||
+                                     out->names.items[at].name[length]))
+        at++;
+    if (at == out->names.count) {
+        struct mapped_name *slot = array_push(&out->names);
+        if (!slot) return;
+        *slot = (struct mapped_name){.rss_bytes = 0};
+        memcpy(slot->name, name, length);
+    }
+    out->names.items[at].rss_bytes += now->rss_bytes;
+    out->names.items[at].pss_bytes += now->pss_bytes;
+    out->names.items[at].swap_bytes += now->swap_bytes;
+}
+
+static int compare_names(const void *a, const void *b) {
+    const struct mapped_name *left = a, *right = b;
+    if (left->rss_bytes != right->rss_bytes) return left->rss_bytes < right->rss_bytes ? 1 : -1;
+    return strcmp(left->name, right->name);
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+// Shares a mapping's PSS between a stack and what is above it by what is resident.
+static void add_shares(struct reading *reading, uint64_t stack_bytes) {
+    const struct mapping *now = &reading->now;
+    struct rss_parts *out = reading->out;
+    uint64_t rss = now->rss_bytes, pss = least(now->pss_bytes, rss);
+    uint64_t stack = rss ? (uint64_t)((double)pss * ((double)stack_bytes / (double)rss)) : 0;
+    out->stacks_pss_bytes += stack;
+    out->heap_pss_bytes += pss - least(stack, pss);
+}
+
 // Of memory without reservation: what of it lies in glibc's arenas.
 static uint64_t arena_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now;
@@ -124,6 +177,11 @@ static void add_anonymous(struct reading *reading) {
     else
         picture->heap_bytes += now->rss_bytes - stack;
     if (!is_data && !stack) picture->huge_bytes += now->huge_bytes;
+    if (is_data)
+        reading->out->data_pss_bytes += least(now->pss_bytes, now->rss_bytes);
+    else
+        add_shares(reading, stack);
+    if (!is_data && !stack) note_name(reading);
     if (!is_data) note_memory(reading, stack);
     if (now->is_unreserved && now->is_undumped)
         reading->out->undumped_bytes += now->rss_bytes;
@@ -146,6 +204,11 @@ static void add_named(struct reading *reading) {
     else if (!*now->name)
         part = &picture->shared_bytes;
     *part += now->rss_bytes;
+    if (now->permissions[3] == 'p') {
+        uint64_t *share = part == &picture->stacks_bytes ? &reading->out->stacks_pss_bytes
+                                                         : &reading->out->data_pss_bytes;
+        *share += least(now->anonymous_bytes, now->pss_bytes);
+    }
     picture->stack_count += part == &picture->stacks_bytes;
     if (now->permissions[1] == 'w' && is_libc(now->name))
         reading->out->libc_data = (struct mapped_range){now->start, now->end};
@@ -157,6 +220,7 @@ static void add_mapping(struct reading *reading) {
     picture->rss_bytes += now->rss_bytes;
     picture->pss_bytes += now->pss_bytes;
     picture->swap_bytes += now->swap_bytes;
+    if (reading->source.each) reading->source.each(reading->source.context, now);
     if (is_anonymous(now))
         add_anonymous(reading);
     else
@@ -175,11 +239,14 @@ bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
     *parts = (struct rss_parts){0};
     parts->picture.knows = CAIRN_PICTURE_KNOWS_HUGE;
     while (!smaps->is_odd && maps_next(smaps, &reading.now)) add_mapping(&reading);
+    if (parts->names.count)
+        qsort(parts->names.items, parts->names.count, sizeof *parts->names.items, compare_names);
     return !smaps->is_odd;
 }
 
 void rss_parts_free(struct rss_parts *parts) {
     array_free(&parts->memory);
+    array_free(&parts->names);
 }
 
 // The soft limit of stacks is the size that glibc gives each thread.
@@ -191,15 +258,20 @@ static uint64_t stack_limit(pid_t pid) {
     return line && sscanf(line, "Max stack size %" SCNu64, &limit) == 1 ? limit : 0;
 }
 
-bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
+bool rss_parts_with_each(pid_t pid, void (*each)(void *context, const struct mapping *mapping),
+                         void *context, struct rss_parts *parts) {
     struct maps smaps;
     *parts = (struct rss_parts){0};
     if (!maps_open(&smaps, pid, "smaps", NULL)) return false;
-    struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid)};
+    struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid), each, context};
     bool is_ok = rss_parts_read(&smaps, &source, parts);
     pagemap_close(&source.pagemap);
     maps_close(&smaps);
     return is_ok && parts->picture.rss_bytes;
+}
+
+bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
+    return rss_parts_with_each(pid, NULL, NULL, parts);
 }
 
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
@@ -227,7 +299,7 @@ bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after) {
 
 // --- what the program mapped itself
 
-enum { PAGES_MAX = 1 << 16, LIST_MAX = 1 << 22, TRIES = 3 };
+enum { PAGES_MAX = 1 << 16, PAGES_LONG_MAX = 1 << 20, LIST_MAX = 1 << 22, TRIES = 3 };
 
 struct search {
     struct remote remote;
@@ -276,6 +348,15 @@ static bool sum_by_heads(struct search *search, const struct rss_parts *parts, u
         if (blocks < resident) *bytes += resident - blocks;
     }
     return true;
+}
+
+bool rss_parts_find_other(pid_t pid, const struct rss_parts *parts, uint64_t *bytes) {
+    struct search search = {.remote = remote_of(pid), .pages_left = PAGES_LONG_MAX};
+    search.remote.pagemap = pagemap_open(pid);
+    if (search.remote.pagemap.file < 0) return false;
+    bool is_known = sum_by_heads(&search, parts, bytes);
+    remote_close(&search.remote);
+    return is_known;
 }
 
 // A copy of the process' list, as it was at one moment; for free(). NULL: it could not be had.

@@ -119,6 +119,43 @@ static void test_joined_with_arena(void **state) {
     munmap(space, 4 * heap_bytes);
 }
 
+// Memory with a name is a category of its own, all mappings of a name one; glibc's names for its
+// own heap are none. A share of what is forked is a share of each kind.
+static void test_names(void **state) {
+    (void)state;
+    static const char text[] =
+        "7f0000000000-7f0000100000 rw-p 00000000 00:00 0   [anon:pool]\nRss: 100 kB\nPss: 50 kB\n"
+        "7f0000200000-7f0000300000 rw-p 00000000 00:00 0   [anon:a b]\nRss: 400 kB\nPss: 400 kB\n"
+        "Swap: 8 kB\n"
+        "7f0000400000-7f0000500000 rw-p 00000000 00:00 0   [anon:pool]\nRss: 200 kB\nPss: 200 kB\n"
+        "7f0000600000-7f0000700000 rw-p 00000000 00:00 0   [anon: glibc: malloc]\nRss: 8 kB\n"
+        "7f0000800000-7f0000900000 rw-s 00000000 00:01 3   [anon_shmem:shared]\nRss: 16 kB\n"
+        "7f6000000000-7f6000002000 rw-p 00000000 fe:00 2   /lib/libx.so\nRss: 8 kB\nPss: 8 kB\n"
+        "Anonymous: 4 kB\n"
+        "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\nPss: 20 kB\n"
+        "Anonymous: 20 kB\n";
+    struct rss_parts parts;
+    struct maps smaps;
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    maps_open_file(&smaps, file);
+    assert_true(
+        rss_parts_read(&smaps, &(struct rss_parts_source){.pagemap = pagemap_none()}, &parts));
+    assert_int_equal(parts.names.count, 2);
+    assert_string_equal(parts.names.items[0].name, "a b");
+    assert_int_equal(parts.names.items[0].rss_bytes, 400 * 1024);
+    assert_int_equal(parts.names.items[0].swap_bytes, 8 * 1024);
+    assert_string_equal(parts.names.items[1].name, "pool");
+    assert_int_equal(parts.names.items[1].rss_bytes, 300 * 1024);
+    assert_int_equal(parts.names.items[1].pss_bytes, 250 * 1024);
+    assert_int_equal(parts.picture.heap_bytes, 708 * 1024);
+    assert_int_equal(parts.picture.shared_bytes, 16 * 1024);
+    assert_int_equal(parts.heap_pss_bytes, 650 * 1024);
+    assert_int_equal(parts.stacks_pss_bytes, 20 * 1024);
+    assert_int_equal(parts.data_pss_bytes, 4 * 1024);
+    rss_parts_free(&parts);
+    maps_close(&smaps);
+}
+
 static void test_damage(void **state) {
     (void)state;
     static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
@@ -163,6 +200,7 @@ int main(void) {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_own_memory),
         cmocka_unit_test(test_joined_with_arena),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_freed_meanwhile),
     };
