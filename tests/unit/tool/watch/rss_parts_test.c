@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mappings are put to their parts by name, flags and neighbours; nothing is counted twice or lost.
+#include <elf.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -156,6 +159,52 @@ static void test_names(void **state) {
     maps_close(&smaps);
 }
 
+// Returns how many bytes a program takes from its first page on, by its program headers.
+static uint64_t span_of_program(void) {
+    const Elf64_Phdr *headers = (const Elf64_Phdr *)getauxval(AT_PHDR);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = UINT64_MAX, end = 0;
+    for (uint64_t i = 0; i < getauxval(AT_PHNUM); i++) {
+        if (headers[i].p_type != PT_LOAD) continue;
+        if (first == UINT64_MAX) first = headers[i].p_vaddr - headers[i].p_offset;
+        end = headers[i].p_vaddr + headers[i].p_memsz;
+    }
+    return (end - first + page - 1) / page * page;
+}
+
+// Zeroed data of a file, with which the kernel joined memory that was mapped behind it: only what
+// the file's headers have is its data. This program's first page, one that can be written, and
+// memory across its end are mapped once more.
+static void test_joined_with_data(void **state) {
+    (void)state;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), span = span_of_program();
+    int file = open("/proc/self/exe", O_RDONLY);
+    char *space =
+        mmap(NULL, span + 4 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(file >= 0 && space != MAP_FAILED);
+    const uint64_t own = span > 2 * MIB ? MIB : page;  // of its data
+    struct rss_parts before, after;
+    assert_true(rss_parts_of_process(getpid(), &before));
+    const int fixed = MAP_PRIVATE | MAP_FIXED;
+    char *first = mmap(space, page, PROT_READ, fixed, file, 0);
+    char *data =
+        mmap(space + span - own - page, page, PROT_READ | PROT_WRITE, fixed, file, (off_t)page);
+    char *memory =
+        mmap(data + page, own + 3 * MIB, PROT_READ | PROT_WRITE, fixed | MAP_ANONYMOUS, -1, 0);
+    assert_true(first == space && data != MAP_FAILED && memory == data + page);
+    assert_int_equal(*(volatile char *)first, ELFMAG0);
+    memset(memory, 1, own + 3 * MIB);
+    assert_true(rss_parts_of_process(getpid(), &after));
+    int64_t grown = (int64_t)(after.picture.heap_bytes - before.picture.heap_bytes);
+    assert_in_range(grown, 5 * MIB / 2, 7 * MIB / 2);
+    grown = (int64_t)(after.data_pss_bytes - before.data_pss_bytes);
+    assert_in_range(grown, own, own + MIB);
+    rss_parts_free(&before);
+    rss_parts_free(&after);
+    munmap(space, span + 4 * MIB);
+    close(file);
+}
+
 static void test_damage(void **state) {
     (void)state;
     static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
@@ -201,6 +250,7 @@ int main(void) {
         cmocka_unit_test(test_own_memory),
         cmocka_unit_test(test_joined_with_arena),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_joined_with_data),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_freed_meanwhile),
     };
