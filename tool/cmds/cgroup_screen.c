@@ -2,6 +2,7 @@
 // The answer of `report --cgroup` as a screen of at most 40 lines.
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -187,8 +188,8 @@ static void print_others(const struct terminal *terminal,
         processes->items.count > PROCESSES_SHOWN ? processes->items.count - PROCESSES_SHOWN : 0;
     if (more) parts_add(&line, STYLE_DIM, "and %zu more", more);
     if (processes->refused_count)
-        parts_add(&line, STYLE_WARNING, "%zu may not be read: ask as root (sudo)",
-                  processes->refused_count);
+        parts_add(&line, STYLE_WARNING, "%zu may not be read%s", processes->refused_count,
+                  geteuid() ? ": ask as root (sudo)" : "");
     if (processes->hidden_count)
         parts_add(&line, STYLE_WARNING, "%zu of another PID name space", processes->hidden_count);
     if (processes->ended_count)

@@ -86,6 +86,7 @@ static bool find_one(const char *word, bool is_wanted(const struct cgroup *), st
     static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"};
     struct stat status;
     *why = ABSENT;
+    if (!*word) return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[PATH_MAX];
         if (snprintf(path, sizeof path, "%s%s", places[i], word) >= PATH_MAX) break;
@@ -103,6 +104,7 @@ static bool find_one(const char *word, bool is_wanted(const struct cgroup *), st
 }
 
 static bool tell_absence(const char *word, enum absence why, struct error *error) {
+    if (!*word) return error_set(error, "no cgroup is named: the path is empty");
     if (why == FORBIDDEN)
         return error_set(error, "%s: the cgroup may not be read: ask as root (sudo)", word);
     return error_set(error, "%s: there is no such cgroup; /proc/PID/cgroup has that of a process",

@@ -119,6 +119,8 @@ static void test_no_cgroup(void **state) {
     struct cgroup cgroup;
     assert_false(cgroup_open("no/such/cgroup", &cgroup, &error));
     assert_non_null(strstr(error.text, "there is no such cgroup"));
+    assert_false(cgroup_open("", &cgroup, &error));
+    assert_non_null(strstr(error.text, "the path is empty"));
     assert_false(cgroup_open(inside, &cgroup, &error));
     assert_non_null(strstr(error.text, "no cgroup whose memory is accounted for"));
     assert_true(cgroup_find(inside, &cgroup, &error));
