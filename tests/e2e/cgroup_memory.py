@@ -76,6 +76,11 @@ def check_real():
             return
         program = cgroup.start(*t.program("container"))
         is_named = program.stdout.readline() == "named\n"
+        if is_named:
+            text = t.run_cairn("report", str(program.pid)).out.decode()
+            t.check(re.search(r"8\.0 MiB  \[anon:container pool\]", text), text)
+        else:
+            t.skip_part("this kernel keeps no names of memory (CONFIG_ANON_VMA_NAME)")
         with Commanded("inside.cairn", before=cgroup.within()) as recorded:
             recorded.do("early 9000000")
             answer, text = ask(cgroup.path), screen(cgroup.path)

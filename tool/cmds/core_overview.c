@@ -7,6 +7,7 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_overview_parts.h"
 #include "tool/cmds/core_owner_rows.h"
 #include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_sets.h"
@@ -16,7 +17,7 @@
 #include "tool/query/live.h"
 #include "tool/watch/rss_parts.h"
 
-enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
+enum { TOP = 3, NAME_BYTES = 256, SENTENCE_BYTES = 512 };
 
 // Shares of resident memory, in percent, from which on a part is told first, and from which on
 // blocks in use are told by type, waste and owner.
@@ -34,16 +35,8 @@ struct section {
         uint64_t bytes;
         const char *class;  // of remedies
         char label[KIN_LABEL_BYTES];
-    } rows[PARTS_MAX];
+    } rows[RESIDENT_PARTS_MAX];
     char why[2 * sizeof((struct error *)0)->text];  // it is not known; "": it is
-};
-
-enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
-
-struct part {
-    enum part_kind kind;
-    uint64_t bytes;
-    const char *text;
 };
 
 struct overview {
@@ -56,9 +49,7 @@ struct overview {
     struct heap_state heap;
     bool has_heap;
     char why_no_heap[sizeof((struct error *)0)->text];
-    struct part parts[PARTS_MAX];
-    size_t part_count;
-    uint64_t all_bytes;  // of the parts
+    struct resident_parts parts;
     struct waste_sums waste;
     bool has_waste;
     struct remedy_facts facts;
@@ -72,54 +63,6 @@ bool core_overview_is_possible(const char *word) {
     pid_t pid;
     if (!word || !running_may_be(word) || live_choose(word, &process, &error)) return false;
     return running_find(word, &pid, &error) && process_stat(pid, &stat);
-}
-
-// --- parts of resident memory
-
-static void add_part(struct overview *overview, enum part_kind kind, uint64_t bytes,
-                     const char *text) {
-    if (!bytes) return;
-    overview->parts[overview->part_count++] = (struct part){kind, bytes, text};
-    overview->all_bytes += bytes;
-}
-
-// Takes the heap's part of anonymous memory, as far as the heap could be read.
-static void find_heap_parts(struct overview *overview) {
-    const uint64_t anonymous = overview->resident.picture.heap_bytes;
-    const struct heap_state *heap = &overview->heap;
-    uint64_t in_heap = overview->has_heap ? heap->residency.resident_bytes : 0;
-    const struct giveback_sum walked = giveback_sum(&overview->facts.giveback);
-    bool is_cut = !overview->has_heap && walked.is_cut;
-    uint64_t free = walked.free_resident_bytes;
-    if (overview->has_heap)
-        free = heap->free_resident_bytes;
-    else
-        in_heap = free < anonymous ? free : anonymous;
-    if (free > in_heap) free = in_heap;
-    add_part(overview, PART_USED, in_heap - free, "in use in glibc's malloc");
-    add_part(overview, PART_FREE, free,
-             is_cut ? "free in glibc's malloc, still resident, at least"
-                    : "free in glibc's malloc, still resident");
-    add_part(overview, PART_OTHER, anonymous > in_heap ? anonymous - in_heap : 0,
-             overview->has_heap ? "mapped by the program or another allocator"
-             : free && !is_cut  ? "heap in use and other anonymous memory"
-                                : "heap and other anonymous memory");
-}
-
-static void find_parts(struct overview *overview) {
-    const struct cairn_picture *picture = &overview->resident.picture;
-    find_heap_parts(overview);
-    add_part(overview, PART_REST, picture->files_bytes, "code, data and files");
-    add_part(overview, PART_REST, picture->shared_bytes, "shared memory without a file");
-    add_part(overview, PART_REST, picture->stacks_bytes, "stacks of threads");
-    add_part(overview, PART_REST, picture->other_bytes, "of the kernel and devices");
-}
-
-static uint64_t bytes_of(const struct overview *overview, enum part_kind kind) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < overview->part_count; i++)
-        if (overview->parts[i].kind == kind) bytes += overview->parts[i].bytes;
-    return bytes;
 }
 
 // --- what is looked at
@@ -190,7 +133,8 @@ static bool open_overview(struct overview *overview, const char *word,
                  "it was not stopped (--no-stop)");
     }
     find_remedies(overview);
-    find_parts(overview);
+    resident_parts_find(&overview->resident, overview->has_heap ? &overview->heap : NULL,
+                        &overview->facts.giveback, &overview->parts);
     return true;
 }
 
@@ -211,10 +155,10 @@ static uint64_t wasted_bytes(const struct overview *overview) {
 
 // --- the sentence
 
-static const struct part *largest_part(const struct overview *overview) {
-    const struct part *largest = overview->parts;
-    for (size_t i = 1; i < overview->part_count; i++)
-        if (overview->parts[i].bytes > largest->bytes) largest = &overview->parts[i];
+static const struct resident_part *largest_part(const struct overview *overview) {
+    const struct resident_part *largest = overview->parts.items;
+    for (size_t i = 1; i < overview->parts.count; i++)
+        if (overview->parts.items[i].bytes > largest->bytes) largest = &overview->parts.items[i];
     return largest;
 }
 
@@ -225,10 +169,12 @@ static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
 // Says why the process is so big. Each sentence is of figures that were read; of none of them
 // more is said than the figure.
 static void write_sentence(const struct overview *overview, char *text, size_t size) {
-    uint64_t all = overview->all_bytes, free = bytes_of(overview, PART_FREE);
-    uint64_t used = bytes_of(overview, PART_USED), wasted = wasted_bytes(overview);
-    const struct part *largest = largest_part(overview);
-    if (!overview->part_count)
+    uint64_t all = overview->parts.all_bytes,
+             free = resident_parts_bytes(&overview->parts, PART_FREE);
+    uint64_t used = resident_parts_bytes(&overview->parts, PART_USED),
+             wasted = wasted_bytes(overview);
+    const struct resident_part *largest = largest_part(overview);
+    if (!overview->parts.count)
         snprintf(text, size, "it has no resident memory");
     else if (is_share(free, all, FREE_SHARE))
         snprintf(text, size, "%s of it (%s) are free in glibc's malloc, but still resident",
@@ -262,9 +208,9 @@ static void fill_parts(struct overview *overview, struct section *section) {
     const struct heap_state *heap = &overview->heap;
     uint64_t blocks = heap->kinds[HEAP_USED].count + heap->kinds[HEAP_MAPPED].count;
     char label[NAME_BYTES];
-    section->all_bytes = overview->all_bytes;
-    for (size_t i = 0; i < overview->part_count; i++) {
-        const struct part *part = &overview->parts[i];
+    section->all_bytes = overview->parts.all_bytes;
+    for (size_t i = 0; i < overview->parts.count; i++) {
+        const struct resident_part *part = &overview->parts.items[i];
         snprintf(label, sizeof label, "%s%s%s", part->text, part->kind == PART_USED ? ", " : "",
                  part->kind == PART_USED ? units_counted((int64_t)blocks, "block", "blocks").text
                                          : "");
@@ -304,7 +250,8 @@ static bool fill_owners(struct overview *overview, struct section *section, stru
     if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
         return false;
     section->all_bytes = listing.owners.retained[0];
-    for (size_t i = 0; i < listing.rows.count && section->count < PARTS_MAX && is_ok; i++) {
+    for (size_t i = 0; i < listing.rows.count && section->count < RESIDENT_PARTS_MAX && is_ok;
+         i++) {
         const struct owner_row *row = &listing.rows.items[i];
         if (row->left_out || row->depth) continue;
         is_ok = owner_listing_label(&listing, &row->kin, label);
@@ -318,7 +265,7 @@ static void fill_remedies(struct overview *overview, struct section *section) {
     struct remedy remedies[REMEDIES];
     char title[REMEDY_TITLE_BYTES];
     size_t count = remedies_find(&overview->facts, false, remedies);
-    section->all_bytes = overview->all_bytes;
+    section->all_bytes = overview->parts.all_bytes;
     for (size_t i = 0; i < count && i < TOP && remedies[i].class != REMEDY_NEEDS_LOG; i++) {
         core_remedy_title(&remedies[i], &overview->facts, title);
         add_row(section, remedies[i].bytes, title);
@@ -328,8 +275,8 @@ static void fill_remedies(struct overview *overview, struct section *section) {
 
 // Returns true if blocks in use are enough of the process to be told by type, waste and owner.
 static bool is_heap_shown(const struct overview *overview) {
-    return overview->has_heap &&
-           is_share(bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
+    return overview->has_heap && is_share(resident_parts_bytes(&overview->parts, PART_USED),
+                                          overview->parts.all_bytes, SHOWN_SHARE);
 }
 
 typedef bool section_fill(struct overview *overview, struct section *section, struct error *error);
@@ -360,8 +307,9 @@ static void fill_sections(struct overview *overview) {
 }
 
 static const char *next_view(const struct overview *overview) {
-    uint64_t all = overview->all_bytes;
-    if (is_share(bytes_of(overview, PART_FREE), all, FREE_SHARE)) return "remedies";
+    uint64_t all = overview->parts.all_bytes;
+    if (is_share(resident_parts_bytes(&overview->parts, PART_FREE), all, FREE_SHARE))
+        return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, WASTE_SHARE) ? "waste" : "owners";

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_overview_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/heap/remedies.h"
+
+static void add(struct resident_parts *parts, enum part_kind kind, uint64_t bytes,
+                const char *text) {
+    if (!bytes) return;
+    struct resident_part *part = &parts->items[parts->count++];
+    *part = (struct resident_part){.kind = kind, .bytes = bytes};
+    snprintf(part->text, sizeof part->text, "%s", text);
+    parts->all_bytes += bytes;
+}
+
+// Adds the largest of what the program named, and takes it out of `other`, in which it is.
+static void add_names(const struct rss_parts *resident, struct resident_parts *parts,
+                      uint64_t *other) {
+    for (size_t i = 0; i < resident->names.count && i < RESIDENT_NAMES; i++) {
+        const struct mapped_name *name = &resident->names.items[i];
+        uint64_t bytes = name->rss_bytes < *other ? name->rss_bytes : *other;
+        char safe[RESIDENT_TEXT_BYTES - 16], text[RESIDENT_TEXT_BYTES];
+        text_escape(safe, sizeof safe, name->name);
+        snprintf(text, sizeof text, "[anon:%s]", safe);
+        add(parts, PART_OTHER, bytes, text);
+        *other -= bytes;
+    }
+}
+
+// Takes the heap's part of anonymous memory, as far as the heap could be read.
+static void add_heap(const struct rss_parts *resident, const struct heap_state *heap,
+                     const struct giveback *giveback, struct resident_parts *parts) {
+    const uint64_t anonymous = resident->picture.heap_bytes;
+    const struct giveback_sum walked = giveback_sum(giveback);
+    uint64_t in_heap = heap ? heap->residency.resident_bytes : 0;
+    bool is_cut = !heap && walked.is_cut;
+    uint64_t free = heap ? heap->free_resident_bytes : walked.free_resident_bytes;
+    if (!heap) in_heap = free < anonymous ? free : anonymous;
+    if (free > in_heap) free = in_heap;
+    uint64_t other = anonymous > in_heap ? anonymous - in_heap : 0;
+    add(parts, PART_USED, in_heap - free, "in use in glibc's malloc");
+    add(parts, PART_FREE, free,
+        is_cut ? "free in glibc's malloc, still resident, at least"
+               : "free in glibc's malloc, still resident");
+    add_names(resident, parts, &other);
+    add(parts, PART_OTHER, other,
+        heap              ? "mapped by the program or another allocator"
+        : free && !is_cut ? "heap in use and other anonymous memory"
+                          : "heap and other anonymous memory");
+}
+
+void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
+                         const struct giveback *giveback, struct resident_parts *parts) {
+    const struct cairn_picture *picture = &resident->picture;
+    *parts = (struct resident_parts){.count = 0};
+    add_heap(resident, heap, giveback, parts);
+    add(parts, PART_REST, picture->files_bytes, "code, data and files");
+    add(parts, PART_REST, picture->shared_bytes, "shared memory without a file");
+    add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
+    add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
+}
+
+uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->items[i].kind == kind) bytes += parts->items[i].bytes;
+    return bytes;
+}

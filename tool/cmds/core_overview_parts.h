@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process' resident memory in parts that add up to it, as `cairn report PID` tells it.
+#ifndef TOOL_CMDS_CORE_OVERVIEW_PARTS_H
+#define TOOL_CMDS_CORE_OVERVIEW_PARTS_H
+
+#include "tool/glibc/giveback.h"
+#include "tool/model/heap_state.h"
+#include "tool/watch/rss_parts.h"
+
+enum { RESIDENT_NAMES = 3, RESIDENT_PARTS_MAX = 10 + RESIDENT_NAMES };
+enum { RESIDENT_TEXT_BYTES = 4 * MAPPED_NAME_BYTES + 16 };
+
+enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
+
+struct resident_part {
+    enum part_kind kind;
+    uint64_t bytes;
+    char text[RESIDENT_TEXT_BYTES];  // safe to print
+};
+
+struct resident_parts {
+    struct resident_part items[RESIDENT_PARTS_MAX];
+    size_t count;
+    uint64_t all_bytes;  // their sum
+};
+
+// `heap`: its figures; NULL: they are not known, and what is free is as far as `giveback` says.
+// Memory that the program named is told by name, the largest RESIDENT_NAMES.
+void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
+                         const struct giveback *giveback, struct resident_parts *parts);
+
+// Sums up those of a kind.
+uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind);
+
+#endif
