@@ -71,37 +71,43 @@ static void add_parts(struct rows *rows, const struct cgroup_answer *answer) {
     }
 }
 
-// Joins what is less than `least` into one row of its level, but for what is not known.
+// Rows of a level that are to become one.
+struct small {
+    uint64_t bytes;
+    size_t count;
+    struct row last;
+};
+
+// Adds what small rows became: the row itself if it is one.
+static void flush(struct rows *rows, struct small *small, bool is_within) {
+    if (small->count == 1)
+        rows->items[rows->count++] = small->last;
+    else
+        add(rows, small->bytes, is_within, "smaller ones (--json has them)");
+    *small = (struct small){.count = 0};
+}
+
+// Joins what is less than `least` into one row of its level, in front of what is not known.
 static void fold(const struct rows *rows, uint64_t least, struct rows *folded) {
-    struct rows ends[2] = {{.count = 0}};
-    uint64_t small[2] = {0};
-    size_t counts[2] = {0};
+    struct small parts = {.count = 0}, kinds = {.count = 0};
     folded->count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->items[i];
-        const struct row *next = i + 1 < rows->count ? row + 1 : NULL;
-        bool is_small = row->bytes < least && strncmp(row->text, "not known", 9) != 0 &&
-                        !(next && next->is_within && !row->is_within);
-        if (is_small) {
-            small[row->is_within] += row->bytes;
-            counts[row->is_within]++;
-            ends[row->is_within].items[0] = *row;
-        } else {
+        bool has_kinds = i + 1 < rows->count && row[1].is_within && !row->is_within;
+        bool is_unknown = !strncmp(row->text, "not known", strlen("not known"));
+        if (!row->is_within && kinds.count) flush(folded, &kinds, true);
+        if (is_unknown && parts.count) flush(folded, &parts, false);
+        if (row->bytes >= least || has_kinds || is_unknown) {
             folded->items[folded->count++] = *row;
+            continue;
         }
-        bool is_last = row->is_within ? !next || !next->is_within : !next;
-        if (!is_last || !counts[row->is_within]) continue;
-        if (counts[row->is_within] == 1)
-            folded->items[folded->count++] = ends[row->is_within].items[0];
-        else
-            add(folded, small[row->is_within], row->is_within, "smaller ones (--json has them)");
-        counts[row->is_within] = 0;
+        struct small *small = row->is_within ? &kinds : &parts;
+        small->bytes += row->bytes;
+        small->count++;
+        small->last = *row;
     }
-    if (!counts[0]) return;
-    if (counts[0] == 1)
-        folded->items[folded->count++] = ends[0].items[0];
-    else
-        add(folded, small[0], false, "smaller ones (--json has them)");
+    if (kinds.count) flush(folded, &kinds, true);
+    if (parts.count) flush(folded, &parts, false);
 }
 
 static void print_parts(const struct terminal *terminal, const struct cgroup_answer *answer) {

@@ -4,6 +4,11 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+// Pages that the kernel charges ahead on each processor (MEMCG_CHARGE_BATCH), and again as many of
+// each statistic that it may not have added up yet.
+enum { AHEAD_PAGES = 2 * 64 };
 
 // Readings that are tried until the parts are no more than what is used.
 enum { TRIES = 3 };
@@ -126,14 +131,23 @@ static void read_old(const struct cgroup *cgroup, const char *text, struct cgrou
 
 // --- both
 
+static uint64_t ahead_most(void) {
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
+    return (processors > 0 ? (uint64_t)processors : 1) * AHEAD_PAGES * process_page_bytes();
+}
+
 static void close_sum(struct cgroup_parts *parts) {
+    bool is_whole = parts->is_told[CGROUP_KERNEL] || parts->beside_kernel_bytes;
     uint64_t sum = 0;
-    for (int part = 0; part < CGROUP_NOT_KNOWN; part++) sum += parts->bytes[part];
+    for (int part = 0; part < CGROUP_AHEAD; part++) sum += parts->bytes[part];
     parts->is_told[CGROUP_NOT_KNOWN] = true;
-    if (sum > parts->used_bytes)
+    parts->is_told[CGROUP_AHEAD] = is_whole;
+    if (sum > parts->used_bytes) {
         parts->over_bytes = sum - parts->used_bytes;
-    else
-        parts->bytes[CGROUP_NOT_KNOWN] = parts->used_bytes - sum;
+        return;
+    }
+    bool is_ahead = is_whole && parts->used_bytes - sum <= ahead_most();
+    parts->bytes[is_ahead ? CGROUP_AHEAD : CGROUP_NOT_KNOWN] = parts->used_bytes - sum;
 }
 
 static bool read_once(const struct cgroup *cgroup, struct cgroup_parts *parts) {
@@ -179,7 +193,8 @@ static const struct {
     [CGROUP_KERNEL] = {"kernel", "of the kernel, what else"},
     [CGROUP_SOCKETS] = {"sockets", "buffers of sockets"},
     [CGROUP_HUGETLB] = {"hugetlb", "huge pages of hugetlbfs"},
-    [CGROUP_NOT_KNOWN] = {"not_known", "not known: charged ahead, or of another kind"},
+    [CGROUP_AHEAD] = {"ahead", "charged ahead by the kernel, or not counted yet"},
+    [CGROUP_NOT_KNOWN] = {"not_known", "not known"},
 };
 
 const char *cgroup_part_key(enum cgroup_part part) {

@@ -4,7 +4,8 @@
 // one sum.
 //
 // The kernel charges pages ahead, in batches a processor, and adds statistics up late: what is used
-// may be a little more than the parts, which is CGROUP_NOT_KNOWN, or less, which is `over_bytes`.
+// may be a little more than the parts, which is CGROUP_AHEAD as far as such batches can reach, or
+// less, which is `over_bytes`.
 #ifndef TOOL_PROC_CGROUP_MEMORY_H
 #define TOOL_PROC_CGROUP_MEMORY_H
 
@@ -23,6 +24,7 @@ enum cgroup_part {
     CGROUP_KERNEL,      // of the kernel, what else; in version 1 all of it
     CGROUP_SOCKETS,     // buffers
     CGROUP_HUGETLB,     // huge pages of hugetlbfs, where they are accounted for as memory
+    CGROUP_AHEAD,  // charged ahead, or not counted yet; where all of the kernel's memory is told
     CGROUP_NOT_KNOWN,
     CGROUP_PARTS,
 };
