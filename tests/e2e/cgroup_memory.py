@@ -137,6 +137,10 @@ def check_version_2():
     t.check_equal("it goes on to its end", program.returncode, 0, is_grave=True)
     (path / "cgroup.procs").write_text("", encoding="ascii")
     t.check("no process of it could be read" in screen(path), "an empty one")
+    for used in ("0\n", "9223372036854775807\n"):
+        (path / "memory.current").write_text(used, encoding="ascii")
+        t.check("100 %" in screen(path), f"in use: {used}")
+        ask(path)
 
 
 def check_nobody(path):

@@ -113,7 +113,7 @@ static void fold(const struct rows *rows, uint64_t least, struct rows *folded) {
 static void print_parts(const struct terminal *terminal, const struct cgroup_answer *answer) {
     const uint64_t all = answer->parts.used_bytes;
     struct rows rows = {.count = 0}, folded;
-    uint64_t least = all / SHARE_LEAST;
+    uint64_t least = all / SHARE_LEAST + 1;
     add_parts(&rows, answer);
     for (fold(&rows, least, &folded); folded.count > ROWS_MOST; fold(&rows, least, &folded))
         least *= 2;

@@ -13,13 +13,21 @@ enum { AHEAD_PAGES = 2 * 64 };
 // Readings that are tried until the parts are no more than what is used.
 enum { TRIES = 3 };
 
+// No machine has more: sums of what a file claims stay within 64 bits, and signed ones too.
+static const uint64_t bytes_most = UINT64_C(1) << 56;
+
+static uint64_t parse(const char *text) {
+    uint64_t number = strtoull(text, NULL, 10);
+    return number < bytes_most ? number : bytes_most;
+}
+
 // Finds the number behind a name at the start of a line. False: there is no such line.
 static bool find(const char *text, const char *name, uint64_t *number) {
     const size_t length = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, name, length) != 0 || line[length] != ' ') continue;
-        *number = strtoull(line + length, NULL, 10);
+        *number = parse(line + length);
         return true;
     }
     return false;
@@ -34,7 +42,7 @@ static uint64_t read_number(const struct cgroup *cgroup, const char *name, bool 
     char text[CGROUP_FILE_BYTES];
     bool is_read = cgroup_read(cgroup, name, text) && *text >= '0' && *text <= '9';
     if (is_there) *is_there = is_read;
-    return is_read ? strtoull(text, NULL, 10) : 0;
+    return is_read ? parse(text) : 0;
 }
 
 static void tell(struct cgroup_parts *parts, enum cgroup_part part, uint64_t bytes) {
@@ -164,7 +172,7 @@ static bool read_once(const struct cgroup *cgroup, struct cgroup_parts *parts) {
         read_number(cgroup, cgroup->is_old ? "memory.usage_in_bytes" : "memory.current", &is_there);
     if (!is_there || !cgroup_look(cgroup, UINT64_MAX, &memory)) return false;
     parts->limit_bytes = memory.limit_bytes;
-    parts->kills = memory.kills;
+    parts->kills = memory.kills < bytes_most ? memory.kills : bytes_most;
     close_sum(parts);
     return true;
 }

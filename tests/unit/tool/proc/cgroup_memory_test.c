@@ -209,6 +209,20 @@ static void test_ahead(void **state) {
     assert_int_equal(parts.bytes[CGROUP_NOT_KNOWN], 4096);
 }
 
+// Files that anybody wrote: no number makes a sum wrap.
+static void test_absurd(void **state) {
+    (void)state;
+    write_file("memory.current", "9223372036854775807\n");
+    write_file("memory.events", "oom_kill 18446744073709551615\n");
+    write_file("memory.stat", "anon 18446744073709551615\nfile 18446744073709551615\n"
+                              "kernel 18446744073709551615\nslab -5\nsock 99999999999999999999\n"
+                              "shmem 7 8\n");
+    struct cgroup_parts parts = read_parts();
+    for (int part = 0; part < CGROUP_PARTS; part++)
+        assert_true(parts.bytes[part] <= UINT64_C(1) << 56);
+    assert_true(parts.used_bytes + parts.over_bytes < INT64_MAX && parts.kills < INT64_MAX);
+}
+
 static void test_gone(void **state) {
     (void)state;
     struct cgroup_parts parts;
@@ -241,10 +255,16 @@ static void test_words(void **state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_version_2),       TEST(test_accounted_hugetlb),
-                                       TEST(test_older_version_2), TEST(test_slab_beyond_sum),
-                                       TEST(test_version_1),       TEST(test_root_of_version_1),
-                                       TEST(test_ahead),           TEST(test_gone),
-                                       TEST(test_reasons),         cmocka_unit_test(test_words)};
+    const struct CMUnitTest tests[] = {TEST(test_version_2),
+                                       TEST(test_accounted_hugetlb),
+                                       TEST(test_older_version_2),
+                                       TEST(test_slab_beyond_sum),
+                                       TEST(test_version_1),
+                                       TEST(test_root_of_version_1),
+                                       TEST(test_ahead),
+                                       TEST(test_absurd),
+                                       TEST(test_gone),
+                                       TEST(test_reasons),
+                                       cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
