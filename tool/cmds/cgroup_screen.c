@@ -60,7 +60,7 @@ static void add_kinds(struct rows *rows, const struct cgroup_answer *answer) {
         else
             add(rows, processes->bytes[kind], true, text);
     }
-    add(rows, answer->unread_bytes, true, "of no process that was read");
+    add(rows, answer->unread_bytes, true, "of no process that was read, or lost in rounding");
 }
 
 static void add_parts(struct rows *rows, const struct cgroup_answer *answer) {

@@ -89,7 +89,9 @@ static bool find_one(const char *word, bool is_wanted(const struct cgroup *), st
     if (!*word) return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s%s", places[i], word) >= PATH_MAX) break;
+        const char *below = *places[i] ? word + strspn(word, "/") : word;
+        if (snprintf(path, sizeof path, "%s%s", places[i], below) >= PATH_MAX) break;
+        for (size_t end = strlen(path); end > 1 && path[end - 1] == '/';) path[--end] = 0;
         if (stat(path, &status)) {
             if (errno == EACCES && *why == ABSENT) *why = FORBIDDEN;
             continue;
