@@ -92,35 +92,40 @@ static void take_larger(struct largest *largest, uint64_t bytes, const char *tex
     if (bytes > largest->bytes) *largest = (struct largest){bytes, text};
 }
 
-// Finds the largest of the parts; of anonymous memory those of its kinds, if nearly all of them are
-// the group's own.
 static struct largest largest_part(const struct cgroup_answer *answer) {
-    const struct cgroup_parts *parts = &answer->parts;
     struct largest largest = {0, ""};
-    enum { ELSEWHERE_SHARE = 20 };
-    bool are_kinds = answer->processes.items.count &&
-                     answer->elsewhere_bytes <= parts->bytes[CGROUP_ANONYMOUS] / ELSEWHERE_SHARE;
     for (int part = 0; part < CGROUP_PARTS; part++)
-        if (part != CGROUP_ANONYMOUS || !are_kinds)
-            take_larger(&largest, parts->bytes[part],
-                        cgroup_part_text((enum cgroup_part)part, answer->cgroup.is_old));
-    for (int kind = 0; kind < KINDS && are_kinds; kind++)
+        take_larger(&largest, answer->parts.bytes[part],
+                    cgroup_part_text((enum cgroup_part)part, answer->cgroup.is_old));
+    return largest;
+}
+
+// Finds the largest kind of anonymous memory; 0 bytes: much of it is not the group's own.
+static struct largest largest_kind(const struct cgroup_answer *answer) {
+    enum { ELSEWHERE_SHARE = 20 };
+    struct largest largest = {0, ""};
+    uint64_t anonymous = answer->parts.bytes[CGROUP_ANONYMOUS];
+    if (answer->elsewhere_bytes > anonymous / ELSEWHERE_SHARE) return largest;
+    for (int kind = 0; kind < KINDS; kind++)
         take_larger(&largest, answer->processes.bytes[kind],
                     memory_kind_text((enum memory_kind)kind));
-    if (are_kinds)
-        take_larger(&largest, answer->unread_bytes, "anonymous memory of no process that was read");
+    take_larger(&largest, answer->unread_bytes, "of no process that was read");
     return largest;
 }
 
 static void write_sentence(struct cgroup_answer *answer) {
-    struct largest largest = largest_part(answer);
+    struct largest part = largest_part(answer), kind = {0, ""};
+    char *text = answer->sentence;
+    if (part.bytes == answer->parts.bytes[CGROUP_ANONYMOUS]) kind = largest_kind(answer);
     if (!answer->parts.used_bytes)
-        snprintf(answer->sentence, sizeof answer->sentence, "it uses no memory");
+        snprintf(text, CGROUP_SENTENCE_BYTES, "it uses no memory");
     else
-        snprintf(answer->sentence, sizeof answer->sentence, "the largest part, %s (%s), is: %s",
-                 units_size((int64_t)largest.bytes).text,
-                 units_percent((int64_t)largest.bytes, (int64_t)answer->parts.used_bytes).text,
-                 largest.text);
+        snprintf(text, CGROUP_SENTENCE_BYTES, "the largest part, %s (%s), is %s%s%s%s%s",
+                 units_size((int64_t)part.bytes).text,
+                 units_percent((int64_t)part.bytes, (int64_t)answer->parts.used_bytes).text,
+                 part.text, kind.bytes ? ", " : "",
+                 kind.bytes ? units_size((int64_t)kind.bytes).text : "",
+                 kind.bytes ? " of it " : "", kind.text);
 }
 
 // --- the answer

@@ -9,7 +9,7 @@
 #include "tool/cmds/cgroup_answer.h"
 
 // Rows of parts, from which share on one is told by itself at first, and rows of the lists below.
-enum { ROWS_MOST = 15, SHARE_LEAST = 200, PROCESSES_SHOWN = 4, FILES_SHOWN = 3, NAMES_SHOWN = 3 };
+enum { ROWS_MOST = 14, SHARE_LEAST = 200, PROCESSES_SHOWN = 4, FILES_SHOWN = 3, NAMES_SHOWN = 3 };
 enum { ROWS_ALL = CGROUP_PARTS + KINDS + NAMES_SHOWN + 1, TEXT_BYTES = 256 };
 
 struct row {
@@ -255,6 +255,16 @@ static void print_next(const struct terminal *terminal, const struct cgroup_answ
                    (int)answer->processes.items.items[0].pid);
 }
 
+// Breaks the sentence where its last part begins, if it is wider than the screen.
+static void print_sentence(const struct terminal *terminal, const char *sentence) {
+    enum { INDENT = 2 };
+    const char *last = strstr(sentence, "processes, ");
+    bool is_wide = strlen(sentence) + INDENT > terminal->columns;
+    size_t first = is_wide && last ? (size_t)(last - sentence) + strlen("processes,") : 0;
+    if (first) terminal_print(terminal, STYLE_STRONG, "  %.*s\n", (int)first, sentence);
+    terminal_print(terminal, STYLE_STRONG, "  %s\n", sentence + first + (first > 0));
+}
+
 void cgroup_screen_print(const struct cgroup_answer *answer) {
     const struct terminal terminal = terminal_of(stdout);
     const struct cgroup_parts *parts = &answer->parts;
@@ -265,7 +275,7 @@ void cgroup_screen_print(const struct cgroup_answer *answer) {
     if (parts->limit_bytes != UINT64_MAX)
         printf(" of %s", units_size((int64_t)parts->limit_bytes).text);
     printf(" in use:\n");
-    terminal_print(&terminal, STYLE_STRONG, "  %s\n", answer->sentence);
+    print_sentence(&terminal, answer->sentence);
     print_parts(&terminal, answer);
     print_doubts(&terminal, answer);
     print_beside(&terminal, answer);
