@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that a step needs: dev/deps.sh build|try|check|long|bench|fuzz|coverage|dist|deb|
-# deb-chroots|everywhere|machine.
+# deb-chroots|everywhere|machine|cgroup2.
 # Already complete: silent. As root: installs what is missing. Otherwise: prints the one line that
 # does it and ends with status 1. Where there is no dpkg it names the packages and goes on, since
 # the same libraries may have come another way.
@@ -28,6 +28,7 @@ DEB="$BUILD debhelper dpkg-dev scdoc xz-utils"
 DIST="$BUILD ncurses-bin ncurses-term python3"
 CHROOTS="mmdebstrap python3 xz-utils"
 MACHINE="$DIST clang lld llvm cpio qemu-system-arm"
+CGROUP2="busybox-static qemu-system-x86"
 EVERYWHERE="$DIST clang lld llvm mmdebstrap arch-test qemu-user-static"
 
 case "${1:-}" in
@@ -43,8 +44,9 @@ dist) wanted=$DIST ;;
 deb-chroots) wanted=$CHROOTS ;;
 everywhere) wanted=$EVERYWHERE ;;
 machine) wanted=$MACHINE ;;
+cgroup2) wanted=$CGROUP2 ;;
 *)
-    echo "usage: dev/deps.sh build|try|check|long|bench|fuzz|coverage|dist|deb|deb-chroots|everywhere|machine" >&2
+    echo "usage: dev/deps.sh build|try|check|long|bench|fuzz|coverage|dist|deb|deb-chroots|everywhere|machine|cgroup2" >&2
     exit 2
     ;;
 esac

@@ -6,6 +6,7 @@
 #   make check TOOL=dist    the tests with programs, with this tool
 #   make everywhere         tries it on other systems, aarch64 too
 #   make check-aarch64      tests on an emulated machine of that processor, with a kernel of its own
+#   make check-cgroup2      tests of control groups under version 2, in an emulated machine of this processor
 
 DIST := $(BUILD)/dist
 DIST_TOOL := $(DIST)/cairn-$(TOOL_VERSION)-linux-$(ARCH)
@@ -96,3 +97,9 @@ check-aarch64:
 	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM) CPPFLAGS=-DCAIRN_EMULATED dist
 	$(Q)$(MAKE) --no-print-directory ARCH=aarch64 BUILD=$(ARM) CPPFLAGS=-DCAIRN_EMULATED runtime check-runtime programs $(ARM_TESTS)
 	dev/check-machine.sh $(ARM) $(TESTS)
+
+# Tests of control groups where only version 2 has memory; this machine may have version 1.
+.PHONY: check-cgroup2
+check-cgroup2: tools runtime programs
+	@dev/deps.sh cgroup2
+	dev/check-cgroup2.sh $(BUILD) $(TESTS)

@@ -137,6 +137,24 @@ def check_core():
     t.check(trim["class"] == "at most" and truth <= trim["bytes"] <= truth + MIB, f"core: {trim}, truth {truth}", is_grave=True)
 
 
+def check_recorded():
+    """Of a recorded process the stack of the block that pins the end is told, stopped or not; of another one it is not."""
+    argv = [t.CAIRN, "run", "-q", "-o", "pinned.cairn", "--", *t.program("remedies", "pinned")]
+    tool = subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    t.check_equal("recorded: ready", tool.stdout.readline(), b"ready\n")
+    pid = t.children_of(tool.pid)[0]
+    for options in ((), ("--no-stop",)):
+        pinned = next(remedy for remedy in ask(pid, *options)["remedies"] if remedy["remedy"] == "pinned_end")
+        t.check([frame["function"] for frame in pinned["frames"]][:2] == ["put_pin", "main"], f"{options}: {pinned}", is_grave=True)
+        screen = t.run_cairn("report", "--view", "remedies", *options, str(pid)).out.decode()
+        t.check(re.search(r"block: +2\.0 KiB, by put_pin  remedies\.c:\d+", screen), screen)
+    end(tool, "recorded")
+    plain = start("pinned")
+    pinned = next(remedy for remedy in ask(plain.pid)["remedies"] if remedy["remedy"] == "pinned_end")
+    t.check_equal("not recorded: its frames", pinned["frames"], None)
+    end(plain, "not recorded")
+
+
 def check_refused():
     ended = subprocess.Popen(["true"])
     t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
@@ -151,5 +169,6 @@ t.check(bytes_of(answers["lazy"])["lazily_freed"] >= 19 * MIB, f"lazy: {answers[
 if shutil.which("gcore"):
     check_core()
 check_busy()
+check_recorded()
 check_refused()
 t.finish()

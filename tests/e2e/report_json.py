@@ -67,7 +67,7 @@ SCHEMA = {
     "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
     "rss": {"peak_bytes": OrNull(INTEGER), "at_peak": OrNull(PICTURE), "last": OrNull(PICTURE),
-            "points": [RESIDENT]},
+            "points": [RESIDENT], "named": [{"name": TEXT, "bytes": INTEGER}]},
     "trust": {"exact": TRUTH, "lost": CountsByReason(), "stacks_incomplete": CountsByReason(),
               "own_bytes": INTEGER, "frames_unresolved": INTEGER, "earlier_frees": INTEGER},
     "stacks": [STACK],

@@ -69,6 +69,16 @@ def unpacked(profile):
     return t.run(["gzip", "-dc", "one.pb.gz"]).out.decode(errors="replace")
 
 
+def check_parts(server):
+    """The kernel's account of the cgroup, which adds up; none of one process alone."""
+    values, path = server.metrics(), os.path.abspath("group")
+    parts = {key.split('part="')[1].split('"')[0]: value for key, value in values.items() if "cgroup_memory_bytes{" in key}
+    wanted = {"anonymous": 5000, "files": 3000, "shared": 0, "kernel": 500, "ahead": 500, "not_known": 0}
+    t.check_equal("its memory by part", parts, wanted)
+    of_group = [values.get(f'cairn_cgroup_{name}{{cgroup="{path}"}}') for name in ("used_bytes", "limit_bytes")]
+    t.check_equal("used, and its limit", of_group, [9000, 10000])
+
+
 def check_group():
     """A cgroup is a directory whose cgroup.procs lists processes, here one that says what we want."""
     os.makedirs("group/below/deeper")
@@ -76,7 +86,11 @@ def check_group():
         for directory, pid in (("group", ""), ("group/below", os.getpid()), ("group/below/deeper", inside.pid)):
             with open(f"{directory}/cgroup.procs", "w", encoding="ascii") as procs:
                 procs.write(f"{pid}\n" if pid else "")
+        for name, text in (("current", "9000\n"), ("max", "10000\n"), ("stat", "anon 5000\nfile 3000\nkernel 500\n")):
+            with open(f"group/memory.{name}", "w", encoding="ascii") as file:
+                file.write(text)
         with Server("--cgroup", os.path.abspath("group")) as server:
+            check_parts(server)
             t.check("1 recorded process at" in server.said, server.said)
             t.check_equal("in the cgroup", row(server.metrics(), inside.pid), held(inside.pid))
             t.check_equal("not in the cgroup", row(server.metrics(), outside.pid), None)

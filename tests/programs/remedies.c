@@ -64,6 +64,11 @@ static void use_arenas(void) {
     pthread_barrier_wait(&barrier);
 }
 
+// Allocates the block that pins the end, by itself.
+__attribute__((noinline)) static void put_pin(void) {
+    pin = memset(malloc(PIN_BYTES), 1, PIN_BYTES);
+}
+
 // Frees a large block, so that blocks below its size stay in the heap from now on.
 static void raise_threshold(void) {
     free(touched(LARGE));
@@ -93,7 +98,7 @@ int main(int argc, char **argv) {
     if (!strcmp(way, "busy") && pthread_create(&thread, NULL, churn, NULL)) return 1;
     if (!strcmp(way, "pinned")) {
         for (size_t i = 0; i < COUNT; i++) kept[i] = touched(BYTES);
-        pin = touched(PIN_BYTES);
+        put_pin();
         for (size_t i = 0; i < COUNT; i++) free(kept[i]);
     }
     if (!strcmp(way, "mapped")) memset(map(LARGE), 1, LARGE);

@@ -8,10 +8,55 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_overview_parts.h"
+#include "tool/cmds/core_owner_rows.h"
+#include "tool/cmds/core_remedies.h"
+#include "tool/cmds/core_sets.h"
 #include "tool/cmds/core_types.h"
+#include "tool/cmds/core_waste_rows.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/render/claims_summary.h"
+#include "tool/watch/rss_parts.h"
+
+enum { TOP = 3, NAME_BYTES = 256 };
+
+// Share of resident memory, in percent, from which on blocks in use are told by type, waste and
+// owner.
+enum { SHOWN_SHARE = 5 };
+
+// Parts of the answer beside its sentence, in this order.
+enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
+enum { SECTIONS = SECTION_REMEDIES + 1 };
+
+struct section {
+    bool is_there;       // it was looked for
+    uint64_t all_bytes;  // that its rows are shares of
+    size_t count;
+    struct section_row {
+        uint64_t bytes;
+        const char *class;  // of remedies
+        char label[KIN_LABEL_BYTES];
+    } rows[RESIDENT_PARTS_MAX];
+    char why[2 * sizeof((struct error *)0)->text];  // it is not known; "": it is
+};
+
+struct overview {
+    struct core_subject subject;
+    bool is_open;  // the subject
+    pid_t pid;
+    char name[NAME_BYTES];
+    struct rss_parts resident;
+    bool has_resident;
+    struct heap_state heap;
+    bool has_heap;   // of glibc's malloc
+    bool has_other;  // of another allocator, whose blocks are read
+    char why_no_heap[sizeof((struct error *)0)->text];
+    struct resident_parts parts;
+    struct waste_sums waste;
+    bool has_waste;
+    struct remedy_facts facts;
+    struct section sections[SECTIONS];
+};
 
 bool core_overview_is_possible(const char *word) {
     struct live_process process;
@@ -70,6 +115,34 @@ static bool tell_absence(const struct overview *overview, struct error *error) {
                      pid);
 }
 
+// Finds how much of another allocator's memory is resident, and what blocks in use take of it.
+static void find_other(const struct overview *overview, struct other_resident *other) {
+    const struct stopped_image *live = &overview->subject.look.live;
+    const struct glibc_heap *heap = core_heap_of(&overview->subject);
+    *other = (struct other_resident){.name = heap->other.name};
+    for (size_t i = 0; i < heap->other.memory.items.count; i++) {
+        const struct span *span = &heap->other.memory.items.items[i];
+        other->bytes += stopped_resident_bytes(live, span->start, span->end);
+    }
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (!chunk_is_free(chunk))
+            other->used_bytes +=
+                stopped_resident_bytes(live, chunk->address, chunk->address + chunk->size);
+    }
+}
+
+static void find_parts(struct overview *overview) {
+    struct other_resident other;
+    if (overview->has_other) {
+        find_other(overview, &other);
+        resident_parts_find_other(&overview->resident, &other, &overview->parts);
+    } else {
+        resident_parts_find(&overview->resident, overview->has_heap ? &overview->heap : NULL,
+                            &overview->facts.giveback, &overview->parts);
+    }
+}
+
 static bool open_overview(struct overview *overview, const char *word,
                           const struct overview_wish *wish, struct error *error) {
     const struct heap_wish look = {.depth = HEAP_REFERENCES,
@@ -92,7 +165,7 @@ static bool open_overview(struct overview *overview, const char *word,
                  "it was not stopped (--no-stop)");
     }
     find_remedies(overview);
-    overview_find_parts(overview);
+    find_parts(overview);
     return true;
 }
 
@@ -117,23 +190,27 @@ static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
 
 // --- the sentence
 
-static const struct part *largest_part(const struct overview *overview) {
-    const struct part *largest = overview->parts;
-    for (size_t i = 1; i < overview->part_count; i++)
-        if (overview->parts[i].bytes > largest->bytes) largest = &overview->parts[i];
+static const struct resident_part *largest_part(const struct overview *overview) {
+    const struct resident_part *largest = overview->parts.items;
+    for (size_t i = 1; i < overview->parts.count; i++)
+        if (overview->parts.items[i].bytes > largest->bytes) largest = &overview->parts.items[i];
     return largest;
 }
 
+static const char *allocator_of(const struct overview *overview) {
+    return overview->has_other ? core_heap_of(&overview->subject)->other.name : "glibc's malloc";
+}
+
 static void make_claim(const struct overview *overview, struct claim *claim) {
-    const struct part *largest = largest_part(overview);
-    const struct claim_now now = {.all_bytes = overview->all_bytes,
-                                  .used_bytes = overview_bytes_of(overview, PART_USED),
-                                  .free_bytes = overview_bytes_of(overview, PART_FREE),
+    const struct resident_part *largest = largest_part(overview);
+    const struct claim_now now = {.all_bytes = overview->parts.all_bytes,
+                                  .used_bytes = resident_parts_bytes(&overview->parts, PART_USED),
+                                  .free_bytes = resident_parts_bytes(&overview->parts, PART_FREE),
                                   .wasted_bytes = wasted_bytes(overview),
                                   .knows_waste = overview->has_waste,
                                   .largest_bytes = largest->bytes,
                                   .largest = largest->text,
-                                  .allocator = overview_allocator(overview),
+                                  .allocator = allocator_of(overview),
                                   .is_largest_used = largest->kind == PART_USED};
     claim_of_now(claim, &now);
 }
@@ -141,7 +218,7 @@ static void make_claim(const struct overview *overview, struct claim *claim) {
 static void write_sentence(const struct overview *overview, char text[CLAIM_SENTENCE_BYTES]) {
     struct claim claim;
     make_claim(overview, &claim);
-    if (overview->part_count)
+    if (overview->parts.count)
         claim_sentence(&claim, false, text);
     else
         snprintf(text, CLAIM_SENTENCE_BYTES, "it has no resident memory");
@@ -155,12 +232,22 @@ static void add_row(struct section *section, uint64_t bytes, const char *label) 
     snprintf(row->label, sizeof row->label, "%s", label);
 }
 
+static uint64_t used_blocks(const struct overview *overview) {
+    const struct heap_state *state = &overview->heap;
+    uint64_t count = 0;
+    if (!overview->has_other)
+        return state->kinds[HEAP_USED].count + state->kinds[HEAP_MAPPED].count;
+    const struct glibc_heap *heap = core_heap_of(&overview->subject);
+    for (size_t i = 0; i < heap->chunks.count; i++) count += !chunk_is_free(&heap->chunks.items[i]);
+    return count;
+}
+
 static void fill_parts(struct overview *overview, struct section *section) {
-    uint64_t blocks = overview_used_blocks(overview);
+    uint64_t blocks = used_blocks(overview);
     char label[NAME_BYTES];
-    section->all_bytes = overview->all_bytes;
-    for (size_t i = 0; i < overview->part_count; i++) {
-        const struct part *part = &overview->parts[i];
+    section->all_bytes = overview->parts.all_bytes;
+    for (size_t i = 0; i < overview->parts.count; i++) {
+        const struct resident_part *part = &overview->parts.items[i];
         snprintf(label, sizeof label, "%s%s%s", part->text, part->kind == PART_USED ? ", " : "",
                  part->kind == PART_USED ? units_counted((int64_t)blocks, "block", "blocks").text
                                          : "");
@@ -200,7 +287,8 @@ static bool fill_owners(struct overview *overview, struct section *section, stru
     if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
         return false;
     section->all_bytes = listing.owners.retained[0];
-    for (size_t i = 0; i < listing.rows.count && section->count < PARTS_MAX && is_ok; i++) {
+    for (size_t i = 0; i < listing.rows.count && section->count < RESIDENT_PARTS_MAX && is_ok;
+         i++) {
         const struct owner_row *row = &listing.rows.items[i];
         if (row->left_out || row->depth) continue;
         is_ok = owner_listing_label(&listing, &row->kin, label);
@@ -214,7 +302,7 @@ static void fill_remedies(struct overview *overview, struct section *section) {
     struct remedy remedies[REMEDIES];
     char title[REMEDY_TITLE_BYTES];
     size_t count = remedies_find(&overview->facts, false, remedies);
-    section->all_bytes = overview->all_bytes;
+    section->all_bytes = overview->parts.all_bytes;
     for (size_t i = 0; i < count && i < TOP && remedies[i].class != REMEDY_NEEDS_LOG; i++) {
         core_remedy_title(&remedies[i], &overview->facts, title);
         add_row(section, remedies[i].bytes, title);
@@ -225,7 +313,8 @@ static void fill_remedies(struct overview *overview, struct section *section) {
 // Returns true if blocks in use are enough of the process to be told by type, waste and owner.
 static bool is_heap_shown(const struct overview *overview) {
     return (overview->has_heap || overview->has_other) &&
-           is_share(overview_bytes_of(overview, PART_USED), overview->all_bytes, SHOWN_SHARE);
+           is_share(resident_parts_bytes(&overview->parts, PART_USED), overview->parts.all_bytes,
+                    SHOWN_SHARE);
 }
 
 typedef bool section_fill(struct overview *overview, struct section *section, struct error *error);
@@ -256,8 +345,8 @@ static void fill_sections(struct overview *overview) {
 }
 
 static const char *next_view(const struct overview *overview) {
-    uint64_t all = overview->all_bytes;
-    bool is_free = is_share(overview_bytes_of(overview, PART_FREE), all, NOW_FREE_SHARE);
+    uint64_t all = overview->parts.all_bytes;
+    bool is_free = is_share(resident_parts_bytes(&overview->parts, PART_FREE), all, NOW_FREE_SHARE);
     if (is_free && !overview->has_other) return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
@@ -376,7 +465,7 @@ static void print_json(const struct overview *overview) {
         json_put_null(&json, "pause_ns");
     json_put_string(&json, "sentence", sentence);
     make_claim(overview, &claim);
-    if (overview->part_count)
+    if (overview->parts.count)
         claim_put_json_alone(&json, &claim);
     else
         json_put_null(&json, "claims");

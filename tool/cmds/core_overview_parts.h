@@ -1,75 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer about a process that nobody recorded (core_overview.h): its figures, and its resident
-// memory by parts.
+// A process' resident memory in parts that add up to it, as `cairn report PID` tells it.
 #ifndef TOOL_CMDS_CORE_OVERVIEW_PARTS_H
 #define TOOL_CMDS_CORE_OVERVIEW_PARTS_H
 
-#include "tool/cmds/core_owner_rows.h"
-#include "tool/cmds/core_remedies.h"
-#include "tool/cmds/core_sets.h"
-#include "tool/cmds/core_waste_rows.h"
+#include "tool/glibc/giveback.h"
+#include "tool/model/heap_state.h"
 #include "tool/watch/rss_parts.h"
 
-enum { TOP = 3, PARTS_MAX = 10, NAME_BYTES = 256 };
-
-// Share of resident memory, in percent, from which on blocks in use are told by type, waste and
-// owner.
-enum { SHOWN_SHARE = 5 };
-
-// Parts of the answer beside its sentence, in this order.
-enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
-enum { SECTIONS = SECTION_REMEDIES + 1 };
-
-struct section {
-    bool is_there;       // it was looked for
-    uint64_t all_bytes;  // that its rows are shares of
-    size_t count;
-    struct section_row {
-        uint64_t bytes;
-        const char *class;  // of remedies
-        char label[KIN_LABEL_BYTES];
-    } rows[PARTS_MAX];
-    char why[2 * sizeof((struct error *)0)->text];  // it is not known; "": it is
-};
+enum { RESIDENT_NAMES = 3, RESIDENT_PARTS_MAX = 10 + RESIDENT_NAMES };
+enum { RESIDENT_TEXT_BYTES = 4 * MAPPED_NAME_BYTES + 16 };
 
 enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
 
-struct part {
+struct resident_part {
     enum part_kind kind;
     uint64_t bytes;
-    const char *text;
+    char text[RESIDENT_TEXT_BYTES];  // safe to print
 };
 
-struct overview {
-    struct core_subject subject;
-    bool is_open;  // the subject
-    pid_t pid;
-    char name[NAME_BYTES];
-    struct rss_parts resident;
-    bool has_resident;
-    struct heap_state heap;
-    bool has_heap;   // of glibc's malloc
-    bool has_other;  // of another allocator, whose blocks are read
-    char why_no_heap[sizeof((struct error *)0)->text];
-    struct part parts[PARTS_MAX];
-    size_t part_count;
-    uint64_t all_bytes;  // of the parts
-    struct waste_sums waste;
-    bool has_waste;
-    struct remedy_facts facts;
-    struct section sections[SECTIONS];
+struct resident_parts {
+    struct resident_part items[RESIDENT_PARTS_MAX];
+    size_t count;
+    uint64_t all_bytes;  // their sum
 };
 
-// Fills in the parts, of which all resident memory consists.
-void overview_find_parts(struct overview *overview);
+// `heap`: its figures; NULL: they are not known, and what is free is as far as `giveback` says.
+// Memory that the program named is told by name, the largest RESIDENT_NAMES.
+void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
+                         const struct giveback *giveback, struct resident_parts *parts);
 
-// Returns the bytes of parts of that kind.
-uint64_t overview_bytes_of(const struct overview *overview, enum part_kind kind);
+// The heap of another allocator than glibc's, whose blocks are known.
+struct other_resident {
+    const char *name;     // of the allocator
+    uint64_t bytes;       // of its pages and tables that are resident
+    uint64_t used_bytes;  // of them what blocks in use take
+};
 
-// Returns how many blocks are in use in the heap; 0: it is not known.
-uint64_t overview_used_blocks(const struct overview *overview);
+// The same where that is what the process has.
+void resident_parts_find_other(const struct rss_parts *resident, const struct other_resident *other,
+                               struct resident_parts *parts);
 
-// Returns whose heap it is.
-const char *overview_allocator(const struct overview *overview);
+// Sums up those of a kind.
+uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind);
 
 #endif

@@ -8,6 +8,7 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_remedies_pin.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
@@ -178,6 +179,7 @@ struct answer {
     char name[TEXT_BYTES];  // safe to print
     pid_t pid;              // 0: a core
     struct remedy_facts facts;
+    struct pin_origin pin;
     bool is_stopped;
     uint64_t pause_ns;
     char why[sizeof((struct error *)0)->text];  // there is no heap
@@ -239,6 +241,7 @@ static void print_remedy(const struct answer *answer, const struct terminal *ter
                ? units_percent((int64_t)remedy->bytes, (int64_t)answer->facts.rss_bytes).text
                : "");
     terminal_print(terminal, STYLE_NAME, "%s\n", title);
+    if (remedy->kind == REMEDY_PIN) pin_origin_print(&answer->pin, terminal);
     apply_text(remedy, answer->name, &answer->facts, text);
     printf("      apply: %s\n", text);
     cost_text(remedy, &answer->facts, text);
@@ -283,6 +286,7 @@ static void put_remedy(const struct answer *answer, struct json *json,
     json_put_string(json, "costs", text);
     sure_text(remedy, &answer->facts, answer->is_stopped, text);
     json_put_string(json, "sure", text);
+    if (remedy->kind == REMEDY_PIN) pin_origin_put(json, "frames", &answer->pin);
     json_close(json);
 }
 
@@ -354,6 +358,8 @@ static bool read_stopped(struct answer *answer, const struct remedies_wish *wish
     if (is_ok) {
         is_ok = core_remedies_read_heap(&look, &heap, &answer->facts) ||
                 error_set(error, "out of memory");
+        if (is_ok)
+            pin_origin_of_look(&look, remedies_pinned(&answer->facts.giveback), &answer->pin);
         glibc_heap_free(&heap);
     }
     heap_look_close(&look);
@@ -374,7 +380,12 @@ static bool read_process(struct answer *answer, const struct remedies_wish *wish
     if (is_ok) {
         core_remedies_facts(answer->pid, &resident, &answer->facts);
         bool is_read = wish->may_stop && read_stopped(answer, wish, &reason);
-        if (!is_read && !core_remedies_read_running(answer->pid, &resident, &answer->facts))
+        bool is_running =
+            !is_read && core_remedies_read_running(answer->pid, &resident, &answer->facts);
+        if (is_running)
+            pin_origin_of_process(answer->pid, remedies_pinned(&answer->facts.giveback),
+                                  &answer->pin);
+        else if (!is_read)
             text_escape(answer->why, sizeof answer->why,
                         *reason.text ? reason.text : "no heap of glibc's malloc could be read");
     }
@@ -395,6 +406,7 @@ bool core_remedies_report(const char *word, const struct request *request,
         else
             print_screen(&answer);
     }
+    pin_origin_close(&answer.pin);
     giveback_free(&answer.facts.giveback);
     return is_ok;
 }

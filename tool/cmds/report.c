@@ -5,6 +5,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/cgroup_answer.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/core_overview.h"
 #include "tool/cmds/core_owners.h"
@@ -375,6 +376,7 @@ int cmd_report(const struct command_args *args) {
     report.is_all = process && !strcmp(process, "all");
     if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
+    if (args_has(args, OPTION_CGROUP)) return cgroup_report(args);
     if (view_is_of_memory(report.request.view) && heap_views_have_memory(args->words[0]))
         return heap_views_report(args->words[0], &report.request, &error)
                    ? STATUS_OK

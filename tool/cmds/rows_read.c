@@ -32,7 +32,7 @@
 
 const struct command command_report = {
     .name = "report",
-    .arguments = "[SUBJECT]",
+    .arguments = "[SUBJECT] | --cgroup PATH",
     .help = "what held the memory: summary, ranked stacks, call tree, JSON",
     .description =
         "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
@@ -41,15 +41,17 @@ const struct command command_report = {
         "--process goes into one. The PID or NAME of a process that is not recorded gives what its\n"
         "resident memory is, its largest types, owners and waste; it is stopped for some\n"
         "milliseconds, as for the views heap, pages, owners, types, containers and waste.\n"
+        "--cgroup is of a container: parts that add up to what it uses, and its processes.\n"
         "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
     .run = cmd_report,
     .words_max = 1,
-    .first = "view by top focus thread at since process all-frames json",
+    .first = "view by top focus thread at since process all-frames cgroup json",
     .has_views = true,
     .options = {REPORT_OPTIONS(RANKED_BY_PEAK),
                 {OPTION_NO_COPY_LIMIT, "no-copy-limit", 0, NULL,
                  "owners and the like: copy more than 128 MiB of a process"},
                 {OPTION_NO_STOP, "no-stop", 0, NULL, "of a PID: look while it goes on, less exactly"},
+                {OPTION_CGROUP, "cgroup", 0, "PATH", "in place of SUBJECT: the memory of a cgroup, by part"},
                 {OPTION_WASTE_SEED, "seed", 0, "N", "waste of a larger one: draw the same part again"}},
 };
 

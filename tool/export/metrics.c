@@ -151,11 +151,55 @@ static const struct family {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
+// Families of a cgroup: its value; false: it has none.
+typedef bool value_of_cgroup(const struct metrics_cgroup *cgroup, double *value);
+
+static bool cgroup_used(const struct metrics_cgroup *cgroup, double *value) {
+    *value = (double)cgroup->used_bytes;
+    return true;
+}
+
+static bool cgroup_limit(const struct metrics_cgroup *cgroup, double *value) {
+    *value = (double)cgroup->limit_bytes;
+    return cgroup->limit_bytes != UINT64_MAX;
+}
+
+static bool cgroup_swap(const struct metrics_cgroup *cgroup, double *value) {
+    *value = (double)cgroup->swap_bytes;
+    return cgroup->has_swap;
+}
+
+static bool cgroup_kills(const struct metrics_cgroup *cgroup, double *value) {
+    *value = (double)cgroup->kills;
+    return true;
+}
+
+static const struct cgroup_family {
+    struct family about;
+    value_of_cgroup *value;  // NULL: a row a part
+} cgroup_families[] = {
+    {{"cairn_cgroup_used_bytes", "gauge", "bytes", "Memory that the cgroup uses.", NULL},
+     cgroup_used},
+    {{"cairn_cgroup_limit_bytes", "gauge", "bytes",
+      "Its limit, the least of its own and those above.", NULL},
+     cgroup_limit},
+    {{"cairn_cgroup_swap_bytes", "gauge", "bytes", "What of it is swapped out.", NULL},
+     cgroup_swap},
+    {{"cairn_cgroup_oom_kills", "counter", "", "Processes killed for want of memory.", NULL},
+     cgroup_kills},
+    {{"cairn_cgroup_memory_bytes", "gauge", "bytes",
+      "The same by part; the parts add up to it, or to more while the kernel counts late.", NULL},
+     NULL},
+};
+enum { CGROUP_FAMILIES = sizeof cgroup_families / sizeof *cgroup_families };
+
 const char *metrics_family(size_t index, const char **type, const char **help) {
-    if (index >= FAMILIES) return NULL;
-    *type = families[index].type;
-    *help = families[index].help;
-    return families[index].name;
+    if (index >= FAMILIES + CGROUP_FAMILIES) return NULL;
+    const struct family *family =
+        index < FAMILIES ? &families[index] : &cgroup_families[index - FAMILIES].about;
+    *type = family->type;
+    *help = family->help;
+    return family->name;
 }
 
 const char *metrics_content_type(enum metrics_form form) {
@@ -231,8 +275,32 @@ static void print_losses(FILE *out, const struct family *family,
                       (double)process->lost[reason]);
 }
 
+static void print_cgroup_row(FILE *out, const struct family *family,
+                             const struct metrics_cgroup *cgroup, const char *part, double value) {
+    enum { PLACE_BYTES = 1024 };
+    char text[PLACE_BYTES];
+    text_escape(text, sizeof text, cgroup->path);
+    fprintf(out, "%s%s{", family->name, is_counter(family) ? "_total" : "");
+    print_label(out, "cgroup", text);
+    if (part) print_label(out, ",part", part);
+    fprintf(out, "} %.17g\n", value);
+}
+
+static void print_cgroup(FILE *out, const struct metrics_cgroup *cgroup, enum metrics_form form) {
+    for (size_t i = 0; i < CGROUP_FAMILIES; i++) {
+        const struct cgroup_family *family = &cgroup_families[i];
+        double value;
+        print_head(out, &family->about, form);
+        if (family->value && family->value(cgroup, &value))
+            print_cgroup_row(out, &family->about, cgroup, NULL, value);
+        for (size_t part = 0; !family->value && part < cgroup->part_count; part++)
+            print_cgroup_row(out, &family->about, cgroup, cgroup->parts[part].name,
+                             (double)cgroup->parts[part].bytes);
+    }
+}
+
 void metrics_print(FILE *out, const struct metrics_process *processes, size_t count,
-                   bool has_labels, enum metrics_form form) {
+                   bool has_labels, const struct metrics_cgroup *cgroup, enum metrics_form form) {
     for (const struct family *family = families; family < families + FAMILIES; family++) {
         print_head(out, family, form);
         for (size_t i = 0; i < count; i++) {
@@ -243,5 +311,6 @@ void metrics_print(FILE *out, const struct metrics_process *processes, size_t co
                 print_row(out, family, &processes[i], has_labels, NULL, value);
         }
     }
+    if (cgroup) print_cgroup(out, cgroup, form);
     if (form == METRICS_OPEN_METRICS) fputs("# EOF\n", out);
 }

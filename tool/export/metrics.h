@@ -27,6 +27,22 @@ struct metrics_process {
     bool has_picture;
 };
 
+// A cgroup's memory in parts, as the kernel accounts for it.
+enum { METRICS_PARTS_MAX = 16 };
+struct metrics_cgroup {
+    const char *path;  // any bytes
+    uint64_t used_bytes;
+    uint64_t limit_bytes;  // UINT64_MAX: there is none
+    uint64_t swap_bytes;
+    bool has_swap;
+    uint64_t kills;
+    struct {
+        const char *name;
+        uint64_t bytes;
+    } parts[METRICS_PARTS_MAX];
+    size_t part_count;
+};
+
 // Takes from a recording what it says; name, pid, whether it runs and its rss are the caller's.
 void metrics_read(const struct recording *recording, struct metrics_process *process);
 
@@ -39,8 +55,9 @@ const char *metrics_content_type(enum metrics_form form);
 enum metrics_form metrics_form_wanted(const char *accept);
 
 // `has_labels`: rows tell processes apart by name and pid; without, there is one process at most.
+// `cgroup`: that the processes are of; NULL: of none, and it has no rows.
 void metrics_print(FILE *out, const struct metrics_process *processes, size_t count,
-                   bool has_labels, enum metrics_form form);
+                   bool has_labels, const struct metrics_cgroup *cgroup, enum metrics_form form);
 
 // Name, type and help of each family, for documentation; NULL at the end.
 const char *metrics_family(size_t index, const char **type, const char **help);

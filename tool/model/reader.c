@@ -255,6 +255,7 @@ static void drop_section(struct recording_section *section) {
 void recording_close(struct recording *recording) {
     for (int kind = 0; kind < RECORDING_SECTION_KINDS; kind++)
         drop_section(&recording->sections[kind]);
+    array_free(&recording->names);
 }
 
 void recording_drop_cells(struct recording *recording) {

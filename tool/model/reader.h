@@ -20,6 +20,7 @@
 #include "format/reachability.h"
 #include "format/sample.h"
 #include "format/waste.h"
+#include "tool/base/array.h"
 #include "tool/base/error.h"
 
 #define RECORDING_SECTION_KINDS 33  // index = a section's kind
@@ -42,12 +43,19 @@ struct recording_section {
     size_t mapping_size;
 };
 
+// Memory of a process that goes on, which it mapped and gave a name.
+struct recording_name {
+    char name[96];  // any bytes
+    uint64_t bytes;
+};
+
 struct recording {
     struct cairn_header header;  // texts terminated, counts within their arrays, a size of pages
     uint64_t file_bytes;         // what the file takes: its size, less if it is sparse
     struct recording_section sections[RECORDING_SECTION_KINDS];
     struct damage damage;
-    uint32_t depth;  // as recording_cut_all said when it was opened
+    uint32_t depth;                      // as recording_cut_all said when it was opened
+    ARRAY(struct recording_name) names;  // of a look at the process now; the most first
 };
 
 // Recordings that are opened from now on have their stacks cut, as they are read, as if they had

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 32, FILE_BYTES = 8192 };
+enum { DEPTH_MAX = 32, FILE_BYTES = CGROUP_FILE_BYTES };
 // What version 1 says where there is no limit is the highest whole page below 2^63.
 static const uint64_t unlimited_from = UINT64_C(1) << 60;
 
@@ -61,6 +61,14 @@ static bool has_file(const char *path, const char *name) {
     return snprintf(file, sizeof file, "%s/%s", path, name) < PATH_MAX && !access(file, R_OK);
 }
 
+size_t cgroup_read(const struct cgroup *cgroup, const char *name, char text[CGROUP_FILE_BYTES]) {
+    return read_file(cgroup->path, name, text);
+}
+
+bool cgroup_has(const struct cgroup *cgroup, const char *name) {
+    return has_file(cgroup->path, name);
+}
+
 static bool is_any(const struct cgroup *cgroup) {
     return has_file(cgroup->path, "cgroup.procs");
 }
@@ -69,17 +77,27 @@ static bool has_memory(const struct cgroup *cgroup) {
     return is_any(cgroup) && has_file(cgroup->path, names_of(cgroup)->usage);
 }
 
-// The first that is one at the places where it may be meant.
+enum absence { ABSENT, FORBIDDEN, NOT_WANTED };
+
+// The first that is one at the places where it may be meant; else `*why` there is none, and the
+// last directory that is none.
 static bool find_one(const char *word, bool is_wanted(const struct cgroup *), struct cgroup *cgroup,
-                     bool *is_there) {
+                     enum absence *why) {
     static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/memory/"};
     struct stat status;
-    *is_there = false;
+    *why = ABSENT;
+    if (!*word) return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s%s", places[i], word) >= PATH_MAX) break;
-        if (stat(path, &status) || !S_ISDIR(status.st_mode)) continue;
-        *is_there = true;
+        const char *below = *places[i] ? word + strspn(word, "/") : word;
+        if (snprintf(path, sizeof path, "%s%s", places[i], below) >= PATH_MAX) break;
+        for (size_t end = strlen(path); end > 1 && path[end - 1] == '/';) path[--end] = 0;
+        if (stat(path, &status)) {
+            if (errno == EACCES && *why == ABSENT) *why = FORBIDDEN;
+            continue;
+        }
+        if (!S_ISDIR(status.st_mode)) continue;
+        *why = NOT_WANTED;
         memcpy(cgroup->path, path, sizeof path);
         cgroup->is_old = has_file(path, old_names.usage);
         if (is_wanted(cgroup)) return true;
@@ -87,18 +105,44 @@ static bool find_one(const char *word, bool is_wanted(const struct cgroup *), st
     return false;
 }
 
+static bool tell_absence(const char *word, enum absence why, struct error *error) {
+    if (!*word) return error_set(error, "no cgroup is named: the path is empty");
+    if (why == FORBIDDEN)
+        return error_set(error, "%s: the cgroup may not be read: ask as root (sudo)", word);
+    return error_set(error, "%s: there is no such cgroup; /proc/PID/cgroup has that of a process",
+                     word);
+}
+
 bool cgroup_find(const char *word, struct cgroup *cgroup, struct error *error) {
-    bool is_there;
-    if (find_one(word, is_any, cgroup, &is_there)) return true;
-    if (!is_there) return error_set(error, "%s: there is no such cgroup", word);
-    return error_set(error, "%s: no cgroup: it has no cgroup.procs", word);
+    enum absence why;
+    if (find_one(word, is_any, cgroup, &why)) return true;
+    if (why == NOT_WANTED) return error_set(error, "%s: no cgroup: it has no cgroup.procs", word);
+    return tell_absence(word, why, error);
+}
+
+// Says why memory is not accounted for in a directory that is there, and what to do. The last place
+// that was looked at is the one of version 1's memory, if that is there.
+static bool tell_no_memory(const char *word, const struct cgroup *cgroup, struct error *error) {
+    char path[PATH_MAX];
+    const char *why = "has no cgroup.procs";
+    bool is_unread = snprintf(path, sizeof path, "%s/cgroup.procs", cgroup->path) < PATH_MAX &&
+                     access(path, R_OK) && errno == EACCES;
+    if (is_unread)
+        why = "may not be read: ask as root (sudo)";
+    else if (has_file(cgroup->path, "memory.stat"))
+        why = "the root of version 2, for which the kernel keeps no sum: name one below it";
+    else if (has_file(cgroup->path, "cgroup.controllers"))
+        why = "its memory controller is off: echo +memory >cgroup.subtree_control above it, or, in "
+              "version 1, name it below /sys/fs/cgroup/memory";
+    else if (is_any(cgroup))
+        why = "it is of another controller: name the one below /sys/fs/cgroup/memory";
+    return error_set(error, "%s: no cgroup whose memory is accounted for: %s", word, why);
 }
 
 bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error) {
-    bool is_there;
-    if (find_one(word, has_memory, cgroup, &is_there)) return true;
-    if (!is_there) return error_set(error, "%s: there is no such cgroup", word);
-    return error_set(error, "%s: no cgroup whose memory is accounted for", word);
+    enum absence why;
+    if (find_one(word, has_memory, cgroup, &why)) return true;
+    return why == NOT_WANTED ? tell_no_memory(word, cgroup, error) : tell_absence(word, why, error);
 }
 
 // Those above it count too, up to the place where they are mounted.

@@ -27,12 +27,20 @@ struct cgroup_memory {
 // no cgroup.
 bool cgroup_find(const char *word, struct cgroup *cgroup, struct error *error);
 
-// The same; false too if its memory is not accounted for.
+// The same; false too if its memory is not accounted for, with what to do.
 bool cgroup_open(const char *word, struct cgroup *cgroup, struct error *error);
 
 // False if it is gone. While it uses less than `exact_from` bytes with the pages of files, it may
 // be said to use those too, which takes less work.
 bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup_memory *memory);
+
+enum { CGROUP_FILE_BYTES = 8192 };
+
+// Reads one of its files as a text, terminated and cut. Returns its length; 0: it is not there.
+size_t cgroup_read(const struct cgroup *cgroup, const char *name, char text[CGROUP_FILE_BYTES]);
+
+// Returns true if it has such a file, and that may be read.
+bool cgroup_has(const struct cgroup *cgroup, const char *name);
 
 // Of the cgroup and all below it, by number. False without memory; the list is for array_free.
 bool cgroup_list(const struct cgroup *cgroup, struct process_pids *list);

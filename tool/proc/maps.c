@@ -63,6 +63,7 @@ static void read_value(struct mapping *mapping, const char *line) {
     if (starts(line, "Pss:")) mapping->pss_bytes = bytes;
     if (starts(line, "Swap:")) mapping->swap_bytes = bytes;
     if (starts(line, "AnonHugePages:")) mapping->huge_bytes = bytes;
+    if (starts(line, "Anonymous:")) mapping->anonymous_bytes = bytes;
     if (!starts(line, "VmFlags:")) return;
     mapping->is_unreserved = strstr(line, " nr") != NULL;
     mapping->is_undumped = strstr(line, " dd") != NULL;

@@ -23,8 +23,9 @@ struct mapping {
     const char *name;                            // "" for anonymous memory; valid until maps_next
     // Of smaps only:
     uint64_t rss_bytes, pss_bytes, swap_bytes, huge_bytes;
-    bool is_unreserved;  // MAP_NORESERVE
-    bool is_undumped;    // MADV_DONTDUMP: core dumps leave it out
+    uint64_t anonymous_bytes;  // of rss_bytes: pages that are no file's, or no longer
+    bool is_unreserved;        // MAP_NORESERVE
+    bool is_undumped;          // MADV_DONTDUMP: core dumps leave it out
 };
 
 struct maps {

@@ -268,7 +268,7 @@ static char *metrics_text(const struct live_list *list) {
     for (size_t i = 0; has_memory && i < list->processes.count; i++)
         count += read_metrics(&list->processes.items[i], &places[count], &processes[count]);
     FILE *out = has_memory ? open_memstream(&text, &size) : NULL;
-    if (out) metrics_print(out, processes, count, true, METRICS_PROMETHEUS);
+    if (out) metrics_print(out, processes, count, true, NULL, METRICS_PROMETHEUS);
     bool is_ok = out && !fclose(out);
     free(processes);
     free(places);

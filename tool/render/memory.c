@@ -86,10 +86,39 @@ static void describe_moment(const struct picture *picture, const struct view_opt
              units_size_as((int64_t)picture->peak_bytes, view->is_plain_number).text);
 }
 
-// "at 0.31 s of 0.50 s"; `end_ns` 0: it is not over. `what`: "": it is not the highest.
-static void print_picture(const struct terminal *terminal, const struct picture *picture,
-                          const struct view_options *view, const char *what, uint64_t end_ns) {
+static void print_part(const struct terminal *terminal, const struct picture *picture,
+                       const struct view_options *view, uint64_t bytes, const char *words) {
     enum { FIGURES_COLUMNS = 21 };
+    if (!bytes) return;
+    terminal_print(terminal, STYLE_STRONG, "%8s",
+                   units_percent((int64_t)bytes, (int64_t)picture->rss_bytes).text);
+    fprintf(terminal->out, " %10s  ", units_size_as((int64_t)bytes, view->is_plain_number).text);
+    terminal_print_wrapped(terminal, FIGURES_COLUMNS, FIGURES_COLUMNS, words);
+}
+
+// Takes what the process named out of the part in which it is, and prints it by name. It is known
+// of the last look alone, while the process goes on.
+static void print_names(const struct terminal *terminal, const struct recording *recording,
+                        struct picture *picture, const struct view_options *view) {
+    struct picture last;
+    uint64_t *in = &picture->bytes[picture->is_mapped_part ? PICTURE_MAPPED : PICTURE_REST];
+    bool is_of_now = picture_of(recording, CAIRN_PICTURE_LAST, &last) &&
+                     last.at_ns == picture->at_ns && last.rss_bytes == picture->rss_bytes;
+    for (size_t i = 0; is_of_now && i < recording->names.count; i++) {
+        char safe[PART_BYTES - sizeof "[anon:]"], text[PART_BYTES];
+        uint64_t bytes =
+            recording->names.items[i].bytes < *in ? recording->names.items[i].bytes : *in;
+        text_escape(safe, sizeof safe, recording->names.items[i].name);
+        snprintf(text, sizeof text, "[anon:%s]", safe);
+        print_part(terminal, picture, view, bytes, text);
+        *in -= bytes;
+    }
+}
+
+// "at 0.31 s of 0.50 s"; `end_ns` 0: it is not over. `what`: "": it is not the highest.
+static void print_picture(const struct terminal *terminal, const struct recording *recording,
+                          struct picture *picture, const struct view_options *view,
+                          const char *what, uint64_t end_ns) {
     char text[PART_BYTES];
     terminal_print(terminal, STYLE_STRONG, "resident memory%s%s", *what ? " " : "", what);
     fprintf(terminal->out, " at %s", units_duration(picture->at_ns).text);
@@ -100,14 +129,9 @@ static void print_picture(const struct terminal *terminal, const struct picture 
     }
     fputc('\n', terminal->out);
     for (int part = 0; part < PICTURE_PARTS; part++) {
-        uint64_t bytes = picture->bytes[part];
-        if (!bytes) continue;
+        if (part == PICTURE_REST) print_names(terminal, recording, picture, view);
         describe(picture, part, view, text, sizeof text);
-        terminal_print(terminal, STYLE_STRONG, "%8s",
-                       units_percent((int64_t)bytes, (int64_t)picture->rss_bytes).text);
-        fprintf(terminal->out, " %10s  ",
-                units_size_as((int64_t)bytes, view->is_plain_number).text);
-        terminal_print_wrapped(terminal, FIGURES_COLUMNS, FIGURES_COLUMNS, text);
+        print_part(terminal, picture, view, picture->bytes[part], text);
     }
     terminal_print(terminal, STYLE_STRONG, "%8s", "100 %");
     fprintf(terminal->out, " %10s  resident; PSS %s, swap %s\n",
@@ -157,13 +181,14 @@ void memory_print(const struct terminal *terminal, const struct profile *profile
         return;
     }
     uint64_t end_ns = profile_has_ended(profile) ? profile->recording->header.end_ns : 0;
-    print_picture(terminal, &peak, view, words_of_highest(&peak, end_ns), end_ns);
+    print_picture(terminal, profile->recording, &peak, view, words_of_highest(&peak, end_ns),
+                  end_ns);
     if (picture_of(profile->recording, CAIRN_PICTURE_LAST, &last) && last.at_ns != peak.at_ns) {
         const char *what = !end_ns                ? "at the last look,"
                            : last.at_ns >= end_ns ? "at the end,"
                                                   : "at the last look before the end,";
         fputc('\n', terminal->out);
-        print_picture(terminal, &last, view, what, end_ns);
+        print_picture(terminal, profile->recording, &last, view, what, end_ns);
     }
     print_allocator(terminal, profile, &peak);
 }
@@ -371,6 +396,14 @@ void memory_json_put(struct json *json, const struct recording *recording) {
     struct cairn_resident value;
     put_picture(json, "at_peak", recording, CAIRN_PICTURE_AT_PEAK);
     put_picture(json, "last", recording, CAIRN_PICTURE_LAST);
+    json_open_array(json, "named");
+    for (size_t i = 0; i < recording->names.count; i++) {
+        json_open_object(json, NULL);
+        json_put_string(json, "name", recording->names.items[i].name);
+        json_put_uint(json, "bytes", recording->names.items[i].bytes);
+        json_close(json);
+    }
+    json_close(json);
     json_open_array(json, "points");
     for (size_t i = 0; i < CAIRN_RESIDENT_LIMIT && recording_resident(recording, i, &value); i++) {
         json_open_object(json, NULL);

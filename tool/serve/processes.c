@@ -12,6 +12,7 @@
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/model/follow.h"
+#include "tool/proc/cgroup_memory.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/subject.h"
@@ -302,6 +303,36 @@ bool processes_is_running(struct served *served) {
     }
     served->is_over = !is_there;
     return is_there;
+}
+
+// Cuts off where cgroups are mounted, as the label of processes has it.
+static const char *place_of(const char *path) {
+    static const char *const mounts[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
+    for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++) {
+        size_t length = strlen(mounts[i]);
+        if (!strncmp(path, mounts[i], length) && path[length] == '/') return path + length;
+    }
+    return path;
+}
+
+bool processes_cgroup(const struct processes *processes, struct metrics_cgroup *metrics) {
+    static struct cgroup cgroup;
+    struct cgroup_parts parts;
+    if (processes->scope != SERVE_CGROUP || !cgroup_open(processes->word, &cgroup, NULL) ||
+        !cgroup_parts_read(&cgroup, &parts))
+        return false;
+    *metrics = (struct metrics_cgroup){.path = place_of(cgroup.path),
+                                       .used_bytes = parts.used_bytes,
+                                       .limit_bytes = parts.limit_bytes,
+                                       .swap_bytes = parts.swap_bytes,
+                                       .has_swap = parts.has_swap,
+                                       .kills = parts.kills};
+    for (int part = 0; part < CGROUP_PARTS; part++) {
+        if (!parts.is_told[part]) continue;
+        metrics->parts[metrics->part_count].name = cgroup_part_key((enum cgroup_part)part);
+        metrics->parts[metrics->part_count++].bytes = parts.bytes[part];
+    }
+    return true;
 }
 
 bool processes_figures(const struct processes *processes, struct served *served,

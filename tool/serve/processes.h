@@ -58,6 +58,10 @@ bool processes_are_many(const struct processes *processes);
 // Looks for births and deaths.
 void processes_follow(struct processes *processes, uint64_t now_ns);
 
+// Reads the memory of the cgroup that is served, with texts that stay valid. False: of none, or the
+// kernel does not account for it.
+bool processes_cgroup(const struct processes *processes, struct metrics_cgroup *metrics);
+
 // Valid until the next look; NULL: there is none. The one that is served alone has any pid.
 struct served *processes_find(struct processes *processes, pid_t pid);
 struct served *processes_only(struct processes *processes);

@@ -204,13 +204,16 @@ static enum MHD_Result answer_metrics(struct exchange *exchange, struct served *
     const char *accept = MHD_lookup_connection_value(exchange->http, MHD_HEADER_KIND, "Accept");
     enum metrics_form form = metrics_form_wanted(accept);
     struct metrics_process *figures = calloc(processes->list.count + 1, sizeof *figures);
+    struct metrics_cgroup cgroup;
     char *text = NULL;
     size_t size = 0, count = 0;
     FILE *out = figures ? open_memstream(&text, &size) : NULL;
     if (out) {
         count = served ? processes_figures(processes, served, figures, NULL)
                        : read_all(processes, figures);
-        metrics_print(out, figures, count, processes_are_many(processes), form);
+        bool has_cgroup = !served && processes_cgroup(processes, &cgroup);
+        metrics_print(out, figures, count, processes_are_many(processes),
+                      has_cgroup ? &cgroup : NULL, form);
         if (fclose(out)) size = 0;
     }
     free(figures);

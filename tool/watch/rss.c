@@ -171,6 +171,18 @@ static uint64_t free_chunks_ns(uint64_t at_ns, bool is_end) {
     return share_ns < FREE_CHUNKS_MOST_NS ? share_ns : FREE_CHUNKS_MOST_NS;
 }
 
+// Keeps what the process named with its recording; without memory that stays unsaid.
+static void keep_names(const struct rss_parts *parts, struct recording *recording) {
+    array_free(&recording->names);
+    for (size_t i = 0; i < parts->names.count; i++) {
+        const struct mapped_name *name = &parts->names.items[i];
+        struct recording_name *slot = array_push(&recording->names);
+        if (!slot) return;
+        *slot = (struct recording_name){.bytes = name->rss_bytes};
+        memcpy(slot->name, name->name, sizeof name->name);
+    }
+}
+
 static bool picture_now(pid_t pid, struct recording *recording, struct cairn_picture *picture) {
     struct rss_parts parts;
     uint64_t start_ns = recording->header.start_clock_ns, now_ns = clock_now_ns();
@@ -179,6 +191,7 @@ static bool picture_now(pid_t pid, struct recording *recording, struct cairn_pic
         rss_parts_of_process(pid, &parts) && complete(pid, recording, FREE_CHUNKS_LONG_NS, &parts);
     *picture = parts.picture;
     picture->at_ns = now_ns - start_ns;
+    if (is_ok) keep_names(&parts, recording);
     rss_parts_free(&parts);
     return is_ok;
 }

@@ -11,11 +11,15 @@
 #include "tool/base/unnamed_file.h"
 #include "tool/glibc/arenas.h"
 #include "tool/glibc/chunks.h"
+#include "tool/proc/elf_headers.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/process.h"
 #include "tool/proc/remote.h"
 
 enum { LIMITS_BYTES = 4096 };
+
+// Data of a file that are less are taken as they are: nobody asks what of them is none.
+enum { DATA_SMALL_BYTES = 64 << 10 };
 
 // A guard page may be larger than a page, on request.
 static const uint64_t guard_max_bytes = 1 << 20;
@@ -24,6 +28,7 @@ struct reading {
     struct rss_parts *out;
     struct mapping now, before;  // `before` has no name
     bool is_before_anonymous, is_before_file_data, is_before_own;
+    uint64_t module_start, module_inode;  // of the last file that was mapped from its first byte
     struct rss_parts_source source;
 };
 
@@ -67,13 +72,10 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
-// The lower end of a mapping may be a stack.
-static void note_memory(struct reading *reading, uint64_t stack_bytes) {
+// Notes memory from `start` on: the lower end of a mapping may be a stack, or data of a file.
+static void note_memory(struct reading *reading, uint64_t start, uint64_t rss) {
     const struct mapping *now = &reading->now;
-    uint64_t start = now->start, rss = now->rss_bytes - stack_bytes;
     if (!rss) return;
-    if (stack_bytes && reading->source.stack_limit_bytes < now->end - start)
-        start += reading->source.stack_limit_bytes;
     struct mapped_memory *memory = array_push(&reading->out->memory);
     if (!memory) return;
     *memory = (struct mapped_memory){start, now->end, rss,
@@ -98,6 +100,65 @@ static uint64_t heap_bytes_in(const struct rss_parts_source *source, uint64_t st
     return resident;
 }
 
+// The name within "[anon:NAME]", up to its end; NULL: it has none, or one of glibc's malloc.
+static const char *name_of(const struct mapping *mapping, size_t *length) {
+    static const char start[] = "[anon:";
+    const char *name = mapping->name + sizeof start - 1;
+    if (!starts(mapping->name, start) || starts(name, " glibc: ")) return NULL;
+    *length = strlen(name);
+    while (*length && (name[*length - 1] == ']' || name[*length - 1] == '\n')) --*length;
+    if (*length >= MAPPED_NAME_BYTES) *length = MAPPED_NAME_BYTES - 1;
+    return name;
+}
+
+// Adds a mapping to those of its name; beyond so many names it has none.
+static void note_name(struct reading *reading) {
+    enum { NAMES_MOST = 256 };
+    const struct mapping *now = &reading->now;
+    struct rss_parts *out = reading->out;
+    size_t length, at = 0;
+    const char *name = name_of(now, &length);
+    if (!name || out->names.count == NAMES_MOST) return;
+    while (at < out->names.count && (strncmp(out->names.items[at].name, name, length) != 0 ||
+                                     out->names.items[at].name[length]))
+        at++;
+    if (at == out->names.count) {
+        struct mapped_name *slot = array_push(&out->names);
+        if (!slot) return;
+        *slot = (struct mapped_name){.rss_bytes = 0};
+        memcpy(slot->name, name, length);
+    }
+    out->names.items[at].rss_bytes += now->rss_bytes;
+    out->names.items[at].pss_bytes += now->pss_bytes;
+    out->names.items[at].swap_bytes += now->swap_bytes;
+}
+
+static int compare_names(const void *a, const void *b) {
+    const struct mapped_name *left = a, *right = b;
+    if (left->rss_bytes != right->rss_bytes) return left->rss_bytes < right->rss_bytes ? 1 : -1;
+    return strcmp(left->name, right->name);
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+// Returns what of a mapping's PSS is that of so many of its resident bytes.
+static uint64_t share_of(const struct mapping *mapping, uint64_t bytes) {
+    uint64_t rss = mapping->rss_bytes, pss = least(mapping->pss_bytes, rss);
+    return rss ? least(pss, (uint64_t)((double)pss * ((double)bytes / (double)rss))) : 0;
+}
+
+static void add_shares(struct reading *reading, uint64_t stack_bytes, uint64_t data_bytes) {
+    const struct mapping *now = &reading->now;
+    struct rss_parts *out = reading->out;
+    uint64_t stack = share_of(now, stack_bytes), data = share_of(now, data_bytes);
+    out->stacks_pss_bytes += stack;
+    out->data_pss_bytes += data;
+    out->heap_pss_bytes +=
+        share_of(now, now->rss_bytes) - least(share_of(now, now->rss_bytes), stack + data);
+}
+
 // Of memory without reservation: what of it lies in glibc's arenas.
 static uint64_t arena_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now;
@@ -109,22 +170,63 @@ static uint64_t arena_bytes_of(const struct reading *reading) {
     return bytes < now->rss_bytes ? bytes : now->rss_bytes;
 }
 
+// Finds where the data of the file before this mapping end, by its program headers: the kernel may
+// have joined them with memory behind them. Small ones are taken as they are.
+static uint64_t data_end_of(const struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    const struct rss_parts_source *source = &reading->source;
+    struct remote remote = remote_of(source->pid);
+    const struct memory_reader memory = remote_reader(&remote);
+    Elf64_Phdr headers[ELF_HEADERS_MAX];
+    uint64_t end = 0, bias = 0, page_bytes = source->pagemap.page_bytes;
+    uint8_t flags = 0;
+    bool is_known = source->pid && source->pagemap.file >= 0 && now->rss_bytes > DATA_SMALL_BYTES &&
+                    reading->module_inode && reading->module_inode == reading->before.inode;
+    if (is_known) pagemap_flags(&source->pagemap, reading->module_start, 1, &flags);
+    if (!(flags & PAGE_RESIDENT)) return now->end;
+    size_t count = elf_headers_at(&memory, reading->module_start, headers);
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i].p_type != PT_LOAD) continue;
+        if (!end) bias = reading->module_start - (headers[i].p_vaddr - headers[i].p_offset);
+        end = bias + headers[i].p_vaddr + headers[i].p_memsz;
+    }
+    end = (end + page_bytes - 1) / page_bytes * page_bytes;
+    if (!count || end >= now->end) return now->end;
+    return end > now->start ? end : now->start;
+}
+
+static uint64_t data_bytes_of(const struct reading *reading, uint64_t end) {
+    const struct mapping *now = &reading->now;
+    if (end == now->end) return now->rss_bytes;
+    return least(now->rss_bytes, pagemap_resident_bytes(&reading->source.pagemap, now->start, end));
+}
+
+// Returns where memory that is neither a stack nor data of a file begins in a mapping.
+static uint64_t memory_start(const struct reading *reading, uint64_t stack_bytes,
+                             uint64_t data_end) {
+    const struct mapping *now = &reading->now;
+    uint64_t limit = reading->source.stack_limit_bytes;
+    if (stack_bytes && limit < now->end - now->start) return now->start + limit;
+    return data_end ? data_end : now->start;
+}
+
 static void add_anonymous(struct reading *reading) {
     const struct mapping *now = &reading->now;
     struct cairn_picture *picture = &reading->out->picture;
-    bool is_data = reading->is_before_file_data && reading->before.end == now->start &&
-                   !now->is_unreserved && !*now->name;
-    uint64_t stack = is_data ? 0 : stack_bytes_of(reading);
+    bool has_data = reading->is_before_file_data && reading->before.end == now->start &&
+                    !now->is_unreserved && !*now->name;
+    uint64_t data_end = has_data ? data_end_of(reading) : 0;
+    uint64_t data = has_data ? data_bytes_of(reading, data_end) : 0;
+    uint64_t stack = has_data ? 0 : stack_bytes_of(reading);
+    uint64_t rest = now->rss_bytes - stack - data;
     picture->stack_count += stack > 0;
     picture->stacks_bytes += stack;
-    if (is_data && reading->is_before_own)
-        picture->own_bytes += now->rss_bytes;
-    else if (is_data)
-        picture->files_bytes += now->rss_bytes;
-    else
-        picture->heap_bytes += now->rss_bytes - stack;
-    if (!is_data && !stack) picture->huge_bytes += now->huge_bytes;
-    if (!is_data) note_memory(reading, stack);
+    picture->heap_bytes += rest;
+    *(reading->is_before_own ? &picture->own_bytes : &picture->files_bytes) += data;
+    if (!stack && rest >= now->huge_bytes) picture->huge_bytes += now->huge_bytes;
+    add_shares(reading, stack, data);
+    if (!stack) note_name(reading);
+    note_memory(reading, memory_start(reading, stack, data_end), rest);
     if (now->is_unreserved && now->is_undumped)
         reading->out->undumped_bytes += now->rss_bytes;
     else if (now->is_unreserved)
@@ -146,6 +248,11 @@ static void add_named(struct reading *reading) {
     else if (!*now->name)
         part = &picture->shared_bytes;
     *part += now->rss_bytes;
+    if (now->permissions[3] == 'p') {
+        uint64_t *share = part == &picture->stacks_bytes ? &reading->out->stacks_pss_bytes
+                                                         : &reading->out->data_pss_bytes;
+        *share += least(now->anonymous_bytes, now->pss_bytes);
+    }
     picture->stack_count += part == &picture->stacks_bytes;
     if (now->permissions[1] == 'w' && is_libc(now->name))
         reading->out->libc_data = (struct mapped_range){now->start, now->end};
@@ -157,12 +264,17 @@ static void add_mapping(struct reading *reading) {
     picture->rss_bytes += now->rss_bytes;
     picture->pss_bytes += now->pss_bytes;
     picture->swap_bytes += now->swap_bytes;
+    if (reading->source.each) reading->source.each(reading->source.context, now);
     if (is_anonymous(now))
         add_anonymous(reading);
     else
         add_named(reading);
     reading->is_before_file_data =
         *now->name == '/' && now->permissions[1] == 'w' && now->permissions[3] == 'p';
+    if (*now->name == '/' && !now->offset) {
+        reading->module_start = now->start;
+        reading->module_inode = now->inode;
+    }
     reading->is_before_own = is_own_library(now->name);
     reading->is_before_anonymous = !*now->name;
     reading->before = *now;
@@ -175,11 +287,14 @@ bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
     *parts = (struct rss_parts){0};
     parts->picture.knows = CAIRN_PICTURE_KNOWS_HUGE;
     while (!smaps->is_odd && maps_next(smaps, &reading.now)) add_mapping(&reading);
+    if (parts->names.count)
+        qsort(parts->names.items, parts->names.count, sizeof *parts->names.items, compare_names);
     return !smaps->is_odd;
 }
 
 void rss_parts_free(struct rss_parts *parts) {
     array_free(&parts->memory);
+    array_free(&parts->names);
 }
 
 // The soft limit of stacks is the size that glibc gives each thread.
@@ -191,15 +306,20 @@ static uint64_t stack_limit(pid_t pid) {
     return line && sscanf(line, "Max stack size %" SCNu64, &limit) == 1 ? limit : 0;
 }
 
-bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
+bool rss_parts_with_each(pid_t pid, void (*each)(void *context, const struct mapping *mapping),
+                         void *context, struct rss_parts *parts) {
     struct maps smaps;
     *parts = (struct rss_parts){0};
     if (!maps_open(&smaps, pid, "smaps", NULL)) return false;
-    struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid)};
+    struct rss_parts_source source = {pid, pagemap_open(pid), stack_limit(pid), each, context};
     bool is_ok = rss_parts_read(&smaps, &source, parts);
     pagemap_close(&source.pagemap);
     maps_close(&smaps);
     return is_ok && parts->picture.rss_bytes;
+}
+
+bool rss_parts_of_process(pid_t pid, struct rss_parts *parts) {
+    return rss_parts_with_each(pid, NULL, NULL, parts);
 }
 
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
@@ -227,7 +347,7 @@ bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after) {
 
 // --- what the program mapped itself
 
-enum { PAGES_MAX = 1 << 16, LIST_MAX = 1 << 22, TRIES = 3 };
+enum { PAGES_MAX = 1 << 16, PAGES_LONG_MAX = 1 << 20, LIST_MAX = 1 << 22, TRIES = 3 };
 
 struct search {
     struct remote remote;
@@ -276,6 +396,15 @@ static bool sum_by_heads(struct search *search, const struct rss_parts *parts, u
         if (blocks < resident) *bytes += resident - blocks;
     }
     return true;
+}
+
+bool rss_parts_find_other(pid_t pid, const struct rss_parts *parts, uint64_t *bytes) {
+    struct search search = {.remote = remote_of(pid), .pages_left = PAGES_LONG_MAX};
+    search.remote.pagemap = pagemap_open(pid);
+    if (search.remote.pagemap.file < 0) return false;
+    bool is_known = sum_by_heads(&search, parts, bytes);
+    remote_close(&search.remote);
+    return is_known;
 }
 
 // A copy of the process' list, as it was at one moment; for free(). NULL: it could not be had.

@@ -33,6 +33,14 @@ struct mapped_memory {
                     // the program's own
 };
 
+// Private memory that the program, or its allocator, gave a name by PR_SET_VMA_ANON_NAME; glibc's
+// own names for its heap are none of these. All mappings of a name are one.
+enum { MAPPED_NAME_BYTES = 80 };  // of the kernel's limit, with its end
+struct mapped_name {
+    char name[MAPPED_NAME_BYTES];  // any bytes
+    uint64_t rss_bytes, pss_bytes, swap_bytes;
+};
+
 struct rss_parts {
     struct cairn_picture picture;        // the parts, and their sum
     uint64_t unreserved_bytes;           // resident, no arenas; after rss_parts_settle_own without
@@ -40,6 +48,10 @@ struct rss_parts {
     uint64_t undumped_bytes;             // the same, of mappings that cores leave out: cairn's
     struct mapped_range libc_data;       // where glibc's main arena is (arenas.h); start 0: none
     ARRAY(struct mapped_memory) memory;  // by address
+    ARRAY(struct mapped_name) names;     // the most resident first
+    // Shares (PSS) of anonymous memory: of picture.heap_bytes, of stacks, and of pages that differ
+    // from the files they were.
+    uint64_t heap_pss_bytes, stacks_pss_bytes, data_pss_bytes;
 };
 void rss_parts_free(struct rss_parts *parts);
 
@@ -48,6 +60,8 @@ struct rss_parts_source {
     pid_t pid;  // 0: its memory cannot be read; what begins as arenas do is one
     struct pagemap pagemap;
     uint64_t stack_limit_bytes;  // usual size of a thread's stack, 0 if unknown
+    void (*each)(void *context, const struct mapping *mapping);  // is told each; NULL: nobody is
+    void *context;
 };
 
 // Reads an open /proc/PID/smaps. False if it is another text. rss_parts_free in any case.
@@ -57,6 +71,10 @@ bool rss_parts_read(struct maps *smaps, const struct rss_parts_source *source,
 // The same of a process; false also if it is gone or may not be read.
 bool rss_parts_of_process(pid_t pid, struct rss_parts *parts);
 
+// The same; `each` is told of each mapping with its `context`.
+bool rss_parts_with_each(pid_t pid, void (*each)(void *context, const struct mapping *mapping),
+                         void *context, struct rss_parts *parts);
+
 // Gives cairn what it mapped without reservation: `own_bytes` of what others may have mapped so too
 // at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
@@ -64,6 +82,10 @@ void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 // Forgets the free memory of a picture if the process freed much while that was counted, and
 // returns true: the same blocks would be live and free. `live_after`: live after the counting.
 bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after);
+
+// Finds how much of the memory of a process with glibc's malloc is not malloc's: mapped by the
+// program, or by another allocator. False: that is not known.
+bool rss_parts_find_other(pid_t pid, const struct rss_parts *parts, uint64_t *bytes);
 
 // Finds which anonymous memory the program mapped itself: sets mapped_bytes, resident, and what of
 // the allocator's large blocks is not (untouched_bytes). With --mmap the process keeps a list

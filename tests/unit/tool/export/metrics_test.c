@@ -18,7 +18,7 @@ static char *print(const struct metrics_process *processes, size_t count, bool h
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    metrics_print(out, processes, count, has_labels, form);
+    metrics_print(out, processes, count, has_labels, NULL, form);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -95,6 +95,30 @@ static void none(void **state) {
     free(text);
 }
 
+// Rows of a cgroup, with a name that would break out; without a limit there is no row of it.
+static void cgroup(void **state) {
+    (void)state;
+    struct metrics_cgroup group = {.path = "/a\"b",
+                                   .used_bytes = 300,
+                                   .limit_bytes = UINT64_MAX,
+                                   .kills = 2,
+                                   .parts = {{"anonymous", 200}, {"files", 100}},
+                                   .part_count = 2};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    metrics_print(out, NULL, 0, true, &group, METRICS_OPEN_METRICS);
+    assert_int_equal(fclose(out), 0);
+    has(text, "\ncairn_cgroup_used_bytes{cgroup=\"/a\\\"b\"} 300\n");
+    has(text, "\ncairn_cgroup_oom_kills_total{cgroup=\"/a\\\"b\"} 2\n");
+    has(text, "\ncairn_cgroup_memory_bytes{cgroup=\"/a\\\"b\",part=\"files\"} 100\n");
+    assert_null(strstr(text, "\ncairn_cgroup_limit_bytes{"));
+    assert_null(strstr(text, "\ncairn_cgroup_swap_bytes{"));
+    assert_string_equal(text + strlen(text) - strlen("# EOF\n"), "# EOF\n");
+    free(text);
+}
+
 static void forms(void **state) {
     (void)state;
     assert_int_equal(metrics_form_wanted(NULL), METRICS_PROMETHEUS);
@@ -121,8 +145,9 @@ static void documented(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows),   cmocka_unit_test(samples),
-                                       cmocka_unit_test(labels), cmocka_unit_test(none),
-                                       cmocka_unit_test(forms),  cmocka_unit_test(documented)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows),      cmocka_unit_test(samples),
+                                       cmocka_unit_test(labels),    cmocka_unit_test(none),
+                                       cmocka_unit_test(cgroup),    cmocka_unit_test(forms),
+                                       cmocka_unit_test(documented)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

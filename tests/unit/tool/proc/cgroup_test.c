@@ -99,6 +99,17 @@ static void test_version_1(void **state) {
     assert_false(cgroup_look(&cgroup, 0, &memory));
 }
 
+// However a directory is written, it is one cgroup, with one name.
+static void test_slashes(void **state) {
+    (void)state;
+    struct cgroup cgroup;
+    char word[sizeof inside + 2];
+    snprintf(word, sizeof word, "%s//", inside);
+    write_file(inside, "memory.current", "1\n");
+    assert_true(cgroup_open(word, &cgroup, &error));
+    assert_string_equal(cgroup.path, inside);
+}
+
 static void test_processes(void **state) {
     (void)state;
     struct cgroup cgroup;
@@ -119,6 +130,8 @@ static void test_no_cgroup(void **state) {
     struct cgroup cgroup;
     assert_false(cgroup_open("no/such/cgroup", &cgroup, &error));
     assert_non_null(strstr(error.text, "there is no such cgroup"));
+    assert_false(cgroup_open("", &cgroup, &error));
+    assert_non_null(strstr(error.text, "the path is empty"));
     assert_false(cgroup_open(inside, &cgroup, &error));
     assert_non_null(strstr(error.text, "no cgroup whose memory is accounted for"));
     assert_true(cgroup_find(inside, &cgroup, &error));
@@ -165,6 +178,7 @@ int main(void) {
         cmocka_unit_test(test_places),
         cmocka_unit_test_setup_teardown(test_version_2, setup, teardown),
         cmocka_unit_test_setup_teardown(test_version_1, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slashes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_cgroup, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);

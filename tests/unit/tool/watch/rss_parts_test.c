@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mappings are put to their parts by name, flags and neighbours; nothing is counted twice or lost.
+#include <elf.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -119,6 +122,89 @@ static void test_joined_with_arena(void **state) {
     munmap(space, 4 * heap_bytes);
 }
 
+// Memory with a name is a category of its own, all mappings of a name one; glibc's names for its
+// own heap are none. A share of what is forked is a share of each kind.
+static void test_names(void **state) {
+    (void)state;
+    static const char text[] =
+        "7f0000000000-7f0000100000 rw-p 00000000 00:00 0   [anon:pool]\nRss: 100 kB\nPss: 50 kB\n"
+        "7f0000200000-7f0000300000 rw-p 00000000 00:00 0   [anon:a b]\nRss: 400 kB\nPss: 400 kB\n"
+        "Swap: 8 kB\n"
+        "7f0000400000-7f0000500000 rw-p 00000000 00:00 0   [anon:pool]\nRss: 200 kB\nPss: 200 kB\n"
+        "7f0000600000-7f0000700000 rw-p 00000000 00:00 0   [anon: glibc: malloc]\nRss: 8 kB\n"
+        "7f0000800000-7f0000900000 rw-s 00000000 00:01 3   [anon_shmem:shared]\nRss: 16 kB\n"
+        "7f6000000000-7f6000002000 rw-p 00000000 fe:00 2   /lib/libx.so\nRss: 8 kB\nPss: 8 kB\n"
+        "Anonymous: 4 kB\n"
+        "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\nPss: 20 kB\n"
+        "Anonymous: 20 kB\n";
+    struct rss_parts parts;
+    struct maps smaps;
+    FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+    maps_open_file(&smaps, file);
+    assert_true(
+        rss_parts_read(&smaps, &(struct rss_parts_source){.pagemap = pagemap_none()}, &parts));
+    assert_int_equal(parts.names.count, 2);
+    assert_string_equal(parts.names.items[0].name, "a b");
+    assert_int_equal(parts.names.items[0].rss_bytes, 400 * 1024);
+    assert_int_equal(parts.names.items[0].swap_bytes, 8 * 1024);
+    assert_string_equal(parts.names.items[1].name, "pool");
+    assert_int_equal(parts.names.items[1].rss_bytes, 300 * 1024);
+    assert_int_equal(parts.names.items[1].pss_bytes, 250 * 1024);
+    assert_int_equal(parts.picture.heap_bytes, 708 * 1024);
+    assert_int_equal(parts.picture.shared_bytes, 16 * 1024);
+    assert_int_equal(parts.heap_pss_bytes, 650 * 1024);
+    assert_int_equal(parts.stacks_pss_bytes, 20 * 1024);
+    assert_int_equal(parts.data_pss_bytes, 4 * 1024);
+    rss_parts_free(&parts);
+    maps_close(&smaps);
+}
+
+// Returns how many bytes a program takes from its first page on, by its program headers.
+static uint64_t span_of_program(void) {
+    const Elf64_Phdr *headers = (const Elf64_Phdr *)getauxval(AT_PHDR);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = UINT64_MAX, end = 0;
+    for (uint64_t i = 0; i < getauxval(AT_PHNUM); i++) {
+        if (headers[i].p_type != PT_LOAD) continue;
+        if (first == UINT64_MAX) first = headers[i].p_vaddr - headers[i].p_offset;
+        end = headers[i].p_vaddr + headers[i].p_memsz;
+    }
+    return (end - first + page - 1) / page * page;
+}
+
+// Zeroed data of a file, with which the kernel joined memory that was mapped behind it: only what
+// the file's headers have is its data. This program's first page, one that can be written, and
+// memory across its end are mapped once more.
+static void test_joined_with_data(void **state) {
+    (void)state;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), span = span_of_program();
+    int file = open("/proc/self/exe", O_RDONLY);
+    char *space =
+        mmap(NULL, span + 4 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(file >= 0 && space != MAP_FAILED);
+    const uint64_t own = span > 2 * MIB ? MIB : page;  // of its data
+    struct rss_parts before, after;
+    assert_true(rss_parts_of_process(getpid(), &before));
+    const int fixed = MAP_PRIVATE | MAP_FIXED;
+    char *first = mmap(space, page, PROT_READ, fixed, file, 0);
+    char *data =
+        mmap(space + span - own - page, page, PROT_READ | PROT_WRITE, fixed, file, (off_t)page);
+    char *memory =
+        mmap(data + page, own + 3 * MIB, PROT_READ | PROT_WRITE, fixed | MAP_ANONYMOUS, -1, 0);
+    assert_true(first == space && data != MAP_FAILED && memory == data + page);
+    assert_int_equal(*(volatile char *)first, ELFMAG0);
+    memset(memory, 1, own + 3 * MIB);
+    assert_true(rss_parts_of_process(getpid(), &after));
+    int64_t grown = (int64_t)(after.picture.heap_bytes - before.picture.heap_bytes);
+    assert_in_range(grown, 5 * MIB / 2, 7 * MIB / 2);
+    grown = (int64_t)(after.data_pss_bytes - before.data_pss_bytes);
+    assert_in_range(grown, own, own + MIB);
+    rss_parts_free(&before);
+    rss_parts_free(&after);
+    munmap(space, span + 4 * MIB);
+    close(file);
+}
+
 static void test_damage(void **state) {
     (void)state;
     static const char *const texts[] = {"", "hello\n", "12-34\n", "Rss: 5 kB\n",
@@ -163,6 +249,8 @@ int main(void) {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_own_memory),
         cmocka_unit_test(test_joined_with_arena),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_joined_with_data),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_freed_meanwhile),
     };

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_remedies_pin.h"
+
+#include <stdio.h>
+
+#include "tool/base/units.h"
+#include "tool/heap/live_block.h"
+#include "tool/proc/remote.h"
+#include "tool/query/live.h"
+#include "tool/query/name_options.h"
+#include "tool/render/json_values.h"
+
+// Names the stack of the cell. False: it has none, or there is no memory.
+static bool name_stack(struct pin_origin *origin, uint32_t cell) {
+    const struct profile *profile = &origin->opened.profile;
+    size_t stack = profile_stack_of(profile, cell);
+    struct measured measured = {.value = (int64_t)origin->bytes, .blocks = 1};
+    struct frame_list frames = {0};
+    struct error unused;
+    if (stack >= profile->stack_count) return false;
+    uint32_t node = profile->stacks[stack].node;
+    names_want_stack(origin->opened.names, node, 0);
+    if (!names_resolve(origin->opened.names, &unused)) return false;
+    origin->names = names_frames(origin->opened.names);
+    bool is_ok = site_list_add(&origin->sites, profile, &origin->names, node, measured, &frames);
+    frame_list_free(&frames);
+    return is_ok && origin->sites.sites.count;
+}
+
+// Looks it up in the open recording's map.
+static void find(struct pin_origin *origin, const struct memory_reader *memory) {
+    uint32_t cell;
+    origin->is_known =
+        live_block_cell(memory, &origin->opened.recording.header, origin->address, &cell) &&
+        name_stack(origin, cell);
+    if (!origin->is_known) {
+        site_list_free(&origin->sites);
+        opened_close(&origin->opened);
+    }
+}
+
+void pin_origin_of_look(const struct heap_look *look, const struct arena_free *arena,
+                        struct pin_origin *origin) {
+    struct error unused;
+    if (!arena || !look->is_recorded) return;
+    origin->address = arena->pin.address;
+    origin->bytes = arena->pin.bytes;
+    if (!look->is_core) name_options_symbols()->process = (uint32_t)look->pid;
+    const struct memory_view view = core_view(look->core);
+    if (heap_look_recording(look, &origin->opened, &unused)) find(origin, &view.reader);
+}
+
+void pin_origin_of_process(pid_t pid, const struct arena_free *arena, struct pin_origin *origin) {
+    struct remote remote = remote_of(pid);
+    const struct memory_reader memory = remote_reader(&remote);
+    struct live_process live;
+    struct error unused;
+    if (!arena || !live_describe(pid, &live)) return;
+    origin->address = arena->pin.address;
+    origin->bytes = arena->pin.bytes;
+    name_options_symbols()->process = (uint32_t)pid;
+    if (opened_open(live.path, &origin->opened, &unused)) find(origin, &memory);
+}
+
+void pin_origin_close(struct pin_origin *origin) {
+    if (!origin->is_known) return;
+    site_list_free(&origin->sites);
+    opened_close(&origin->opened);
+    origin->is_known = false;
+}
+
+void pin_origin_print(const struct pin_origin *origin, const struct terminal *terminal) {
+    enum { FIGURES_COLUMNS = 28 };
+    if (!origin->is_known) return;
+    printf("      block: %10s, by ", units_size((int64_t)origin->bytes).text);
+    site_print(terminal, &origin->sites.sites.items[0], FIGURES_COLUMNS);
+}
+
+void pin_origin_put(struct json *json, const char *key, const struct pin_origin *origin) {
+    if (!origin->is_known) {
+        json_put_null(json, key);
+        return;
+    }
+    (void)json_values_put_frames(json, key, &origin->opened.profile, &origin->names,
+                                 origin->sites.sites.items[0].node);
+}
