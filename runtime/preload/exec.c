@@ -22,6 +22,7 @@
 #include "format/run_mark.h"
 #include "format/settings.h"
 #include "runtime/inject/attach.h"
+#include "runtime/preload/exec.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/sink/sink.h"
@@ -191,12 +192,17 @@ static bool is_lost(const char *library, size_t length) {
     return !image_can_open(path);
 }
 
-// Our entry in LD_PRELOAD as the program gets it; NULL: none.
-static const char *own_entry(const struct start *start, size_t *length) {
-    char *const *variable = start->variables;
+char *exec_preload_of(char *const variables[]) {
+    char *const *variable = variables;
     while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
         variable++;
-    return variable && *variable ? cairn_own_entry(*variable + PRELOAD_IS_BYTES, length) : NULL;
+    return variable && *variable ? *variable + PRELOAD_IS_BYTES : NULL;
+}
+
+// Our entry in LD_PRELOAD as the program gets it; NULL: none.
+static const char *own_entry(const struct start *start, size_t *length) {
+    const char *list = exec_preload_of(start->variables);
+    return list ? cairn_own_entry(list, length) : NULL;
 }
 
 // A sanitizer's runtime ends a program where another library is loaded before it.
@@ -211,17 +217,13 @@ static bool has_to_be_first(const char *list) {
 // Launchers that set LD_PRELOAD for a library of their own do not mean to take this one out; who
 // leaves it empty does. Returns what they set; NULL: nothing, or it cannot be added to.
 static const char *replaced_preload(const struct start *start) {
-    char *const *variable = start->variables;
-    const char *own = linker_own_path();
-    while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
-        variable++;
-    if (!own || !variable || !*variable || !(*variable)[PRELOAD_IS_BYTES]) return NULL;
-    size_t bytes = strlen(own) + 1 + strnlen(*variable, PRELOAD_BYTES) + 1;
-    bool is_possible = bytes <= PRELOAD_BYTES && !has_to_be_first(*variable + PRELOAD_IS_BYTES) &&
-                       own[strcspn(own, " :")] == 0 &&
-                       count_variables(start->variables) <= VARIABLES_MAX &&
-                       !is_lost(own, strlen(own));
-    return is_possible ? *variable : NULL;
+    const char *list = exec_preload_of(start->variables), *own = linker_own_path();
+    if (!own || !list || !*list) return NULL;
+    size_t bytes = strlen(own) + 1 + PRELOAD_IS_BYTES + strnlen(list, PRELOAD_BYTES) + 1;
+    bool is_possible =
+        bytes <= PRELOAD_BYTES && !has_to_be_first(list) && own[strcspn(own, " :")] == 0 &&
+        count_variables(start->variables) <= VARIABLES_MAX && !is_lost(own, strlen(own));
+    return is_possible ? list - PRELOAD_IS_BYTES : NULL;
 }
 
 // Why the program will not be recorded. A tool that listens is told of every such program; a
@@ -346,6 +348,27 @@ static int spawn(struct start *start) {
     int result = start_program(start);
     if (unlikely(start->is_confined) && result) forget_confined();
     return result;
+}
+
+struct exec_shell exec_note_shell(void) {
+    static char *const words[] = {"sh", NULL};
+    struct start start = {
+        .how = SPAWN_PATH, .path = "/bin/sh", .words = words, .variables = environ};
+    struct exec_shell shell = {.reason = CAIRN_UNRECORDED_NONE};
+    note_confined(&start);
+    shell.is_confined = start.is_confined;
+    if (shell.is_confined) return shell;
+    shell.reason = obstacle_of(&start);
+    if (start.replaced) shell.reason = CAIRN_UNRECORDED_ENVIRONMENT;
+    if (shell.reason == CAIRN_UNRECORDED_ITSELF) shell.reason = CAIRN_UNRECORDED_NONE;
+    if (unlikely(shell.reason)) say_unrecorded(&start, shell.reason, false);
+    return shell;
+}
+
+void exec_forget_shell(struct exec_shell shell) {
+    const struct start start = {.how = SPAWN_PATH, .path = "/bin/sh"};
+    if (shell.is_confined) forget_confined();
+    if (shell.reason) say_unrecorded(&start, shell.reason, true);
 }
 
 int execve(const char *path, char *const words[], char *const variables[]);
