@@ -9,15 +9,12 @@
 
 struct exec_shell {
     enum cairn_unrecorded reason;  // why it will not be recorded; NONE: it will be, or is not there
-    bool is_confined;              // counted as one process unrecorded: a filter is in force
+    bool is_counted;               // as one process unrecorded: nobody else could say so
 };
 
 // Tells the tool, before it starts, of a shell with the process' own variables that will not be
 // recorded. System calls only; from any thread.
 struct exec_shell exec_note_shell(void);
-
-// Returns the value of LD_PRELOAD among variables; NULL: there is none.
-char *exec_preload_of(char *const variables[]);
 
 // Withdraws that: it could not be started.
 void exec_forget_shell(struct exec_shell shell);

@@ -14,6 +14,7 @@
 
 #include "format/run_mark.h"
 #include "runtime/preload/exec.h"
+#include "runtime/preload/variables.h"
 #include "runtime/process/real.h"
 #include "runtime/sys/sys.h"
 
@@ -49,7 +50,7 @@ static void write_by_kernel(char *place, const char *text, size_t length) {
 
 static void hide(struct hidden *hidden) {
     char text[PATH_MAX];
-    hidden->value = exec_preload_of(environ);
+    hidden->value = variables_preload(environ);
     if (!hidden->value) return;
     hidden->length = strnlen(hidden->value, sizeof text);
     if (hidden->length == sizeof text) hidden->value = NULL;
@@ -65,7 +66,7 @@ static void hide(struct hidden *hidden) {
 
 // Where the program has set another value meanwhile, that stays.
 static void show(const struct hidden *hidden) {
-    if (hidden->value && exec_preload_of(environ) == hidden->value &&
+    if (hidden->value && variables_preload(environ) == hidden->value &&
         strlen(hidden->value) == hidden->length)
         write_by_kernel(hidden->value, hidden->text, hidden->length);
 }

@@ -126,6 +126,7 @@ for way in "unsetenv", "setenv", "replaced", "putenv", "clearenv", "environ":
               "sh was not recorded: it was started without cairn in LD_PRELOAD")
 check("system with us", [shells, "as it is", "system"], {})
 check("popen with us", [shells, "as it is", "popen"], {})
+check("no room", ["sh", "-c", f"ulimit -v 100000; {app}; exit 5"], {("app", "limit"): 1}, "app was not recorded: a memory limit")
 check("with us", ["env", app], {})
 check("what is not there", ["sh", "-c", f"env -i {app}-none 2>/dev/null; exec {app}"], {})
 unloved = pathlib.Path("unloved")  # executable, and no kernel executes it
