@@ -192,7 +192,8 @@ static enum cairn_unrecorded obstacle_of(struct start *start) {
     enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
     if (is_valgrind(start)) return CAIRN_UNRECORDED_VALGRIND;
     if (entry && is_lost(entry, length)) return CAIRN_UNRECORDED_LIBRARY;
-    bool is_there = look_at(start, &found);
+    // after a change of directory among the actions it lies elsewhere
+    bool is_there = look_at(start, &found) || (start->actions && start->path);
     if (entry || !is_there || !socket || !socket[0] || attach_is_by_tool()) return found;
     if (!found) start->replaced = replaced_preload(start);
     if (found == CAIRN_UNRECORDED_ITSELF || start->replaced) return found;
@@ -352,6 +353,22 @@ static int execv_of(const char *path, char *const words[]) {
                                          .has_no_variables = true});
 }
 
+// The same by their numbers, from syscall (process.c). Old versions of libc have no execveat.
+HIDDEN __attribute__((used)) long execve_by_number(long number, const char *path,
+                                                   char *const words[], char *const variables[]) {
+    (void)number;
+    return execve(path, words, variables);
+}
+
+HIDDEN __attribute__((used)) long execveat_by_number(long number, int directory, const char *path,
+                                                     char *const words[], char *const variables[],
+                                                     int flags) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    if (!real.execveat)
+        return real.syscall(number, directory, (long)path, (long)words, (long)variables, flags, 0);
+    return execveat(directory, path, words, variables, flags);
+}
+
 EXPORT int execv(const char *path, char *const words[]) {
     return execv_of(path, words);
 }
@@ -425,8 +442,8 @@ EXPORT int execle(const char *path, const char *word, ...) {
         &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
 }
 
-// A relative path after a change of directory
-// among the actions is looked for in the wrong place: then the program is started as any other.
+// A relative path after a change of directory among the actions is looked for in the wrong place:
+// then the program is started as any other, and named if it has no library in LD_PRELOAD.
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                        char *const words[], char *const variables[]) {
     return spawn(&(struct start){.how = SPAWN_PATH,

@@ -43,6 +43,30 @@ int main(int count, char **words) {
 }
 """
 
+# Starts its second argument without variables: by number, or after a change of directory.
+STARTS = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    static char *none[] = {NULL};
+    int status = 0;
+    pid_t child = 0;
+    posix_spawn_file_actions_t actions;
+    if (count < 3) return 1;
+    if (!strcmp(words[1], "execve")) return (int)syscall(SYS_execve, words[2], words + 2, none);
+    if (!strcmp(words[1], "execveat")) return (int)syscall(SYS_execveat, AT_FDCWD, words[2], words + 2, none, 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    if (posix_spawn(&child, words[2] + 1, &actions, NULL, words + 2, none)) return 2;
+    return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 3;
+}
+"""
+
 
 def build(name, *options, text=PROGRAM):
     with open("built.c", "w", encoding="ascii") as file:
@@ -124,6 +148,13 @@ for way in "unsetenv", "setenv", "replaced", "putenv", "clearenv", "environ":
     for call in "system", "popen":
         check(f"{call} after {way}", [shells, way, call, t.COUNTER], {("sh", "environment"): 1},
               "sh was not recorded: it was started without cairn in LD_PRELOAD")
+starts = build("starts", "-w", text=STARTS)
+if starts:
+    for how in "execve", "execveat", "spawn elsewhere":
+        check(f"{how} by the program", [starts, how, app], lost, no_preload)
+    check("nothing there, elsewhere", [starts, "spawn elsewhere", "/no/such/program"], {}, status=2, out=b"")
+else:
+    t.skip_part("this libc has no posix_spawn with a change of directory")
 check("system with us", [shells, "as it is", "system"], {})
 check("popen with us", [shells, "as it is", "popen"], {})
 check("no room", ["sh", "-c", f"ulimit -v 100000; {app}; exit 5"], {("app", "limit"): 1}, "app was not recorded: a memory limit")
