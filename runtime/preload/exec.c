@@ -17,11 +17,14 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "format/run_mark.h"
 #include "format/settings.h"
 #include "runtime/inject/attach.h"
+#include "runtime/preload/exec.h"
+#include "runtime/preload/variables.h"
 #include "runtime/process/end.h"
 #include "runtime/process/real.h"
 #include "runtime/sink/sink.h"
@@ -35,10 +38,6 @@
 
 #define EXPORT __attribute__((visibility("default"), used))
 
-enum { VARIABLES_MAX = 4096, PRELOAD_BYTES = 4096 };
-static const char preload_is[] = "LD_PRELOAD=";
-enum { PRELOAD_IS_BYTES = sizeof preload_is - 1 };
-
 // One such call.
 struct start {
     enum { BY_PATH, BY_NAME, BY_PLACE, BY_FILE, SPAWN_PATH, SPAWN_NAME } how;
@@ -46,10 +45,12 @@ struct start {
     int place;         // directory or file
     int flags;
     char *const *words, *const *variables;
-    bool has_no_variables;  // the call is one that takes none: they are the process' own
-    bool is_confined;       // a filter is in force that the program would inherit
-    long filters;           // harmless ones that it has to be told of; 0: none
-    const char *replaced;   // its LD_PRELOAD, in which this library is to be first; NULL: as it is
+    bool has_no_variables;         // the call is one that takes none: they are the process' own
+    enum cairn_unrecorded reason;  // why it will not be recorded; NONE: it will be
+    bool is_confined;              // a filter is in force that the program would inherit
+    bool is_counted;               // as one process unrecorded: nobody else could say so
+    long filters;                  // harmless ones that it has to be told of; 0: none
+    const char *replaced;  // its LD_PRELOAD, in which this library is to be first; NULL: as it is
     int *pid;
     const void *actions, *attributes;
 };
@@ -115,32 +116,6 @@ static bool is_valgrind(const struct start *start) {
     return false;
 }
 
-// The variable LD_PRELOAD without us. False if we are not in it, or it is too long; "" if nothing
-// else is.
-static bool strip(const char *variable, char *out) {
-    bool is_ours = false;
-    size_t used = PRELOAD_IS_BYTES;
-    if (strnlen(variable, PRELOAD_BYTES) == PRELOAD_BYTES) return false;
-    memcpy(out, preload_is, PRELOAD_IS_BYTES);
-    for (const char *entry = variable + PRELOAD_IS_BYTES; *entry;) {
-        size_t length = strcspn(entry, ": "), step = length + (entry[length] != 0);
-        bool is_this = cairn_is_own_entry(entry, length);
-        if (!is_this) memcpy(out + used, entry, step);
-        if (!is_this) used += step;
-        is_ours |= is_this;
-        entry += step;
-    }
-    out[used] = 0;
-    if (used == PRELOAD_IS_BYTES) out[0] = 0;
-    return is_ours;
-}
-
-static size_t count_variables(char *const variables[]) {
-    size_t count = 0;
-    while (variables && count <= VARIABLES_MAX && variables[count]) count++;
-    return count;
-}
-
 static void say_unrecorded(const struct start *start, enum cairn_unrecorded reason,
                            bool is_withdrawn) {
     const char *socket = sink_tool_name();
@@ -161,14 +136,14 @@ static bool has_failed(const struct start *start, int result) {
 // Starts it without us. False if we are not in its variables.
 static COLD bool start_without_us(const struct start *start, enum cairn_unrecorded reason,
                                   int *result) {
-    size_t count = count_variables(start->variables), used = 0;
+    size_t count = variables_count(start->variables), used = 0;
     bool is_ours = false;
     if (count > VARIABLES_MAX) return false;
     char *kept[count + 1], preload[PRELOAD_BYTES];
     for (size_t i = 0; i < count; i++) {
         char *variable = start->variables[i];
-        bool is_preload = !is_ours && !strncmp(variable, preload_is, PRELOAD_IS_BYTES);
-        if (is_preload && strip(variable, preload)) {
+        bool is_preload = !is_ours && !strncmp(variable, "LD_PRELOAD=", PRELOAD_IS_BYTES);
+        if (is_preload && variables_strip(variable, preload)) {
             is_ours = true;
             variable = preload[0] ? preload : NULL;
         }
@@ -193,35 +168,20 @@ static bool is_lost(const char *library, size_t length) {
 
 // Our entry in LD_PRELOAD as the program gets it; NULL: none.
 static const char *own_entry(const struct start *start, size_t *length) {
-    char *const *variable = start->variables;
-    while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
-        variable++;
-    return variable && *variable ? cairn_own_entry(*variable + PRELOAD_IS_BYTES, length) : NULL;
-}
-
-// A sanitizer's runtime ends a program where another library is loaded before it.
-static bool has_to_be_first(const char *list) {
-    for (const char *name = list; *name; name++) {
-        bool is_start = name == list || name[-1] == '/' || name[-1] == ':' || name[-1] == ' ';
-        if (is_start && image_of_library(name)) return true;
-    }
-    return false;
+    const char *list = variables_preload(start->variables);
+    return list ? cairn_own_entry(list, length) : NULL;
 }
 
 // Launchers that set LD_PRELOAD for a library of their own do not mean to take this one out; who
 // leaves it empty does. Returns what they set; NULL: nothing, or it cannot be added to.
 static const char *replaced_preload(const struct start *start) {
-    char *const *variable = start->variables;
-    const char *own = linker_own_path();
-    while (variable && *variable && strncmp(*variable, preload_is, PRELOAD_IS_BYTES) != 0)
-        variable++;
-    if (!own || !variable || !*variable || !(*variable)[PRELOAD_IS_BYTES]) return NULL;
-    size_t bytes = strlen(own) + 1 + strnlen(*variable, PRELOAD_BYTES) + 1;
-    bool is_possible = bytes <= PRELOAD_BYTES && !has_to_be_first(*variable + PRELOAD_IS_BYTES) &&
-                       own[strcspn(own, " :")] == 0 &&
-                       count_variables(start->variables) <= VARIABLES_MAX &&
-                       !is_lost(own, strlen(own));
-    return is_possible ? *variable : NULL;
+    const char *list = variables_preload(start->variables), *own = linker_own_path();
+    if (!own || !list || !*list) return NULL;
+    size_t bytes = strlen(own) + 1 + PRELOAD_IS_BYTES + strnlen(list, PRELOAD_BYTES) + 1;
+    bool is_possible =
+        bytes <= PRELOAD_BYTES && !variables_want_first(list) && own[strcspn(own, " :")] == 0 &&
+        variables_count(start->variables) <= VARIABLES_MAX && !is_lost(own, strlen(own));
+    return is_possible ? list - PRELOAD_IS_BYTES : NULL;
 }
 
 // Why the program will not be recorded. A tool that listens is told of every such program; a
@@ -232,62 +192,62 @@ static enum cairn_unrecorded obstacle_of(struct start *start) {
     enum cairn_unrecorded found = CAIRN_UNRECORDED_NONE;
     if (is_valgrind(start)) return CAIRN_UNRECORDED_VALGRIND;
     if (entry && is_lost(entry, length)) return CAIRN_UNRECORDED_LIBRARY;
-    bool is_there = look_at(start, &found);
+    // after a change of directory among the actions it lies elsewhere
+    bool is_there = look_at(start, &found) || (start->actions && start->path);
     if (entry || !is_there || !socket || !socket[0] || attach_is_by_tool()) return found;
     if (!found) start->replaced = replaced_preload(start);
     if (found == CAIRN_UNRECORDED_ITSELF || start->replaced) return found;
     return CAIRN_UNRECORDED_ENVIRONMENT;
 }
 
-// A filter that was set meanwhile goes on in the program's next image, or in the child: that runs
-// without us, and is counted before this image and the right to say so may be gone. Counted again
-// if it could not be started.
-static void note_confined(struct start *start) {
-    start->is_confined = sys_is_confined() || seccomp_is_foreign(&start->filters);
-    if (unlikely(start->is_confined)) gate_count_loss(CAIRN_LOST_PROCESSES);
+// The directory of the run, in which a process that cannot reach the tool makes its recording. True
+// also if it is not known.
+static bool is_place_writable(void) {
+    char directory[PATH_MAX];
+    const char *pattern = environment_get(CAIRN_VARIABLE(OUTPUT));
+    const char *slash = pattern && pattern[0] == '/' ? strrchr(pattern, '/') : NULL;
+    size_t length = slash ? (size_t)(slash - pattern) : 0;
+    if (!length || length >= sizeof directory) return true;
+    memcpy(directory, pattern, length);
+    directory[length] = 0;
+    return !sys_is_error(sys_call(SYS_faccessat, AT_FDCWD, (long)directory, W_OK, 0, 0, 0));
 }
 
-static COLD void forget_confined(void) {
+// In a sandbox, another network namespace, nobody hears of a program that will not be recorded; nor
+// will one be that is borne, where it has no place for its file.
+static bool is_beyond_reach(const struct start *start) {
+    const char *socket = sink_tool_name();
+    if (!socket || !socket[0] || attach_is_by_tool()) return false;
+    return (start->reason || !is_place_writable()) && !tool_link_is_alive(socket);
+}
+
+// A filter that was set meanwhile goes on in the program's next image, or in the child: that runs
+// without us. It is counted before this image and the right to say so may be gone, and so is what
+// nobody hears of. Counted again if it could not be started.
+static void note_unheard(struct start *start) {
+    start->is_confined = sys_is_confined() || seccomp_is_foreign(&start->filters);
+    start->reason = start->is_confined ? CAIRN_UNRECORDED_NONE : obstacle_of(start);
+    if (start->reason == CAIRN_UNRECORDED_ITSELF) start->reason = CAIRN_UNRECORDED_NONE;
+    start->is_counted = start->is_confined || is_beyond_reach(start);
+    if (unlikely(start->is_counted)) gate_count_loss(CAIRN_LOST_PROCESSES);
+}
+
+static COLD void forget_unheard(void) {
     if (sink.header)
         __atomic_fetch_sub(&sink.header->lost[CAIRN_LOST_PROCESSES], 1, __ATOMIC_RELAXED);
-}
-
-enum { DIGITS = 20, FILTERS_BYTES = sizeof cairn_settings->name + 1 + DIGITS };
-
-// Writes the variable of so many filters. Returns the length of its name.
-static size_t write_filters(char text[FILTERS_BYTES], long filters) {
-    size_t name_bytes = strlen(CAIRN_VARIABLE(FILTERS));
-    char digits[DIGITS];
-    size_t used = sizeof digits;
-    digits[--used] = 0;
-    for (long left = filters; left && used; left /= 10) digits[--used] = (char)('0' + left % 10);
-    memcpy(text, CAIRN_VARIABLE(FILTERS), name_bytes);
-    text[name_bytes] = '=';
-    memcpy(text + name_bytes + 1, digits + used, sizeof digits - used);
-    return name_bytes;
-}
-
-// Writes what LD_PRELOAD was set to, behind this library.
-static void write_preload(char text[PRELOAD_BYTES], const char *replaced) {
-    size_t used = PRELOAD_IS_BYTES, own_bytes = strlen(linker_own_path());
-    memcpy(text, preload_is, used);
-    memcpy(text + used, linker_own_path(), own_bytes);
-    used += own_bytes;
-    text[used++] = ':';
-    memcpy(text + used, replaced + PRELOAD_IS_BYTES, strlen(replaced + PRELOAD_IS_BYTES) + 1);
 }
 
 // Tells the program of filters that were found harmless, and puts this library in front of others
 // that it is to preload. False if it has too many variables, or is started without us.
 static COLD bool start_with_more(const struct start *start, int *result) {
-    size_t count = count_variables(start->variables), length, kept = 0, name_bytes = 0;
+    size_t count = variables_count(start->variables), length, kept = 0, name_bytes = 0;
     if (count > VARIABLES_MAX || !(start->replaced || own_entry(start, &length))) return false;
     char *told[count + 2], filters[FILTERS_BYTES], preload[PRELOAD_BYTES];
     if (start->filters) {
-        name_bytes = write_filters(filters, start->filters);
+        name_bytes = variables_write_filters(filters, start->filters);
         told[kept++] = filters;
     }
-    if (start->replaced) write_preload(preload, start->replaced);
+    if (start->replaced) variables_write_preload(preload, start->replaced);
     for (size_t i = 0; i < count; i++) {
         char *variable = start->variables[i];
         if (name_bytes && !strncmp(variable, filters, name_bytes + 1)) continue;
@@ -321,9 +281,7 @@ static int start_program(struct start *start) {
     int result;
     if (unlikely(start->is_confined) && start_without_us(start, CAIRN_UNRECORDED_NONE, &result))
         return result;
-    enum cairn_unrecorded reason = start->is_confined ? CAIRN_UNRECORDED_NONE : obstacle_of(start);
-    if (unlikely(reason) && reason != CAIRN_UNRECORDED_ITSELF)
-        return start_unrecorded(start, reason);
+    if (unlikely(start->reason)) return start_unrecorded(start, start->reason);
     return start_as_told(start);
 }
 
@@ -331,21 +289,40 @@ static int start_program(struct start *start) {
 static int replace_image(struct start *start) {
     int saved_errno = errno;
     if (unlikely(!real_is_resolved())) real_resolve();
-    note_confined(start);
+    note_unheard(start);
     if (likely(!start->is_confined)) process_leave();  // finishing a file takes many calls
     errno = saved_errno;
     int result = start_program(start);
-    if (unlikely(start->is_confined)) forget_confined();
+    if (unlikely(start->is_counted)) forget_unheard();
     return result;
 }
 
 // libc starts the program without calling our exec.
 static int spawn(struct start *start) {
     if (unlikely(!real_is_resolved())) real_resolve();
-    note_confined(start);
+    note_unheard(start);
     int result = start_program(start);
-    if (unlikely(start->is_confined) && result) forget_confined();
+    if (unlikely(start->is_counted) && result) forget_unheard();
     return result;
+}
+
+struct exec_shell exec_note_shell(void) {
+    static char *const words[] = {"sh", NULL};
+    struct start start = {
+        .how = SPAWN_PATH, .path = "/bin/sh", .words = words, .variables = environ};
+    struct exec_shell shell = {.reason = CAIRN_UNRECORDED_NONE};
+    note_unheard(&start);
+    shell.is_counted = start.is_counted;
+    if (start.is_confined) return shell;
+    shell.reason = start.replaced ? CAIRN_UNRECORDED_ENVIRONMENT : start.reason;
+    if (unlikely(shell.reason)) say_unrecorded(&start, shell.reason, false);
+    return shell;
+}
+
+void exec_forget_shell(struct exec_shell shell) {
+    const struct start start = {.how = SPAWN_PATH, .path = "/bin/sh"};
+    if (shell.is_counted) forget_unheard();
+    if (shell.reason) say_unrecorded(&start, shell.reason, true);
 }
 
 int execve(const char *path, char *const words[], char *const variables[]);
@@ -374,6 +351,22 @@ static int execv_of(const char *path, char *const words[]) {
                                          .words = words,
                                          .variables = environ,
                                          .has_no_variables = true});
+}
+
+// The same by their numbers, from syscall (process.c). Old versions of libc have no execveat.
+HIDDEN __attribute__((used)) long execve_by_number(long number, const char *path,
+                                                   char *const words[], char *const variables[]) {
+    (void)number;
+    return execve(path, words, variables);
+}
+
+HIDDEN __attribute__((used)) long execveat_by_number(long number, int directory, const char *path,
+                                                     char *const words[], char *const variables[],
+                                                     int flags) {
+    if (unlikely(!real_is_resolved())) real_resolve();
+    if (!real.execveat)
+        return real.syscall(number, directory, (long)path, (long)words, (long)variables, flags, 0);
+    return execveat(directory, path, words, variables, flags);
 }
 
 EXPORT int execv(const char *path, char *const words[]) {
@@ -449,8 +442,8 @@ EXPORT int execle(const char *path, const char *word, ...) {
         &(struct start){.how = BY_PATH, .path = path, .words = words, .variables = variables});
 }
 
-// A relative path after a change of directory
-// among the actions is looked for in the wrong place: then the program is started as any other.
+// A relative path after a change of directory among the actions is looked for in the wrong place:
+// then the program is started as any other, and named if it has no library in LD_PRELOAD.
 EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
                        char *const words[], char *const variables[]) {
     return spawn(&(struct start){.how = SPAWN_PATH,

@@ -7,7 +7,8 @@
 //                 single mappings too
 //   MCL_FUTURE    is the kernel's, which fills nothing for it; later mappings of cairn are taken
 //                 out again (sys_set_maps_locked)
-// Leaves all of it to the kernel if that cannot be asked, without /proc or under seccomp.
+// Leaves all of it to the kernel if that cannot be asked, without /proc or under seccomp, but as
+// pages are touched.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -150,6 +151,17 @@ static bool lock_current(int flags, int *result) {
     return true;
 }
 
+// Where the program's mappings cannot be told from cairn's, pages are locked as they are touched:
+// the kernel would fill all that cairn has reserved.
+static int lock_as_touched(int flags) {
+    int saved_errno = errno;
+    bool is_sparing = flags & MCL_CURRENT && holdings_bytes();
+    int result = real.mlockall(is_sparing ? flags | MCL_ONFAULT : flags);
+    if (!is_sparing || result == 0 || errno != EINVAL) return result;
+    errno = saved_errno;
+    return real.mlockall(flags);  // kernels before 4.4
+}
+
 EXPORT int mlockall(int flags) {
     const int known = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
     bool is_sound = !(flags & ~known), was_locked = sys_are_maps_locked();
@@ -157,7 +169,7 @@ EXPORT int mlockall(int flags) {
     if (unlikely(!real_is_resolved())) real_resolve();
     if (is_sound && flags & MCL_CURRENT && lock_current(flags, &result)) return result;
     if (is_sound && flags & MCL_FUTURE) sys_set_maps_locked(true);
-    result = real.mlockall(flags);
+    result = is_sound ? lock_as_touched(flags) : real.mlockall(flags);
     sys_set_maps_locked(result == 0 ? flags & MCL_FUTURE : was_locked);
     return result;
 }

@@ -4,7 +4,7 @@
 //   seccomp     from then on the runtime makes no system call that a filter might punish; one that
 //               only lets calls fail is left at that (seccomp.h)
 //   RLIMIT_AS, RLIMIT_DATA   reserved address space is given back, since it counts (limits.h)
-//   mlockall    through syscall, to locked.c
+//   mlockall    through syscall, to locked.c; execve and execveat to exec.c
 //   fork        of a signal handler that interrupted cairn: the child, which will finish the event,
 //               must not do so in its parent's recording
 //   clone       without CLONE_VM, where the kernel does not wipe the gate in forked children
@@ -154,6 +154,10 @@ __asm__(".text\n"
         "    je mlockall_by_number\n"
         "    cmpq $152, %rdi\n"  // SYS_munlockall
         "    je munlockall_by_number\n"
+        "    cmpq $59, %rdi\n"  // SYS_execve
+        "    je execve_by_number\n"
+        "    cmpq $322, %rdi\n"  // SYS_execveat
+        "    je execveat_by_number\n"
         "    movq syscall_real(%rip), %rax\n"
         "    jmpq *(%rax)\n"
         "1:\n" NOTE_AND_JUMP("syscall_note",
@@ -206,6 +210,10 @@ __asm__(".text\n"
         "    b.eq mlockall_by_number\n"
         "    cmp x0, #231\n"  // SYS_munlockall
         "    b.eq munlockall_by_number\n"
+        "    cmp x0, #221\n"  // SYS_execve
+        "    b.eq execve_by_number\n"
+        "    cmp x0, #281\n"  // SYS_execveat
+        "    b.eq execveat_by_number\n"
         "    cmp x0, #261\n"  // SYS_prlimit64
         "    b.eq 1f\n" JUMP("syscall_real") "1:\n" NOTE_AND_JUMP(
             "syscall_note", "syscall_real") "    .cfi_endproc\n"

@@ -273,8 +273,9 @@ static COLD void say_left_out(void) {
     bool is_asked = is_wanted() && !attach_is_by_tool() && !sys_is_confined() && !sink.is_refused;
     if (!is_asked || !limits_are_small()) return;
     environment_executable(path, sizeof path);
+    const char *slash = strrchr(path, '/');
     const struct tool_link_unrecorded said = {
-        .reason = CAIRN_UNRECORDED_LIMIT, .is_in_place = true, .program = path};
+        .reason = CAIRN_UNRECORDED_LIMIT, .is_in_place = true, .program = slash ? slash + 1 : path};
     sink_say_unrecorded(&said);
 }
 

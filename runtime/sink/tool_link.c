@@ -57,6 +57,7 @@ static long link_receive(long socket, uint64_t patience_ns, int *memory_fd) {
     struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
     if (got == 1 && attached && attached->cmsg_type == SCM_RIGHTS)
         memcpy(memory_fd, CMSG_DATA(attached), sizeof *memory_fd);
+    if (message.msg_flags & MSG_CTRUNC) return -EMFILE;  // no descriptor is left for it
     return got;
 }
 

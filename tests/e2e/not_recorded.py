@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs in a run that cannot be recorded: their starter took the library out of LD_PRELOAD or gave no
-environment, they are static or setuid. The summary names them, and so do report, info and JSON later, of a run
-of one process or of many; who became one of them is said to have ended there. A start that fails names nobody.
-Processes of few calls, whose recordings are not kept, are counted with what they allocated: nothing is missing."""
+environment, also before system and popen, which start a shell inside libc; they are static or setuid. The summary
+names them, and so do report, info and JSON later, of a run of one process or of many; who became one of them is said to
+have ended there. A start that fails names nobody. Processes of few calls, whose recordings are not kept, are counted
+with what they allocated: nothing is missing."""
 
 import os
 import pathlib
@@ -23,10 +24,55 @@ int main(void) {
 }
 """
 
+# Takes the library out of its own environment, in the way of its first argument; libc starts a shell then, by the second.
+SHELLS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern char **environ;
+int main(int count, char **words) {
+    static char *none[] = {NULL};
+    const char *way = count > 2 ? words[1] : "";
+    if (!strcmp(way, "unsetenv")) unsetenv("LD_PRELOAD");
+    if (!strcmp(way, "setenv")) setenv("LD_PRELOAD", "", 1);
+    if (!strcmp(way, "replaced")) setenv("LD_PRELOAD", words[3], 1);
+    if (!strcmp(way, "putenv")) putenv("LD_PRELOAD=");
+    if (!strcmp(way, "clearenv")) clearenv();
+    if (!strcmp(way, "environ")) environ = none;
+    if (!strcmp(words[2], "system")) return system("echo done; exit 5") >> 8;
+    if (!system(NULL) || popen("true", "no mode")) return 1;
+    return pclose(popen("echo done; exit 5", "w")) >> 8;
+}
+"""
 
-def build(name, *options):
+# Starts its second argument without variables: by number, or after a change of directory.
+STARTS = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    static char *none[] = {NULL};
+    int status = 0;
+    pid_t child = 0;
+    posix_spawn_file_actions_t actions;
+    if (count < 3) return 1;
+    if (!strcmp(words[1], "execve")) return (int)syscall(SYS_execve, words[2], words + 2, none);
+    if (!strcmp(words[1], "execveat")) return (int)syscall(SYS_execveat, AT_FDCWD, words[2], words + 2, none, 0);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, "/");
+    if (posix_spawn(&child, words[2] + 1, &actions, NULL, words + 2, none)) return 2;
+    return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 3;
+}
+"""
+
+
+def build(name, *options, text=PROGRAM):
     with open("built.c", "w", encoding="ascii") as file:
-        file.write(PROGRAM)
+        file.write(text)
     path = os.path.abspath(name)
     done = subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", path, "built.c", *options], check=False,
                           stderr=subprocess.DEVNULL)
@@ -99,6 +145,21 @@ t.check_equal("a script that becomes another: recordings", [one["process"]["comm
 spawn = "import os, sys; p = sys.argv[1]; " \
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(os.posix_spawn(p, [p], {}), 0)[1]))"
 check("posix_spawn", [t.PYTHON, "-c", spawn, app], lost, no_preload)
+shells = build("shells", "-w", text=SHELLS)
+for way in "unsetenv", "setenv", "replaced", "putenv", "clearenv", "environ":
+    for call in "system", "popen":
+        check(f"{call} after {way}", [shells, way, call, t.COUNTER], {("sh", "environment"): 1},
+              "sh was not recorded: it was started without cairn in LD_PRELOAD")
+starts = build("starts", "-w", text=STARTS)
+if starts:
+    for how in "execve", "execveat", "spawn elsewhere":
+        check(f"{how} by the program", [starts, how, app], lost, no_preload)
+    check("nothing there, elsewhere", [starts, "spawn elsewhere", "/no/such/program"], {}, status=2, out=b"")
+else:
+    t.skip_part("this libc has no posix_spawn with a change of directory")
+check("system with us", [shells, "as it is", "system"], {})
+check("popen with us", [shells, "as it is", "popen"], {})
+check("no room", ["sh", "-c", f"ulimit -v 100000; {app}; exit 5"], {("app", "limit"): 1}, "app was not recorded: a memory limit")
 check("with us", ["env", app], {})
 check("what is not there", ["sh", "-c", f"env -i {app}-none 2>/dev/null; exec {app}"], {})
 unloved = pathlib.Path("unloved")  # executable, and no kernel executes it

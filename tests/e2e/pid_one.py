@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn as PID 1 of a container: it reaps what is left to it, forwards the signals that end containers, and
 passes the status on. And as the tool outside of containers whose processes cannot reach it: what they wrote
-themselves is packed, and in the run's index."""
+themselves is packed, and in the run's index. A program that can reach neither the tool nor a place for its file is
+counted by who started it, and so is one of which the tool would not hear that it is not recorded."""
 
 import os
+import shutil
 import subprocess
 
 import cairn_test as t
+import ledger
 
 if os.geteuid() != 0:
     t.cannot_run_here("a PID namespace needs root")
@@ -53,4 +56,24 @@ t.check_equal("files in the index", sorted(row for row in rows if row != "-"), s
 for name in files:
     size = os.path.getsize(f"apart.cairn/{name}")
     t.check(size < 1 << 20, f"{name}: {size} bytes")
+
+
+def unheard(name, script, count, status):
+    """`script` runs in a network and mount namespace of its own."""
+    argv = ["unshare", "--net", "--mount", "sh", "-c", script.format(run=os.path.abspath(f"{name}.cairn"))]
+    t.check_equal(f"{name}: plain", t.run(argv).status, status)
+    shutil.rmtree(f"{name}.cairn", ignore_errors=True)
+    t.check_equal(f"{name}: end", t.run_cairn("run", "-q", "-o", f"{name}.cairn", "--", *argv).status, status)
+    found = [one for file in ledger.files(f"{name}.cairn") if (one := t.report(file))]
+    t.check_equal(name, sum(one["trust"]["lost"].get("processes", 0) for one in found), count, is_grave=True)
+    words = t.run_cairn("report", "--summary", f"{name}.cairn").out.decode()
+    t.check(("or a sandbox" in words) == bool(count), f"{name}: {words}")
+
+
+app = t.program("leak")[0]
+readonly = "mkdir -p {run}; mount -t tmpfs -o ro none {run}; "
+unheard("no-place", readonly + f"{app}; exec {app}", 2, 3)
+unheard("nothing-there", readonly + "exec /no/such/program", 0, 127)
+unheard("not-heard", f"env -i {app}; exit 4", 1, 4)
+unheard("own-place", f"{app}; exit 4", 0, 4)
 t.finish()

@@ -2,10 +2,13 @@
 // `filtered ACTION WAY START PROGRAM WORDS…`: forbids itself by seccomp what hardly any program
 // calls but a profiler does, and starts PROGRAM, which inherits that. Without words it works on
 // blocks, prints "done" and ends with 5.
-//   ACTION   kill: a forbidden call ends the process; refuse: two of them fail, with EPERM
+//   ACTION   kill: a forbidden call ends the process; spare: the same for two of them; refuse:
+//   these
+//            two fail, with EPERM
 //   WAY      prctl, seccomp (through syscall()), raw (an instruction), thread (another thread sets
 //            it for all)
-//   START    exec; spawn; many: three children by fork and exec; fork: a child that works itself
+//   START    exec; spawn; many: three children by fork and exec; fork: a child that works itself;
+//            system
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -37,12 +40,12 @@ static struct sock_filter rules[2 * FORBIDDEN + 2];
 static struct sock_fprog program = {0, rules};
 
 static void make_filter(const char *action) {
-    const int is_deadly = !strcmp(action, "kill");
+    const int is_deadly = strcmp(action, "refuse") != 0, is_whole = !strcmp(action, "kill");
     unsigned result = is_deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | (unsigned)EPERM;
     unsigned short length = 0;
     rules[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                                    (unsigned)offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < (is_deadly ? FORBIDDEN : 2); i++) {
+    for (int i = 0; i < (is_whole ? FORBIDDEN : 2); i++) {
         rules[length++] =
             (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)forbidden[i], 0, 1);
         rules[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, result);
@@ -113,6 +116,7 @@ static int start(const char *how, char **words) {
     if (!strcmp(how, "exec")) execv(words[0], words);
     if (!strcmp(how, "spawn"))
         return posix_spawn(&child, words[0], NULL, NULL, words, environ) ? 2 : ended(child);
+    if (!strcmp(how, "system")) return WEXITSTATUS(system(words[0]));
     int count = !strcmp(how, "many") ? CHILDREN : 1;
     for (int i = 0; i < count && status == DONE; i++) {
         child = fork();

@@ -4,9 +4,11 @@
 // mapped afterwards adds to the locked memory. On stderr: "resident KIB locked KIB size KIB", the
 // last as it was before.
 //   HOW    libc, number (syscall), raw (an instruction of its own), each with "-child": a forked
-//   child does it LIMIT  of locked memory in KiB, without the right to more; 0: as found. Status 4:
-//   it cannot be set
+//   child does it; with "-filtered": under a seccomp filter that ends it for one call. LIMIT  of
+//   locked memory in KiB, without the right to more; 0: as found. Status 4: it cannot be set
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -14,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -121,10 +124,24 @@ static void limit_to(long kib) {
     if (setrlimit(RLIMIT_MEMLOCK, &limit) || setresuid(nobody, nobody, nobody)) exit(4);
 }
 
+static void forbid_one(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kcmp, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        exit(4);
+}
+
 static int locked(const char *how, char *flags, long limit_kib) {
     void *memory = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long size_kib = status_kib("VmSize");
     if (limit_kib) limit_to(limit_kib);
+    if (strstr(how, "-filtered")) forbid_one();
     for (char *flag = strtok(flags, ","); flag; flag = strtok(NULL, ",")) {
         errno = 0;
         long result = lock(how, atoi(flag));

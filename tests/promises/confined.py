@@ -130,6 +130,7 @@ for way in ("prctl", "seccomp", "raw", "thread"):
     inherited("kill", way, "exec")
 for start in ("spawn", "many", "fork"):
     inherited("kill", "prctl", start)
+inherited("spare", "prctl", "system")
 inherited("refuse", "raw", "exec", ("--sample",))
 inherited("kill", "raw", "exec", ("--events",))
 named()

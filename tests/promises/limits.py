@@ -159,6 +159,18 @@ for how in ("run", "alone"):
     with_limit("no locked memory", resource.RLIMIT_MEMLOCK, 0, how)
 
 
+def few_descriptors():
+    """One is left, for the question to the tool, and none for the answer: the program makes a file of its own."""
+    app, path = t.program("leak")[0], t.fresh_path("few") + ".cairn"
+    result = t.run_cairn("run", "-q", "-o", path, "--", "sh", "-c", f"ulimit -n 4; {app}; exit 4")
+    t.check_equal("one descriptor: end", (result.status, result.err), (4, b""))
+    found = [one for file in ledger.files(path) if (one := t.report(file))]
+    commands = [one["process"]["command"] for one in found]
+    t.check(app in commands and not any(one["trust"]["lost"] for one in found), f"one descriptor: {commands}", is_grave=True)
+
+
+few_descriptors()
+
 
 def full_disk(size):
     """A file system of so many bytes for the recording of a program that makes 20,000 allocations: the file

@@ -87,7 +87,7 @@ static void describe_moment(const struct picture *picture, const struct view_opt
 }
 
 static void print_part(const struct terminal *terminal, const struct picture *picture,
-                       const struct view_options *view, uint64_t bytes, const char *words) {
+                       const struct view_options *view, uint64_t bytes, char *words) {
     enum { FIGURES_COLUMNS = 21 };
     if (!bytes) return;
     terminal_print(terminal, STYLE_STRONG, "%8s",
