@@ -71,7 +71,7 @@ def check_twin(way):
     t.check_equal(f"{way}: the same rows", [row[:40] for row in rows], [row[:40] for row in shown])
     for options in (("--focus", "main"), ("--by", "calls")):
         refused = report(program.pid, *options)
-        t.check((refused.status, refused.out) == (1, b"") and b"is not being recorded" in refused.err,
+        t.check((refused.status, refused.out) == (1, b"") and f"is not being recorded: cairn attach {program.pid}".encode() in refused.err,
                 f"{way}: {options} need a recording: {refused}")
     program.communicate(b"", timeout=t.PATIENCE_S)
     t.check_equal(f"{way}: the program goes on", program.returncode, 0, is_grave=True)

@@ -131,11 +131,16 @@ class Twin:
         t.check(("nothing moved since" in said) == is_said, f"{self.name}: {said}")
         return out
 
+    def has(self, key):
+        return any(one["key"] == key for one in self.report["claims"])
+
     def misses(self):
         """Why the program cannot be judged here; None: it can."""
         needs = " ".join(self.head["needs"]).split()
         if "looks" in needs and len(self.report["rss"]["points"]) <= 3:
             return "resident memory was not looked at often enough"
+        if "looks" in needs and self.holds and not self.has("resident") and self.head["claim"][0] != "resident":
+            return "resident memory was not looked at near its peak"
         if "look-within" in needs and not (self.claim and agrees(self.claim["evidence"]["at_ns"], self.ledger["at_ns"])):
             return "resident memory was not looked at in the time that is meant"
         is_asked = "ages-clock" in needs and self.holds

@@ -262,14 +262,12 @@ static void print_range(const struct history *history, const struct history_step
     fputc('\n', terminal->out);
 }
 
-// A claim of a figure: the levels stand out.
+// A claim of a figure as its sentence is, which may have less room than names: the levels stand
+// out.
 static void print_claim(const struct claim *claim, const struct terminal *terminal,
                         enum style style) {
-    char sentence[CLAIM_SENTENCE_BYTES];
-    claim_sentence(claim, false, sentence);
-    const char *levels = strstr(sentence, claim_text(claim, "levels"));
-    fprintf(terminal->out, "    %.*s", (int)(levels - sentence), sentence);
-    terminal_print(terminal, style, "%s\n", levels);
+    fprintf(terminal->out, "    %s %s: ", claim_text(claim, "where"), claim_text(claim, "what"));
+    terminal_print(terminal, style, "%s\n", claim_text(claim, "levels"));
 }
 
 static bool print_step(struct history *history, const struct history_step *step,

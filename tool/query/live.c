@@ -277,9 +277,9 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
     fclose(file);
     free(line);
     if (is_found) return true;
-    return error_set(error,
-                     has_memory ? "process %s: the cairn that records it cannot be read"
-                                : "process %s is not being recorded",
+    if (has_memory)
+        return error_set(error, "process %s: the cairn that records it cannot be read", pid);
+    return error_set(error, "process %s is not being recorded: cairn attach %s does that", pid,
                      pid);
 }
 
