@@ -136,7 +136,7 @@ static bool print_json(const struct report *report, struct opened *opened, struc
 // What an event log tells more than its recording, where that is shown.
 static bool read_log(const struct report *report, const struct subject *subject,
                      struct profile *profile, struct shape_log *log, struct error *error) {
-    bool is_shown = report->request.is_json || report->request.view == view_find("ages");
+    bool is_shown = report->request.is_json || view_has(report->request.view, VIEW_TAKES_LOG);
     if (!*subject->log || !is_shown) return true;
     profile->log = log;
     return log_ages_read(subject->log, profile, log, error);
@@ -164,21 +164,17 @@ static bool report_recording(const struct report *asked, const struct subject *s
     return is_ok;
 }
 
-// Views that put the processes of a run beside each other instead of adding them up.
-static bool is_of_all(const struct report *report) {
-    const struct view *view = report->request.view;
-    return view == view_find("timeline") || view == view_find("overruns");
+static enum view_run run_of(const struct request *request) {
+    return request->view ? request->view->run : RUN_SUM;
 }
 
-// Views that several processes together have not: they are of the one with the highest peak.
+// Views that several processes together have not are of the one with the highest peak.
 static bool is_of_one(const struct report *report, const struct run *run) {
-    const struct view *view = report->request.view;
-    return (view == view_find("findings") || view_is_of_log(view)) && run->rows.count &&
-           *run->rows.items[0].file;
+    return run_of(&report->request) == RUN_ONE && run->rows.count && *run->rows.items[0].file;
 }
 
 static bool print_of_all(const struct report *report, const struct run *run, struct error *error) {
-    if (report->request.view == view_find("timeline"))
+    if (run_of(&report->request) == RUN_TIMELINES)
         return report_run_timeline(stdout, run, &report->request.options, error);
     return report_run_overruns(stdout, run, &report->request.options, error);
 }
@@ -261,13 +257,14 @@ static bool report_run(const struct report *report, const char *path, struct err
     const struct request *request = &report->request;
     struct run run;
     if (!run_open(path, &run, error)) return false;
-    bool is_table = request->view && request->view->is_of_run, is_ok;
+    enum view_run how = run_of(request);
+    bool is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
     if (request->is_json)
         is_ok = report_run_as_json(report, &run, error);
-    else if (is_table)
+    else if (how == RUN_TABLE)
         is_ok = report_run_table(stdout, &run, &request->options, error);
-    else if (has_view && is_of_all(report))
+    else if (how == RUN_TIMELINES || how == RUN_OVERRUNS)
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
     else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
@@ -286,28 +283,10 @@ static bool report_subject(const struct report *report, const struct subject *su
                            struct error *error) {
     const struct view *view = report->request.view;
     if (subject->is_run) return report_run(report, subject->path, error);
-    if (view && view->is_of_run)
+    if (run_of(&report->request) == RUN_TABLE)
         return error_set(error, "%s: one process; view %s is for the directory of a run",
                          subject->path, view->name);
     return report_recording(report, subject, error);
-}
-
-// Views of what is in the blocks of a process or of a core dump.
-typedef bool memory_report(const char *word, const struct request *request, bool has_limit,
-                           struct error *error);
-
-static memory_report *memory_report_of(const struct request *request) {
-    static const struct {
-        const char *view;
-        memory_report *report;
-    } reports[] = {
-        {"owners", core_owners_report},
-        {"types", core_types_report},
-        {"containers", core_containers_report},
-    };
-    for (size_t i = 0; request->view && i < sizeof reports / sizeof *reports; i++)
-        if (!strcmp(reports[i].view, request->view->name)) return reports[i].report;
-    return NULL;
 }
 
 // `cairn leaks --unreachable PID`.
@@ -322,20 +301,51 @@ static int report_unreachable(const struct command_args *args, const struct repo
     return lost ? report->leaks.error_status : STATUS_OK;
 }
 
-static int report_waste(const struct command_args *args, const struct report *report) {
+static int report_waste(const struct command_args *args, const struct request *request) {
     struct waste_wish wish;
     struct error error;
     if (!waste_wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
-    return core_waste_report(args->words[0], &report->request, &wish, &error)
+    return core_waste_report(args->words[0], request, &wish, &error)
                ? STATUS_OK
                : command_fail(STATUS_FAILURE, &error);
 }
 
-static int report_remedies(const struct command_args *args, const struct report *report) {
+static int report_remedies(const struct command_args *args, const struct request *request) {
     const struct remedies_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP)};
     struct error error;
-    return core_remedies_report(args->words[0], &report->request, &wish, &error)
+    return core_remedies_report(args->words[0], request, &wish, &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
+static int report_heap(const struct command_args *args, const struct request *request) {
+    struct error error;
+    return heap_views_report(args->words[0], request, &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
+// Reports on what is in the blocks of a process or of a core dump; returns what to end with.
+static int report_memory(const struct command_args *args, const struct request *request) {
+    static const struct {
+        bool (*blocks)(const char *word, const struct request *request, bool has_limit,
+                       struct error *error);
+        int (*own)(const struct command_args *args, const struct request *request);
+    } reports[MEMORY_COUNT] = {
+        [MEMORY_HEAP] = {.own = report_heap},
+        [MEMORY_PAGES] = {.own = report_heap},
+        [MEMORY_OWNERS] = {.blocks = core_owners_report},
+        [MEMORY_TYPES] = {.blocks = core_types_report},
+        [MEMORY_CONTAINERS] = {.blocks = core_containers_report},
+        [MEMORY_WASTE] = {.own = report_waste},
+        [MEMORY_REMEDIES] = {.own = report_remedies},
+    };
+    enum view_memory memory = request->view->memory;
+    struct error error;
+    if (reports[memory].own) return reports[memory].own(args, request);
+    return reports[memory].blocks(args->words[0], request, !args_has(args, OPTION_NO_COPY_LIMIT),
+                                  &error)
                ? STATUS_OK
                : command_fail(STATUS_FAILURE, &error);
 }
@@ -375,20 +385,9 @@ int cmd_report(const struct command_args *args) {
     report.is_all = process && !strcmp(process, "all");
     if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
-    if (view_is_of_memory(report.request.view) && heap_views_have_memory(args->words[0]))
-        return heap_views_report(args->words[0], &report.request, &error)
-                   ? STATUS_OK
-                   : command_fail(STATUS_FAILURE, &error);
-    const char *view = report.request.view ? report.request.view->name : "";
-    bool is_waste = !strcmp(view, "waste"), is_remedies = !strcmp(view, "remedies");
-    if ((is_waste || is_remedies) && heap_views_have_memory(args->words[0]))
-        return is_waste ? report_waste(args, &report) : report_remedies(args, &report);
-    memory_report *of_memory = memory_report_of(&report.request);
-    if (of_memory && heap_views_have_memory(args->words[0]))
-        return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),
-                         &error)
-                   ? STATUS_OK
-                   : command_fail(STATUS_FAILURE, &error);
+    const struct view *view = report.request.view;
+    if (view && view->memory && heap_views_have_memory(args->words[0]))
+        return report_memory(args, &report.request);
     int overview_status;
     if (report_overview(args, &overview_status)) return overview_status;
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
@@ -406,7 +405,7 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = view_check_recording(report.request.view, &error) &&
+    bool is_ok = view_check_recording(view, &error) &&
                  subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);

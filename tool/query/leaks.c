@@ -53,8 +53,8 @@ static void cut_alike(const struct command_args *args, const char *baseline) {
 
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
                 struct error *error) {
-    const struct view *leaks_view = view_find("leaks");
-    bool is_leaks = request->view == leaks_view || view_find(args->command->view) == leaks_view;
+    bool is_leaks = view_has(request->view, VIEW_NEEDS_LEAKS) ||
+                    view_has(view_find(args->command->view), VIEW_NEEDS_LEAKS);
     uint64_t status = 0;
     if (!is_leaks) return options_check_without(args, OF_LEAKS, error);
     if (!args_number(args, OPTION_ERROR_EXITCODE, 0, STATUS_MOST, &status, error)) return false;

@@ -35,8 +35,10 @@ static bool read_view(const struct command_args *args, struct request *request,
 
 static bool check_options(const struct command_args *args, const struct request *request,
                           struct error *error) {
-    if (view_is_of_memory(request->view)) return options_check_under(args, OF_HEAP_NOW, error);
-    return !view_is_of_mappings(request->view) || options_check_under(args, OF_MAPPINGS, error);
+    if (view_has(request->view, VIEW_TAKES_NO_FILTER))
+        return options_check_under(args, OF_HEAP_NOW, error);
+    return !view_has(request->view, VIEW_NEEDS_MAPPINGS) ||
+           options_check_under(args, OF_MAPPINGS, error);
 }
 
 static bool read_lifespan(const struct command_args *args, struct request *request,
@@ -120,8 +122,7 @@ static bool read_limits(const struct command_args *args, struct request *request
 static bool check_context(const struct command_args *args, const struct request *request,
                           struct error *error) {
     const char *key = request->context_key;
-    bool is_view = request->view && !strcmp(request->view->name, "contexts");
-    if (!key || (is_view && *key)) return true;
+    if (!key || (view_has(request->view, VIEW_TAKES_KEY) && *key)) return true;
     return error_set(
         error, "%s: --context needs KEY=VALUE, not \"%s\"; a key alone is for --view contexts",
         args->command->name, key);
@@ -204,12 +205,8 @@ static bool show_heap(const struct request *request, struct profile *profile, st
 }
 
 static bool needs_frees(const struct request *request) {
-    static const char *const names[] = {"leaks", "timeline", "growth",  "temporary",
-                                        "ages",  "findings", "threads", "snapshots"};
-    bool is_needed = request->leaks || request->filter.lifespan != LIFESPAN_ANY;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is_needed |= request->view && !strcmp(request->view->name, names[i]);
-    return is_needed;
+    return request->leaks || request->filter.lifespan != LIFESPAN_ANY ||
+           view_has(request->view, VIEW_NEEDS_FREES);
 }
 
 bool request_settle(struct request *request, const struct profile *profile, struct error *error) {
@@ -230,7 +227,7 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     bool is_replaced = header->stop_reason == CAIRN_STOP_EXEC;
     // what a program held when it became another one is no leak of anybody's
     if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
-    bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
+    bool is_of_mappings = view_has(narrowing->request->view, VIEW_NEEDS_MAPPINGS);
     if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
         return false;
     if (narrowing->request->heap && !show_heap(narrowing->request, profile, error)) return false;
@@ -263,7 +260,7 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
                    struct error *error) {
     const struct view *view = request->view;
     bool needs_all =
-        filter_needs_names(filter) || (view && view->needs_all_names) || request->leaks;
+        filter_needs_names(filter) || view_has(view, VIEW_NEEDS_NAMES) || request->leaks;
     enum measure by = request->options.by;
     if (request->is_unreachable && !check_reachability(&opened->profile, error)) return false;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
@@ -273,6 +270,6 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
     *names = filter_names(filter, &opened->profile, own_names);
     if (!*names) return error_set(error, "no memory for a filter");
-    if (view_is_of_log(view) && !find_pools(request, opened, *names, error)) return false;
+    if (view_has(view, VIEW_NEEDS_LOG) && !find_pools(request, opened, *names, error)) return false;
     return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
 }

@@ -29,14 +29,65 @@ struct view_reference {
     const char *not_of_heaps;   // why it has no allocator by name (--heap); NULL: it has
 };
 
+// Bits of what a view needs of its subject, and of how it takes one.
+enum view_needs {
+    VIEW_NEEDS_NAMES = 1 << 0,      // of every stack, not of the first `top` alone
+    VIEW_NEEDS_FREES = 1 << 1,      // what was freed, which not every import says
+    VIEW_NEEDS_LEAKS = 1 << 2,      // what was left, without what is suppressed
+    VIEW_NEEDS_LOG = 1 << 3,        // the order of events, which an event log has
+    VIEW_TAKES_LOG = 1 << 4,        // an event log tells it more than the recording
+    VIEW_NEEDS_MAPPINGS = 1 << 5,   // what the program mapped, in the heap's place
+    VIEW_NEEDS_MEMORY = 1 << 6,     // what is in blocks: a process or a core dump
+    VIEW_TAKES_KEY = 1 << 7,        // --context with a key alone
+    VIEW_TAKES_NO_FILTER = 1 << 8,  // of a heap as it is now
+    VIEW_NEEDS_SOURCE = 1 << 9,     // a source file
+    VIEW_IS_TREE = 1 << 10,         // calls in calls
+    VIEW_LEADS_TO_TREE = 1 << 11    // its stacks are better seen as a tree where many changed
+};
+
+// The processes of a run of several, as a view has them.
+enum view_run {
+    RUN_SUM,        // added up
+    RUN_ONE,        // the one with the highest peak
+    RUN_TABLE,      // rows of a table; the view has nothing of one process
+    RUN_TIMELINES,  // beside each other: their timelines
+    RUN_OVERRUNS,   // likewise, what was written past in each
+};
+
+// The question to a process or a core dump that is not answered by a recording.
+enum view_memory {
+    MEMORY_NONE,
+    MEMORY_HEAP,
+    MEMORY_PAGES,
+    MEMORY_OWNERS,
+    MEMORY_TYPES,
+    MEMORY_CONTAINERS,
+    MEMORY_WASTE,
+    MEMORY_REMEDIES,
+    MEMORY_COUNT
+};
+
+// The rows of a view that are compared between recordings.
+enum compared_kind {
+    COMPARED_VIEWS,  // none: a view of each recording after the other
+    COMPARED_STACKS,
+    COMPARED_GROUPS,
+    COMPARED_LINES,
+    COMPARED_THREADS,
+    COMPARED_REGIONS,
+};
+
 struct view {
     const char *name;
-    const char *help;      // one line
-    const char *measure;   // ranked by this unless --by says otherwise
-    size_t top, depth;     // usual ones; 0: all
-    double threshold;      // usual one
-    bool needs_all_names;  // of every stack, not of the first `top` alone
-    bool is_of_run;        // shows the processes of a run, not one of them
+    const char *help;     // one line
+    const char *measure;  // ranked by this unless --by says otherwise
+    size_t top, depth;    // usual ones; 0: all
+    double threshold;     // usual one
+    unsigned needs;       // enum view_needs
+    enum view_run run;
+    enum view_memory memory;
+    enum compared_kind compared;
+    // NULL: of a process, a core dump or a run alone
     bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
     struct view_reference reference;
 };
@@ -52,12 +103,8 @@ extern const struct view_group view_groups[];  // ends with title NULL
 
 // NULL: there is none of that name, or the name is NULL.
 const struct view *view_find(const char *name);
-// It shows what the program mapped, in the heap's place. `view` may be NULL.
-bool view_is_of_mappings(const struct view *view);
-// It is of the order of events, which an event log has (query/log_views.h). Likewise.
-bool view_is_of_log(const struct view *view);
-// It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
-bool view_is_of_memory(const struct view *view);
+// Returns true if it has one of these bits. `view` may be NULL.
+bool view_has(const struct view *view, unsigned needs);
 
 // What a user asks for: view, measure, filters.
 struct request {
