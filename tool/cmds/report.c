@@ -63,13 +63,12 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
 
 static bool print_view(FILE *out, const struct report *report, struct opened *opened,
                        const struct frame_names *names, struct error *error) {
-    const struct view *view = report->request.view;
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
     struct view_subject subject = {opened, names, &report->request};
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
-    if (!(view ? view : views)->print(out, &subject, error)) return false;
+    if (!view_print(out, &subject, error)) return false;
     if (leaks) leaks_print(leaks, &terminal, &report->request.options);
     name_hints_print(out, opened, report->is_summed_up);
     return true;

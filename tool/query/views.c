@@ -18,6 +18,7 @@
 #include "tool/render/pool_candidates_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
@@ -49,41 +50,44 @@ static bool print_tree(FILE *out, const struct view_subject *subject, struct err
     return tree_print(&terminal, profile, subject->names, &request->options, error);
 }
 
-static bool print_groups(FILE *out, const struct view_subject *subject, struct error *error) {
-    const struct grouping *grouping = grouping_find(subject->request->view->name);
-    const struct view_options *options = &subject->request->options;
-    const struct profile *profile = &subject->opened->profile;
-    struct terminal terminal = terminal_of(out);
-    struct group_list list;
-    bool is_ok = group_list_build(&list, grouping, profile, subject->names, options, error);
-    if (is_ok) groups_print(&terminal, profile, grouping, &list, options);
-    group_list_free(&list);
-    return is_ok;
+static bool answer_groups(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return groups_answer(answer, grouping_find(subject->request->view->name),
+                         &subject->opened->profile, subject->names, &subject->request->options,
+                         error);
 }
 
+static bool answer_threads(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return threads_answer(answer, &subject->opened->profile, &subject->request->options,
+                          subject->request->is_grouped, error);
+}
+
+// Who freed whose blocks stands below the threads.
 static bool print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
-    const struct profile *profile = &subject->opened->profile;
-    const struct view_options *options = &subject->request->options;
-    return threads_print(&terminal, profile, options, subject->request->is_grouped, error) &&
-           freed_by_print(&terminal, profile, options, error);
+    struct answer answer;
+    if (!answer_threads(subject, &answer, error)) return false;
+    bool is_ok = answer_print_text(&terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok &&
+           freed_by_print(&terminal, &subject->opened->profile, &subject->request->options, error);
 }
 
-static bool print_regions(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return regions_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+static bool answer_regions(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return regions_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
-static bool print_contexts(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    const struct request *request = subject->request;
-    return contexts_print(&terminal, &subject->opened->profile, &request->options,
-                          request->context_key, error);
+static bool answer_contexts(const struct view_subject *subject, struct answer *answer,
+                            struct error *error) {
+    return contexts_answer(answer, &subject->opened->profile, &subject->request->options,
+                           subject->request->context_key, error);
 }
 
-static bool print_pools(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return pools_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+static bool answer_pools(const struct view_subject *subject, struct answer *answer,
+                         struct error *error) {
+    return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
 static bool print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -136,9 +140,9 @@ static bool print_findings(FILE *out, const struct view_subject *subject, struct
                               &subject->request->options, error);
 }
 
-static bool print_snapshots(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return snapshots_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+static bool answer_snapshots(const struct view_subject *subject, struct answer *answer,
+                             struct error *error) {
+    return snapshots_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
 static bool print_memory(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -218,38 +222,38 @@ const struct view views[] = {
     {.name = "functions",
      .help = "functions, what they hold themselves and with all they call",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .print = print_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = answer_groups,
      .reference = {.question = "Which functions allocate, themselves and with all that they call?",
                    .options = GROUP_OPTIONS}},
     {.name = "lines",
      .help = "the same by source line",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_LINES, .print = print_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_LINES, .answer = answer_groups,
      .reference = {.question = "Which source lines allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "files",
      .help = "the same by source file",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .print = print_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = answer_groups,
      .reference = {.question = "Which source files allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "directories",
      .help = "the same by directory of source files",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .print = print_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = answer_groups,
      .reference = {.question = "Which parts of a source tree allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "modules",
      .help = "the same by library or program file",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .print = print_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = answer_groups,
      .reference = {.question = "Which libraries allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "types",
      .help = "containers and elements, by templates of stacks; of a PID or core, types",
      .measure = "peak", .top = GROUPS_TOP,
      .needs = VIEW_NEEDS_NAMES, .memory = MEMORY_TYPES, .compared = COMPARED_GROUPS,
-     .print = print_groups,
+     .answer = answer_groups,
      .reference = {.question = "Which containers and element types hold the memory?",
                    .options = "--by --blocks --top --threshold --min-bytes"}},
     {.name = "annotate",
@@ -262,27 +266,27 @@ const struct view views[] = {
     {.name = "threads",
      .help = "threads, and what they allocated",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_FREES, .compared = COMPARED_THREADS, .print = print_threads,
+     .needs = VIEW_NEEDS_FREES, .compared = COMPARED_THREADS, .answer = answer_threads, .print = print_threads,
      .reference = {.question = "Which thread allocated the memory, and which thread freed it?",
                    .options = "--by --blocks --top --group"}},
     {.name = "regions",
      .help = "what was allocated in the regions that the program named",
      .measure = "peak", .top = GROUPS_TOP,
-     .compared = COMPARED_REGIONS, .print = print_regions,
+     .compared = COMPARED_REGIONS, .answer = answer_regions,
      .reference = {.question = "What does each part of the program allocate?",
                    .options = "--by --top",
                    .recorded_with = "the program names regions: cairn/cairn.h"}},
     {.name = "contexts",
      .help = "what was allocated by tenant, request, ...: labels that the program gave",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_TAKES_KEY, .print = print_contexts,
+     .needs = VIEW_TAKES_KEY, .answer = answer_contexts,
      .reference = {.question = "Which tenant, request or endpoint holds the memory?",
                    .options = "--by --context --top",
                    .recorded_with = "the program enters contexts: cairn/cairn.h"}},
     {.name = "pools",
      .help = "allocators of the program's own, as it named them",
      .measure = "peak", .top = GROUPS_TOP,
-     .print = print_pools,
+     .answer = answer_pools,
      .reference = {.question = "What do the program's own allocators hold?",
                    .options = "--by --top",
                    .recorded_with = "the program reports pools: cairn/cairn.h",
@@ -352,7 +356,7 @@ const struct view views[] = {
     {.name = "snapshots",
      .help = "when it was kept what every stack held, and why: for --at, --between, --since",
      .measure = "peak",
-     .needs = VIEW_NEEDS_FREES, .print = print_snapshots,
+     .needs = VIEW_NEEDS_FREES, .answer = answer_snapshots,
      .reference = {.question = "Which snapshots does the recording have?",
                    .options = "--top"}},
     {.name = "memory",
@@ -463,6 +467,20 @@ const struct view *view_find(const char *name) {
     for (const struct view *view = views; name && view->name; view++)
         if (!strcmp(view->name, name)) return view;
     return NULL;
+}
+
+bool view_print(FILE *out, const struct view_subject *subject, struct error *error) {
+    const struct request *request = subject->request;
+    const struct view *view = request->view ? request->view : views;
+    struct terminal terminal = terminal_of(out);
+    struct answer answer = {0};
+    if (!request->form && view->print) return view->print(out, subject, error);
+    if (!view->answer(subject, &answer, error)) return false;
+    answer.view = view->name;
+    bool is_ok = request->form ? request->form->print(out, &answer, error)
+                               : answer_print_text(&terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok;
 }
 
 bool view_has(const struct view *view, unsigned needs) {

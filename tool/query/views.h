@@ -7,6 +7,7 @@
 #include "tool/query/arguments.h"
 #include <stdio.h>
 
+#include "tool/answer/forms.h"
 #include "tool/query/merged.h"
 #include "tool/query/snapshot_options.h"
 #include "tool/render/filter.h"
@@ -87,7 +88,9 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
-    // NULL: of a process, a core dump or a run alone
+    // What the recording says, as rows for every form; NULL: it has none.
+    bool (*answer)(const struct view_subject *subject, struct answer *answer, struct error *error);
+    // A screen of its own, in the place of the rows; NULL: rows, or neither.
     bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
     struct view_reference reference;
 };
@@ -103,6 +106,9 @@ extern const struct view_group view_groups[];  // ends with title NULL
 
 // NULL: there is none of that name, or the name is NULL.
 const struct view *view_find(const char *name);
+// Prints the view that is asked for, in the form that is asked for. False with an error.
+bool view_print(FILE *out, const struct view_subject *subject, struct error *error);
+
 // Returns true if it has one of these bits. `view` may be NULL.
 bool view_has(const struct view *view, unsigned needs);
 
@@ -112,6 +118,7 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
+    const struct answer_form *form;  // NULL: the screen, or with is_json the whole as JSON
     const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
     bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
     uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
@@ -120,10 +127,10 @@ struct request {
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
     bool is_by_chosen;    // the measure was asked for
     bool is_unreachable;  // leaks: what nothing led to at the end, alone
-    bool is_json;
-    bool is_grouped;  // threads of one name are one
-    bool is_of_run;   // of a process among others: what it lacks is no error
-    bool is_printed;  // a tree is printed, even on a terminal
+    bool is_json;         // the whole as one document
+    bool is_grouped;      // threads of one name are one
+    bool is_of_run;       // of a process among others: what it lacks is no error
+    bool is_printed;      // a tree is printed, even on a terminal
 };
 
 // Reads view, measure and filters. False with an error: wrong use.

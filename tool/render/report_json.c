@@ -20,6 +20,7 @@
 #include "tool/render/pool_candidates_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
 
