@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms for programs: JSON, a JSON object a row, and CSV.
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -119,6 +120,20 @@ static void put_trust(struct json *json, const struct profile *profile) {
     json_close(json);
 }
 
+// The process that rows are of; null where they are of several.
+static void put_process(struct json *json, const struct profile *profile) {
+    char program[NAME_MAX];
+    if (!profile || profile_is_sum(profile)) {
+        json_put_null(json, "process");
+        return;
+    }
+    recording_program(&profile->recording->header, program);
+    json_open_object(json, "process");
+    json_put_uint(json, "pid", profile->recording->header.pid);
+    json_put_string(json, "program", program);
+    json_close(json);
+}
+
 static void put_columns(struct json *json, const struct answer *answer) {
     const struct answer_column *column;
     json_open_array(json, "columns");
@@ -142,6 +157,7 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     json_put_string(&json, "view", answer->view);
     json_put_string(&json, "title", answer->title);
     json_put_string(&json, "measure", answer->measure);
+    put_process(&json, answer->profile);
     put_trust(&json, answer->profile);
     put_columns(&json, answer);
     json_put_uint(&json, "count", answer->count);
@@ -195,8 +211,9 @@ static void put_quoted(FILE *out, const char *text) {
 static void put_stack(FILE *out, const struct frame_list *frames) {
     char *text = NULL;
     size_t size;
-    FILE *memory = open_memstream(&text, &size);
-    for (size_t i = frames ? frames->frames.count : 0; memory && i-- > 0;) {
+    FILE *memory = frames ? open_memstream(&text, &size) : NULL;
+    if (!frames) return;
+    for (size_t i = frames->frames.count; memory && i-- > 0;) {
         const struct frame *frame = frames->frames.items[i];
         char label[FRAME_TEXT_BYTES];
         frame_label(frame, label, sizeof label, sizeof label);

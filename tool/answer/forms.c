@@ -12,6 +12,7 @@ const struct answer_form answer_forms[] = {
     {"csv", false, answer_print_csv},
     {"ndjson", false, answer_print_ndjson},
     {"md", true, answer_print_markdown},
+    {"calls", true, NULL},
     {0},
 };
 

@@ -12,10 +12,11 @@
 struct answer_form {
     const char *name;    // as --format has it
     bool is_for_people;  // lists have their usual lengths
+    // NULL: of calls in calls alone, whose view prints it itself
     bool (*print)(FILE *out, struct answer *answer, struct error *error);
 };
 extern const struct answer_form answer_forms[];  // ends with name NULL
-#define ANSWER_FORM_NAMES "json, csv, ndjson or md"
+#define ANSWER_FORM_NAMES "json, csv, ndjson and md, and of the tree calls"
 
 // NULL: there is none of that name.
 const struct answer_form *answer_form_find(const char *name);

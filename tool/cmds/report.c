@@ -66,6 +66,7 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
     struct view_subject subject = {opened, names, &report->request};
+    if (report->request.form) return view_print(out, &subject, error);
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
     if (!view_print(out, &subject, error)) return false;
@@ -92,6 +93,7 @@ static bool print_text(struct report *report, struct opened *opened, const char 
     // all names first, so that the trust line knows of each
     if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
         return false;
+    if (report->request.form) return print_view(stdout, report, opened, names, error);
     if (!has_list && !is_empty && !report->has_summary) {
         report_context_of(stdout, opened, path, report->of_run, &summary);
         return print_view(stdout, report, opened, names, error);
@@ -156,8 +158,9 @@ static bool report_recording(const struct report *asked, const struct subject *s
                  read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);
     if (is_ok)
-        is_ok = report.request.is_json ? print_json(&report, &opened, error)
-                                       : print_text(&report, &opened, subject->name, error);
+        is_ok = request_is_whole(&report.request)
+                    ? print_json(&report, &opened, error)
+                    : print_text(&report, &opened, subject->name, error);
     opened_close(&opened);
     log_ages_free(&log);
     return is_ok;
@@ -194,7 +197,8 @@ static bool print_sum(const struct report *report, const struct run *run, struct
         request_apply(&report->request, report->filter, &opened, &names, &own_names, error);
     count = units_counted((int64_t)opened.process_count, "process", "processes");
     snprintf(what, sizeof what, "all %s with a recording, each at its own peak", count.text);
-    is_ok = is_ok && report_run_context(stdout, run, &report->request.options, what, error);
+    if (is_ok && !report->request.form)
+        is_ok = report_run_context(stdout, run, &report->request.options, what, error);
     if (is_ok) {
         is_ok = print_view(stdout, report, &opened, names, error);
     }
@@ -259,17 +263,20 @@ static bool report_run(const struct report *report, const char *path, struct err
     enum view_run how = run_of(request);
     bool is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
-    if (request->is_json)
+    if (request_is_whole(request))
         is_ok = report_run_as_json(report, &run, error);
     else if (how == RUN_TABLE)
         is_ok = report_run_table(stdout, &run, &request->options, error);
+    else if ((how == RUN_TIMELINES || how == RUN_OVERRUNS) && request->form)
+        is_ok = error_set(error, "%s: rows of view %s are of one process: -p PID or NAME",
+                          run.directory, request->view->name);
     else if (how == RUN_TIMELINES || how == RUN_OVERRUNS)
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
     else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
         is_ok = report_main(report, &run, error);
     else if (has_view)
-        is_ok = (!report->has_summary ||
+        is_ok = (!report->has_summary || request->form ||
                  report_run_print_head(stdout, &run, &request->options, error)) &&
                 print_sum(report, &run, error);
     else
@@ -385,8 +392,15 @@ int cmd_report(const struct command_args *args) {
     if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     const struct view *view = report.request.view;
-    if (view && view->memory && heap_views_have_memory(args->words[0]))
-        return report_memory(args, &report.request);
+    if (view && view->memory && heap_views_have_memory(args->words[0])) {
+        if (!report.request.form || report.request.is_json)
+            return report_memory(args, &report.request);
+        error_set(&error,
+                  "%s: of a process or core, view %s has no rows for --format %s; --json "
+                  "has what it shows",
+                  args->command->name, view->name, report.request.form->name);
+        return command_fail(STATUS_USAGE, &error);
+    }
     int overview_status;
     if (report_overview(args, &overview_status)) return overview_status;
     if (!filter_open(&report.filter, &report.request.filter, &error)) {

@@ -146,6 +146,7 @@ const struct option_rule option_rules[] = {
               OPTION_NO_SCAN_HEAP),
      "it records what it finds as far as memory allows"},
     // what is shown
+    {OPTION_JSON, EXCLUDES(OPTION_FORMAT), "--json is --format json"},
     {OPTION_AT, EXCLUDES(OPTION_BETWEEN, OPTION_SINCE), NULL},
     {OPTION_BETWEEN, EXCLUDES(OPTION_SINCE), NULL},
     {OPTION_AT, EXCLUDES(OPTION_BY, OPTION_THREAD, OPTION_LIFESPAN), STACKS_ALONE},

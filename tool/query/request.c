@@ -33,6 +33,28 @@ static bool read_view(const struct command_args *args, struct request *request,
                      args->command->name, name, question);
 }
 
+// A view that is asked for as JSON is an answer, where it has rows; what is asked for without a
+// view is the whole.
+static bool read_form(const struct command_args *args, struct request *request,
+                      struct error *error) {
+    const char *usual = request->is_json && args_has(args, OPTION_VIEW) ? "json" : NULL;
+    const char *name = args_text(args, OPTION_FORMAT, usual);
+    const struct view *view = request->view;
+    bool has_forms = args->command->has_views && option_row_of(args->command, OPTION_FORMAT);
+    if (!name || !has_forms) return true;
+    request->is_json |= !strcmp(name, "json");
+    if (request->is_json && (!args_has(args, OPTION_VIEW) || !view->answer)) return true;
+    request->form = answer_form_find(name);
+    if (!request->form)
+        return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
+                         args->command->name, name);
+    if (!view) view = request->view = views;
+    if (request->form->print ? view->answer != NULL : view_has(view, VIEW_IS_TREE)) return true;
+    return error_set(
+        error, "%s: view %s has no rows for --format %s; %s", args->command->name, view->name, name,
+        request->form->print ? "--json has what it shows" : "calls are the form of --view tree");
+}
+
 static bool check_options(const struct command_args *args, const struct request *request,
                           struct error *error) {
     if (view_has(request->view, VIEW_TAKES_NO_FILTER))
@@ -99,7 +121,9 @@ static bool read_limits(const struct command_args *args, struct request *request
     const struct view *view = request->view;
     struct view_options *options = &request->options;
     uint64_t top, depth, min_bytes;
-    bool is_all = request->is_json || args->command->has_no_usual_limits;
+    const struct answer_form *form = request->form;
+    bool is_all = form ? !form->is_for_people : request->is_json;
+    is_all |= args->command->has_no_usual_limits;
     uint64_t usual_top = is_all ? 0 : view ? view->top : PLACES_TOP;
     uint64_t usual_depth = is_all ? 0 : view ? view->depth : PLACES_DEPTH;
     double usual_threshold = view && !is_all ? view->threshold : 0;
@@ -158,9 +182,9 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && check_heap(args, request, error) &&
-           check_context(args, request, error) && check_options(args, request, error) &&
-           read_lifespan(args, request, error) &&
+    return read_view(args, request, error) && read_form(args, request, error) &&
+           check_heap(args, request, error) && check_context(args, request, error) &&
+           check_options(args, request, error) && read_lifespan(args, request, error) &&
            snapshot_options_read(args, &request->snapshot, error) &&
            read_measure(args, request, error) && read_limits(args, request, error);
 }
@@ -228,7 +252,7 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     // what a program held when it became another one is no leak of anybody's
     if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
     bool is_of_mappings = view_has(narrowing->request->view, VIEW_NEEDS_MAPPINGS);
-    if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
+    if (is_of_mappings && !request_is_whole(narrowing->request) && !show_mapped(profile, error))
         return false;
     if (narrowing->request->heap && !show_heap(narrowing->request, profile, error)) return false;
     if (!filter_threads(narrowing->filter, profile, error)) return false;

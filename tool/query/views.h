@@ -78,6 +78,11 @@ enum compared_kind {
     COMPARED_REGIONS,
 };
 
+// False with an error. The answer lives as long as its subject.
+typedef bool view_answer_fn(const struct view_subject *subject, struct answer *answer,
+                            struct error *error);
+typedef bool view_print_fn(FILE *out, const struct view_subject *subject, struct error *error);
+
 struct view {
     const char *name;
     const char *help;     // one line
@@ -89,9 +94,9 @@ struct view {
     enum view_memory memory;
     enum compared_kind compared;
     // What the recording says, as rows for every form; NULL: it has none.
-    bool (*answer)(const struct view_subject *subject, struct answer *answer, struct error *error);
+    view_answer_fn *answer;
     // A screen of its own, in the place of the rows; NULL: rows, or neither.
-    bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
+    view_print_fn *print;
     struct view_reference reference;
 };
 
@@ -118,7 +123,7 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
-    const struct answer_form *form;  // NULL: the screen, or with is_json the whole as JSON
+    const struct answer_form *form;  // of the view; NULL: the screen, or is_json
     const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
     bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
     uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
@@ -133,7 +138,12 @@ struct request {
     bool is_printed;      // a tree is printed, even on a terminal
 };
 
-// Reads view, measure and filters. False with an error: wrong use.
+// Returns true if all that a recording says is asked for as one JSON document.
+static inline bool request_is_whole(const struct request *request) {
+    return request->is_json && !request->form;
+}
+
+// Reads view, form, measure and filters. False with an error: wrong use.
 bool request_read(const struct command_args *args, struct request *request, struct error *error);
 
 // Takes away what is known without names (threads, lifespan) from one recording's profile, before

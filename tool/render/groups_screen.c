@@ -81,7 +81,7 @@ static bool next_group(struct answer *answer, struct answer_row *row) {
     answer_set_measured(row, GROUP_TOTAL, group->total);
     answer_set(row, GROUP_BLOCKS, group->self.value ? group->self.blocks : group->total.blocks);
     answer_set_text(row, GROUP_LABEL, is_line ? text_base_name(group->label) : group->label);
-    answer_set_text(row, GROUP_LOCATION, group->location);
+    if (*group->location) answer_set_text(row, GROUP_LOCATION, group->location);
     answer_set_text(row, GROUP_NAME, group->label);
     answer_set(row, GROUP_SELF_BLOCKS, group->self.blocks);
     answer_set(row, GROUP_TOTAL_BLOCKS, group->total.blocks);
@@ -371,8 +371,7 @@ bool threads_answer(struct answer *answer, const struct profile *profile,
                               .next_row = next_thread,
                               .close = close_threads,
                               .state = table};
-    for (size_t i = 0; i < count && !is_grouped; i++)
-        answer->has_levels |= table->rows[i].sharing_count > 1;
+    answer->has_levels = !is_grouped;
     answer->shown = count_threads_shown(answer, table);
     size_t all = is_grouped ? count : profile->thread_count;
     say_title(answer, table->by, all, units_noun((int64_t)all, "thread", "threads"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/growth.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "tool/model/snapshots.h"
 #include "tool/render/claims_find.h"
 #include "tool/render/columns.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/stacks.h"
 #include "tool/render/terminal.h"
 
@@ -240,4 +242,117 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     growth_free(&growth);
     snapshots_free(&snapshots);
     return is_ok;
+}
+
+enum growth_column {
+    GROWTH_RATE,
+    GROWTH_FIT,
+    GROWTH_FIRST,
+    GROWTH_LAST,
+    GROWTH_INTERVAL,
+    GROWTH_STALLED,
+    GROWTH_FREED,
+    GROWTH_ID,
+    GROWTH_FROM,
+    GROWTH_UNTIL,
+    GROWTH_COLUMNS
+};
+
+static const struct answer_column growth_columns[GROWTH_COLUMNS] = {
+    [GROWTH_RATE] = ANSWER_FIGURES("bytes_per_s", "rises by", ANSWER_RATE, SPARK_COLUMNS),
+    [GROWTH_FIT] = ANSWER_FIGURES("fit", "fit", ANSWER_REAL, INDENT),
+    [GROWTH_FIRST] = ANSWER_FIGURES("first_bytes", "first", ANSWER_BYTES, INDENT),
+    [GROWTH_LAST] = ANSWER_FIGURES("last_bytes", "last", ANSWER_BYTES, INDENT),
+    [GROWTH_INTERVAL] = ANSWER_DATA("rise_interval_bytes", ANSWER_BYTES),
+    [GROWTH_STALLED] = ANSWER_FIGURES("has_stalled", "stalled", ANSWER_BOOL, INDENT),
+    [GROWTH_FREED] = ANSWER_DATA("freed_at_shutdown_bytes", ANSWER_BYTES),
+    [GROWTH_ID] = ANSWER_DATA("id", ANSWER_TEXT),
+    [GROWTH_FROM] = ANSWER_DATA("from_ns", ANSWER_TIME),
+    [GROWTH_UNTIL] = ANSWER_DATA("until_ns", ANSWER_TIME)};
+
+struct growth_list {
+    struct snapshots snapshots;
+    struct growth growth;
+    const struct frame_names *names;
+    struct frame_list frames;
+    size_t at;
+    char id[2 * sizeof(uint64_t) + 1];
+};
+
+static bool next_growing(struct answer *answer, struct answer_row *row) {
+    struct growth_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct growth_stack *how = &list->growth.list[list->at++];
+    const struct stack *stack = &answer->profile->stacks[how->stack];
+    answer->is_failed =
+        !frame_list_fill(&list->frames, answer->profile, list->names, stack->node, 0);
+    snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
+    answer_set_real(row, GROWTH_RATE, how->bytes_per_s);
+    answer_set_real(row, GROWTH_FIT, how->fit);
+    answer_set(row, GROWTH_FIRST, how->first_bytes);
+    answer_set(row, GROWTH_LAST, how->last_bytes);
+    answer_set(row, GROWTH_INTERVAL, how->interval_bytes);
+    answer_set(row, GROWTH_STALLED, how->has_stalled);
+    answer_set(row, GROWTH_FREED, how->freed_bytes);
+    answer_set_text(row, GROWTH_ID, list->id);
+    if (how->has_stalled) answer_set(row, GROWTH_FROM, (int64_t)how->from_ns);
+    if (how->has_stalled) answer_set(row, GROWTH_UNTIL, (int64_t)how->until_ns);
+    row->frames = &list->frames;
+    row->incomplete = stack->cut ? cut_key(stack->cut) : NULL;
+    return !answer->is_failed;
+}
+
+static void close_growing(void *state) {
+    struct growth_list *list = state;
+    frame_list_free(&list->frames);
+    growth_free(&list->growth);
+    snapshots_free(&list->snapshots);
+    free(list);
+}
+
+// Says why no stack is in the list: none grows, or it is not known.
+static void say_none(struct answer *answer, const struct growth_list *list) {
+    char sentence[CLAIM_SENTENCE_BYTES] = "growth is not known of these samples";
+    const struct profile *profile = answer->profile;
+    bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
+    struct claim claim;
+    if (has_values && claim_none(&list->growth, &list->snapshots, &claim))
+        claim_sentence(&claim, false, sentence);
+    snprintf(answer->none, sizeof answer->none, "%.*s", (int)sizeof answer->none - 1, sentence);
+}
+
+bool growth_answer(struct answer *answer, const struct profile *profile,
+                   const struct frame_names *names, const struct view_options *view,
+                   struct error *error) {
+    if (profile_is_sum(profile))
+        return error_set(error, "growth is known of each process alone: -p PID or NAME");
+    struct growth_list *list = calloc(1, sizeof *list);
+    if (!list) return error_set(error, "no memory for the list of stacks");
+    list->names = names;
+    list->frames.are_all_shown = true;
+    struct snapshots *snapshots = &list->snapshots;
+    if (!snapshots_build(snapshots, profile, error) ||
+        !growth_build(&list->growth, snapshots, growth_first(snapshots), GROWTH_SNAPSHOTS_MAX,
+                      error)) {
+        close_growing(list);
+        return false;
+    }
+    drop_small(&list->growth, view_threshold(view, profile->peak.bytes));
+    bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
+    size_t count = has_values && list->growth.is_known ? list->growth.count : 0;
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .columns = growth_columns,
+                              .column_count = GROWTH_COLUMNS,
+                              .gap = 1,
+                              .has_frames = true,
+                              .shown = answer_cut(view->top, count),
+                              .count = count,
+                              .next_row = next_growing,
+                              .close = close_growing,
+                              .state = list};
+    snprintf(answer->title, sizeof answer->title, "%s that grew",
+             units_counted((int64_t)count, "stack", "stacks").text);
+    say_none(answer, list);
+    return true;
 }
