@@ -13,7 +13,7 @@ import subprocess
 
 import cairn_test as t
 
-LISTS = ("stacks", "leaks", "sizes", "functions", "lines", "files", "directories", "modules", "types", "threads", "regions",
+LISTS = ("stacks", "leaks", "tree", "sizes", "functions", "lines", "files", "directories", "modules", "types", "threads", "regions",
          "contexts", "pools", "snapshots", "growth")
 KEYS = ("allocations", "frees", "allocated_bytes", "peak_bytes", "peak_blocks", "at_exit_bytes")
 LONG = "a" * 10000
@@ -48,7 +48,7 @@ def check_forms(path, view):
         wrong = [key for key in columns if plain(row.get(key)) != line[key]]
         t.check(not wrong, f"{view}: {wrong} of {row} in {line}")
     shown = asked(path, view, "md", "--top", "0", "--threshold", "0").splitlines()
-    if view != "snapshots" and rows:  # of many high-water marks people get one line
+    if view not in ("snapshots", "tree") and rows:  # of many high-water marks people get one line
         t.check_equal(f"{view}: rows of Markdown", sum(line.startswith("| ") for line in shown), answer["shown"] + 1)
     return answer
 
@@ -68,6 +68,17 @@ def check_stacks(path, document):
     calls = sum(row["allocations"] for row in sizes if not row["level"])
     told = sum(row["size_blocks"] for row in sizes if row["level"]) + sum(row["size_unknown_blocks"] for row in sizes if not row["level"])
     t.check_equal("sizes of all calls", told, calls)
+
+
+def check_tree(path):
+    """The same calls as rows and as lines; those of the first level are all that was allocated."""
+    options = ("--by", "allocated", "--all-frames", "--top", "0", "--threshold", "0")
+    rows = json.loads(asked(path, "tree", "json", *options))["rows"]
+    lines = asked(path, "tree", "calls", *options).splitlines()
+    places = [f" ({row['location']})" if "location" in row else "" for row in rows]
+    t.check_equal("calls as rows and as lines", lines,
+                  [f"{2 * row['level'] * ' '}->{row['calls']} calls, {row['value']}B: {row['name']}{place}" for row, place in zip(rows, places)])
+    t.check_equal("all calls", sum(row["value"] for row in rows if not row["level"]), t.report(path)["totals"]["allocated_bytes"])
 
 
 def check_refusals(path):
@@ -120,6 +131,7 @@ for each in LISTS:
     if each != "stacks":
         check_forms(recording, each)
 check_stacks(recording, whole)
+check_tree(recording)
 check_refusals(recording)
 check_long_names()
 check_closed_pipe(recording)

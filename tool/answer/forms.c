@@ -8,12 +8,9 @@
 #include "tool/base/units.h"
 
 const struct answer_form answer_forms[] = {
-    {"json", false, answer_print_json},
-    {"csv", false, answer_print_csv},
-    {"ndjson", false, answer_print_ndjson},
-    {"md", true, answer_print_markdown},
-    {"calls", true, NULL},
-    {0},
+    {"json", false, false, answer_print_json},     {"csv", false, false, answer_print_csv},
+    {"ndjson", false, false, answer_print_ndjson}, {"md", true, false, answer_print_markdown},
+    {"calls", true, true, answer_print_calls},     {0},
 };
 
 const struct answer_form *answer_form_find(const char *name) {

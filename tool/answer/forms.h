@@ -12,7 +12,7 @@
 struct answer_form {
     const char *name;    // as --format has it
     bool is_for_people;  // lists have their usual lengths
-    // NULL: of calls in calls alone, whose view prints it itself
+    bool is_of_calls;    // of a tree of calls alone
     bool (*print)(FILE *out, struct answer *answer, struct error *error);
 };
 extern const struct answer_form answer_forms[];  // ends with name NULL
@@ -24,6 +24,7 @@ const struct answer_form *answer_form_find(const char *name);
 bool answer_print_json(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_ndjson(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_csv(FILE *out, struct answer *answer, struct error *error);
+bool answer_print_calls(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error);
 
 // The screen.

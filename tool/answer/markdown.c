@@ -75,10 +75,10 @@ static void put_cell(FILE *out, const struct answer *answer, const struct answer
 
 static void put_row(FILE *out, const struct answer *answer, const struct answer_row *row) {
     const struct answer_column *column;
+    size_t indent = row->level;  // of the first text
     for (size_t index = 0; (column = next_column(answer, &index));) {
         fputs("| ", out);
-        if (index == 1)
-            for (size_t i = 0; i < row->level; i++) fputs("&nbsp;&nbsp;", out);
+        for (; column->unit == ANSWER_TEXT && indent; indent--) fputs("&nbsp;&nbsp;", out);
         put_cell(out, answer, column, &row->cells[index - 1]);
         fputc(' ', out);
     }

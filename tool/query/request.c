@@ -49,10 +49,11 @@ static bool read_form(const struct command_args *args, struct request *request,
         return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
                          args->command->name, name);
     if (!view) view = request->view = views;
-    if (request->form->print ? view->answer != NULL : view_has(view, VIEW_IS_TREE)) return true;
-    return error_set(
-        error, "%s: view %s has no rows for --format %s; %s", args->command->name, view->name, name,
-        request->form->print ? "--json has what it shows" : "calls are the form of --view tree");
+    bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
+    if (view->answer && is_fit) return true;
+    return error_set(error, "%s: view %s has no rows for --format %s; %s", args->command->name,
+                     view->name, name,
+                     is_fit ? "--json has what it shows" : "calls are the form of --view tree");
 }
 
 static bool check_options(const struct command_args *args, const struct request *request,

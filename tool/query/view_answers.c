@@ -27,15 +27,20 @@ bool view_print_stacks(FILE *out, const struct view_subject *subject, struct err
                         &subject->request->options, error);
 }
 
+bool view_answer_tree(const struct view_subject *subject, struct answer *answer,
+                      struct error *error) {
+    recording_drop_cells(&subject->opened->recording);  // a tree goes by stacks, and is large
+    return tree_answer(answer, &subject->opened->profile, subject->names,
+                       &subject->request->options, error);
+}
+
 // On a terminal it is to be walked through, unless --print says otherwise. In a pipe it is what the
 // terminal would show; programs ask for a form.
 bool view_print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     const struct request *request = subject->request;
     const struct profile *profile = &subject->opened->profile;
-    recording_drop_cells(&subject->opened->recording);  // a tree goes by stacks, and is large
-    if (request->form)
-        return tree_print_lines(out, profile, subject->names, &request->options, error);
+    recording_drop_cells(&subject->opened->recording);
     if (!request->is_printed && terminal.is_terminal && browser_is_possible()) {
         fflush(out);
         *error->text = 0;

@@ -13,6 +13,7 @@ view_answer_fn view_answer_contexts;
 view_answer_fn view_answer_pools;
 view_answer_fn view_answer_snapshots;
 view_answer_fn view_answer_stacks;
+view_answer_fn view_answer_tree;
 view_answer_fn view_answer_temporary;
 view_answer_fn view_answer_sizes;
 view_answer_fn view_answer_ages;

@@ -25,7 +25,8 @@ const struct view views[] = {
      .help = "calls from the program's start inwards, or --inverted",
      .measure = "peak", .top = TREE_TOP, .threshold = tree_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_IS_TREE, .compared = COMPARED_STACKS,
-     .print = view_print_tree,
+     
+     .answer = view_answer_tree, .print = view_print_tree,
      .reference = {.question = "Where does the memory go, from main inwards?",
                    .options = "--by --blocks --depth --threshold --min-bytes --all-frames "
                               "--inverted --lines --print"}},

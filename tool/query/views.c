@@ -23,8 +23,7 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     const struct view *view = request->view ? request->view : views;
     struct terminal terminal = terminal_of(out);
     struct answer answer = {0};
-    const bool has_own = !request->form || !request->form->print;
-    if (has_own && view->print) return view->print(out, subject, error);
+    if (!request->form && view->print) return view->print(out, subject, error);
     if (!view->answer(subject, &answer, error)) return false;
     answer.view = view->name;
     bool is_ok = request->form ? request->form->print(out, &answer, error)

@@ -67,7 +67,10 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
     assert_true(chart_print(terminal, profile, names, view, error));
     assert_true(shapes_print(terminal, profile, names, view, SHAPES_SIZES, 1, error));
     memory_print(terminal, profile, view);
-    assert_true(tree_print_lines(terminal->out, profile, names, view, error));
+    struct answer tree;
+    assert_true(tree_answer(&tree, profile, names, view, error));
+    assert_true(answer_print_calls(terminal->out, &tree, error));
+    answer_close(&tree);
     bool is_estimate, *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
     if (profile->thread_count) are_kept[profile->thread_count / 2] = true;
     assert_true(profile_keep_threads(profile, are_kept, &is_estimate));
