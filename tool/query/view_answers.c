@@ -232,3 +232,25 @@ bool view_answer_mappings(const struct view_subject *subject, struct answer *ans
     return mappings_answer(answer, &subject->opened->profile, subject->names,
                            &subject->request->options, error);
 }
+
+bool view_answer_overruns(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return overruns_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, error);
+}
+
+bool view_answer_timeline(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return timeline_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_memory(const struct view_subject *subject, struct answer *answer,
+                        struct error *error) {
+    return memory_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_findings(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return findings_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, error);
+}
