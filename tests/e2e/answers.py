@@ -92,6 +92,22 @@ def check_refusals(path):
     t.check(b"--json has what it shows" in of_process.err, of_process.err)
 
 
+def check_run():
+    """The processes of a run, and a view of one of them or of all."""
+    t.run([t.CAIRN, "run", "-q", "-o", "run.cairn", "--", "sh", "-c", "ls / > ls.txt; sort ls.txt > sorted.txt; true"])
+    rows = json.loads(asked("run.cairn", "processes", "json"))["rows"]
+    found = {process["process"]["pid"]: process for process in t.report("run.cairn")["processes"]}
+    t.check_equal("processes", sorted(row["pid"] for row in rows), sorted(found))
+    for row in rows:
+        process = found[row["pid"]]
+        t.check_equal(f"{row['program']}: calls, peak", (row["allocations"], row["peak_bytes"]),
+                      (process["totals"]["allocations"], process["peak"]["bytes"]))
+    t.check_equal("CSV of processes", asked("run.cairn", "processes", "csv").count("\n"), len(rows) + 1)
+    everything = json.loads(asked("run.cairn", "functions", "json", "-p", "all"))
+    t.check(everything["process"] is None and everything["rows"], f"all processes: {everything}")
+    t.check("-p PID" in asked("run.cairn", "timeline", "csv", status=1), "the timeline of a run")
+
+
 def check_long_names():
     """Whatever a name is, a line is not wider than it says, and forms for programs have all of it."""
     hostile = "\x1b[31m\u4e2d\u6587|<b>`x"
@@ -134,6 +150,7 @@ check_stacks(recording, whole)
 check_tree(recording)
 check_refusals(recording)
 check_long_names()
+check_run()
 check_closed_pipe(recording)
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")

@@ -41,6 +41,10 @@ struct answer_column answer_value_column(enum measure by, size_t width) {
                                   .width = width};
 }
 
+bool answer_is_sampled(const struct answer *answer) {
+    return answer->profile ? answer->profile->sampling.is_on != 0 : answer->is_sampled;
+}
+
 void answer_note(struct answer *answer, const char *format, ...) {
     va_list arguments;
     if (answer->note_count == ANSWER_NOTES_MAX) return;

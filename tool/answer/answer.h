@@ -109,9 +109,9 @@ struct answer {
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
     char notes[ANSWER_NOTES_MAX][ANSWER_TEXT_BYTES];
     size_t note_count;
-    char next[ANSWER_TEXT_BYTES];  // command that shows more; "": none
-    const char *measure;           // that rows are ranked by; NULL: by none
-    const struct profile *profile;
+    char next[ANSWER_TEXT_BYTES];   // command that shows more; "": none
+    const char *measure;            // that rows are ranked by; NULL: by none
+    const struct profile *profile;  // that rows are of; NULL: of several, of a run
     const struct view_options *options;
     const struct answer_column *columns;
     size_t column_count;
@@ -123,6 +123,7 @@ struct answer {
     // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
     bool (*next_row)(struct answer *answer, struct answer_row *row);
     bool is_failed;
+    bool is_sampled;             // of an answer without a profile
     void (*close)(void *state);  // NULL: nothing is to be freed
     void *state;                 // of next_row
 };
@@ -141,6 +142,9 @@ struct answer_column answer_value_column(enum measure by, size_t width);
 static inline size_t answer_cut(size_t top, size_t count) {
     return top && top < count ? top : count;
 }
+
+// Returns true if columns that are estimates have intervals.
+bool answer_is_sampled(const struct answer *answer);
 
 // Adds a line below the rows.
 void answer_note(struct answer *answer, const char *format, ...)

@@ -30,7 +30,7 @@ static const struct answer_column *next_column(const struct answer *answer, size
 }
 
 static bool has_intervals(const struct answer *answer, const struct answer_column *column) {
-    return column->is_estimate && answer->profile && answer->profile->sampling.is_on;
+    return column->is_estimate && answer_is_sampled(answer);
 }
 
 // The share of a whole, or another real number, in thousandths; -1: not known.

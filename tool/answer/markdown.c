@@ -69,7 +69,7 @@ static void put_cell(FILE *out, const struct answer *answer, const struct answer
     if (column->noun) fprintf(out, " %s", column->noun[cell->measured.value != 1]);
     if (column->has_share && cell->measured.value)
         fprintf(out, " (%s)", units_percent(cell->measured.value, answer->whole).text);
-    if (column->is_estimate && answer->profile && answer->profile->sampling.is_on)
+    if (column->is_estimate && answer_is_sampled(answer))
         fprintf(out, " (%s)", interval_note(cell->measured).text);
 }
 

@@ -186,7 +186,7 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
 static void print_intervals(const struct terminal *terminal, const struct answer *answer,
                             const struct answer_row *row) {
     struct parts parts = {.terminal = terminal};
-    if (!answer->profile || !answer->profile->sampling.is_on) return;
+    if (!answer_is_sampled(answer)) return;
     for (size_t i = 0; i < answer->column_count; i++) {
         const struct answer_column *column = &answer->columns[i];
         if (!column->interval_name || row->cells[i].state != ANSWER_KNOWN) continue;

@@ -65,7 +65,7 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
                        const struct frame_names *names, struct error *error) {
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
-    struct view_subject subject = {opened, names, &report->request};
+    struct view_subject subject = {opened, names, &report->request, NULL};
     if (report->request.form) return view_print(out, &subject, error);
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
@@ -265,6 +265,8 @@ static bool report_run(const struct report *report, const char *path, struct err
     bool has_view = request->view || filter_is_any(report->filter);
     if (request_is_whole(request))
         is_ok = report_run_as_json(report, &run, error);
+    else if (how == RUN_TABLE && request->form)
+        is_ok = view_print(stdout, &(struct view_subject){.request = request, .run = &run}, error);
     else if (how == RUN_TABLE)
         is_ok = report_run_table(stdout, &run, &request->options, error);
     else if ((how == RUN_TIMELINES || how == RUN_OVERRUNS) && request->form)

@@ -13,6 +13,7 @@
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/pool_candidates_screen.h"
+#include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
 #include "tool/render/snapshots_screen.h"
@@ -253,4 +254,9 @@ bool view_answer_findings(const struct view_subject *subject, struct answer *ans
                           struct error *error) {
     return findings_answer(answer, &subject->opened->profile, subject->names,
                            &subject->request->options, error);
+}
+
+bool view_answer_processes(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return processes_answer(answer, subject->run, &subject->request->options, error);
 }

@@ -16,6 +16,7 @@ view_answer_fn view_answer_findings;
 view_answer_fn view_answer_memory;
 view_answer_fn view_answer_overruns;
 view_answer_fn view_answer_timeline;
+view_answer_fn view_answer_processes;
 view_answer_fn view_answer_stacks;
 view_answer_fn view_answer_tree;
 view_answer_fn view_answer_temporary;

@@ -250,7 +250,7 @@ const struct view views[] = {
     {.name = "processes",
      .help = "the processes of a run, all of them",
      .measure = "peak",
-     .run = RUN_TABLE,
+     .run = RUN_TABLE, .answer = view_answer_processes,
      .reference = {.question = "What did each process of the run hold?",
                    .options = "",
                    .recorded_with = "cairn run of several processes",

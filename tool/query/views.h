@@ -15,11 +15,13 @@
 
 struct request;
 struct leaks;
+struct run;
 
 struct view_subject {
-    struct opened *opened;
+    struct opened *opened;            // NULL: all of `run` is asked for
     const struct frame_names *names;  // filtered
     const struct request *request;
+    const struct run *run;  // NULL: of a recording, or of several as one
 };
 
 // What the reference says of a view beside its row (docs/reference/views.md).
