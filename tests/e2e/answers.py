@@ -110,7 +110,7 @@ def check_run():
 
 def check_long_names():
     """Whatever a name is, a line is not wider than it says, and forms for programs have all of it."""
-    hostile = "\x1b[31m\u4e2d\u6587|<b>`x"
+    hostile = "\x1b[31m\u4e2d\u6587|<b>`;\"x"
     blocks = {"tb": 700, "tbk": 7, "tl": 0, "mb": 700, "mbk": 7, "gb": 700, "gbk": 7, "eb": 700, "ebk": 7}
     pathlib.Path("long.dhat").write_text(json.dumps({
         "dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": True, "bkacc": False, "tu": "instrs", "Mtu": "Minstr",
@@ -126,9 +126,11 @@ def check_long_names():
     rows = json.loads(asked("long.cairn", "stacks", "json", "--by", "calls"))["rows"]
     t.check(LONG in [frame["function"] for row in rows for frame in row["frames"]], "a long name in JSON")
     t.check(LONG in asked("long.cairn", "stacks", "csv", "--by", "calls"), "a long name in CSV")
+    stacks = list(csv.DictReader(io.StringIO(asked("long.cairn", "stacks", "csv", "--by", "calls"))))
+    t.check_equal("stacks in CSV", sorted(row["frames"].rsplit(";", 1)[1] for row in stacks), ["=1+2", "\\x1b[31m\u4e2d\u6587|<b>`:\"x"])
     t.check("'=1+2" in asked("long.cairn", "functions", "csv", "--by", "calls"), "a formula in CSV")
     told = asked("long.cairn", "functions", "md", "--by", "calls")
-    t.check("\\|\\<b\\>\\`x" in told and "\x1b" not in told, f"markup in Markdown: {told[-200:]}")
+    t.check("\\|\\<b\\>\\`;\"x" in told and "\x1b" not in told, f"markup in Markdown: {told[-200:]}")
 
 
 def check_closed_pipe(path):

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/answer/forms.h"
+#include "tool/answer/frame_texts.h"
 #include "tool/base/json.h"
 #include "tool/render/json_values.h"
 #include "tool/render/trust.h"
@@ -75,20 +76,21 @@ static void put_interval(struct json *json, const struct answer_column *column,
     json_put_int(json, key, measured_samples(cell->measured));
 }
 
-static void put_frames(struct json *json, const char *key, const struct frame_list *frames,
-                       size_t depth) {
+static void put_frames(struct json *json, struct frame_texts *texts, const char *key,
+                       const struct frame_list *frames, size_t depth) {
     size_t index = 0, count = 0;
     const struct frame *frame;
     json_open_array(json, key);
     while (frames && (!depth || count < depth) && (frame = frame_list_next(frames, &index))) {
         if (frame_is_bucket(frame)) continue;
-        json_values_put_frame(json, frame);
+        frame_texts_put_json(texts, json, frame);
         count++;
     }
     json_close(json);
 }
 
-static void put_row(struct json *json, const struct answer *answer, const struct answer_row *row) {
+static void put_row(struct json *json, const struct answer *answer, struct frame_texts *texts,
+                    const struct answer_row *row) {
     const struct answer_column *column;
     json_open_object(json, NULL);
     if (answer->has_levels) json_put_uint(json, "level", row->level);
@@ -100,9 +102,9 @@ static void put_row(struct json *json, const struct answer *answer, const struct
     }
     if (row->frames) {
         json_put_string(json, "incomplete", row->incomplete);
-        put_frames(json, "frames", row->frames, answer->options->depth);
+        put_frames(json, texts, "frames", row->frames, answer->options->depth);
     }
-    if (row->freed_by) put_frames(json, "freed_by", row->freed_by, answer->options->depth);
+    if (row->freed_by) put_frames(json, texts, "freed_by", row->freed_by, answer->options->depth);
     json_close(json);
 }
 
@@ -149,6 +151,7 @@ static void put_columns(struct json *json, const struct answer *answer) {
 }
 
 bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
+    struct frame_texts texts = {0};
     struct answer_row row;
     struct json json;
     json_start(&json, out);
@@ -163,7 +166,7 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     json_put_uint(&json, "count", answer->count);
     json_put_uint(&json, "shown", answer->shown);
     json_open_array(&json, "rows");
-    while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) put_row(&json, answer, &row);
+    while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) put_row(&json, answer, &texts, &row);
     json_close(&json);
     json_open_array(&json, "notes");
     if (!answer->count && *answer->none) json_put_string(&json, NULL, answer->none);
@@ -171,17 +174,20 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     json_close(&json);
     json_put_string(&json, "next", *answer->next ? answer->next : NULL);
     json_close(&json);
+    frame_texts_free(&texts);
     return answer_check(answer, error);
 }
 
 bool answer_print_ndjson(FILE *out, struct answer *answer, struct error *error) {
+    struct frame_texts texts = {0};
     struct answer_row row;
     while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) {
         struct json json;
         json_start_members(&json, out);
-        put_row(&json, answer, &row);
+        put_row(&json, answer, &texts, &row);
         fputc('\n', out);
     }
+    frame_texts_free(&texts);
     return answer_check(answer, error);
 }
 
@@ -208,21 +214,17 @@ static void put_quoted(FILE *out, const char *text) {
     free(safe);
 }
 
-static void put_stack(FILE *out, const struct frame_list *frames) {
-    char *text = NULL;
-    size_t size;
-    FILE *memory = frames ? open_memstream(&text, &size) : NULL;
-    if (!frames) return;
-    for (size_t i = frames->frames.count; memory && i-- > 0;) {
-        const struct frame *frame = frames->frames.items[i];
-        char label[FRAME_TEXT_BYTES];
-        frame_label(frame, label, sizeof label, sizeof label);
-        answer_put_safe(memory, frame->function ? frame->function : label, "", ";", ':');
-        if (i) fputc(';', memory);
+// Puts frames as "outer;inner".
+static void put_stack(FILE *out, struct frame_texts *texts, const struct frame_list *frames) {
+    if (!frames || !frames->frames.count) return;
+    const struct frame *outermost = frames->frames.items[frames->frames.count - 1];
+    bool is_formula = outermost->function && strchr("=+-@", *outermost->function);
+    fputs(is_formula ? "\"'" : "\"", out);
+    for (size_t i = frames->frames.count; i-- > 0;) {
+        frame_texts_put_name(texts, out, frames->frames.items[i]);
+        if (i) fputc(';', out);
     }
-    if (memory) fclose(memory);
-    put_quoted(out, text ? text : "");
-    free(text);
+    fputc('"', out);
 }
 
 static void put_cell(FILE *out, const struct answer *answer, const struct answer_column *column,
@@ -239,7 +241,8 @@ static void put_cell(FILE *out, const struct answer *answer, const struct answer
                 column->unit == ANSWER_RATE ? rate_of(cell) : cell->measured.value);
 }
 
-static void put_line(FILE *out, const struct answer *answer, const struct answer_row *row) {
+static void put_line(FILE *out, const struct answer *answer, struct frame_texts *texts,
+                     const struct answer_row *row) {
     const struct answer_column *column;
     const char *comma = answer->has_levels ? "," : "";
     if (answer->has_levels) fprintf(out, "%zu", row->level);
@@ -256,17 +259,18 @@ static void put_line(FILE *out, const struct answer *answer, const struct answer
     }
     if (answer->has_frames) {
         fprintf(out, ",%s,", row->incomplete ? row->incomplete : "");
-        put_stack(out, row->frames);
+        put_stack(out, texts, row->frames);
     }
     if (answer->has_freed_by) {
         fputc(',', out);
-        put_stack(out, row->freed_by);
+        put_stack(out, texts, row->freed_by);
     }
     fputc('\n', out);
 }
 
 bool answer_print_csv(FILE *out, struct answer *answer, struct error *error) {
     const struct answer_column *column;
+    struct frame_texts texts = {0};
     struct answer_row row;
     const char *comma = answer->has_levels ? "," : "";
     if (answer->has_levels) fputs("level", out);
@@ -277,6 +281,7 @@ bool answer_print_csv(FILE *out, struct answer *answer, struct error *error) {
     }
     fputs(answer->has_frames ? ",incomplete,frames" : "", out);
     fputs(answer->has_freed_by ? ",freed_by\n" : "\n", out);
-    while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) put_line(out, answer, &row);
+    while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) put_line(out, answer, &texts, &row);
+    frame_texts_free(&texts);
     return answer_check(answer, error);
 }
