@@ -172,7 +172,6 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     if (!answer->count && *answer->none) json_put_string(&json, NULL, answer->none);
     for (size_t i = 0; i < answer->note_count; i++) json_put_string(&json, NULL, answer->notes[i]);
     json_close(&json);
-    json_put_string(&json, "next", *answer->next ? answer->next : NULL);
     json_close(&json);
     frame_texts_free(&texts);
     return answer_check(answer, error);

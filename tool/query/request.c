@@ -51,9 +51,14 @@ static bool read_form(const struct command_args *args, struct request *request,
     if (!view) view = request->view = views;
     bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
     if (view->answer && is_fit) return true;
-    return error_set(error, "%s: view %s has no rows for --format %s; %s", args->command->name,
-                     view->name, name,
-                     is_fit ? "--json has what it shows" : "calls are the form of --view tree");
+    if (is_fit)
+        return error_set(error,
+                         "%s: view %s has no rows for --format %s; --json%s has what it shows",
+                         args->command->name, view->name, name,
+                         view_has(view, VIEW_NEEDS_MEMORY) ? " of a PID or core" : "");
+    return error_set(error,
+                     "%s: view %s has no rows for --format %s; calls are the form of --view tree",
+                     args->command->name, view->name, name);
 }
 
 static bool check_options(const struct command_args *args, const struct request *request,

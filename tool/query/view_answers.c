@@ -260,3 +260,9 @@ bool view_answer_processes(const struct view_subject *subject, struct answer *an
                            struct error *error) {
     return processes_answer(answer, subject->run, &subject->request->options, error);
 }
+
+bool view_answer_annotated(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return annotate_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, subject->request->source, error);
+}

@@ -12,6 +12,7 @@ view_answer_fn view_answer_regions;
 view_answer_fn view_answer_contexts;
 view_answer_fn view_answer_pools;
 view_answer_fn view_answer_snapshots;
+view_answer_fn view_answer_annotated;
 view_answer_fn view_answer_findings;
 view_answer_fn view_answer_memory;
 view_answer_fn view_answer_overruns;

@@ -70,7 +70,7 @@ const struct view views[] = {
      .help = "a source file with figures beside its lines (--source FILE)",
      .measure = "peak", .top = GROUPS_TOP,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_SOURCE, .compared = COMPARED_LINES,
-     .print = view_print_annotated,
+     .answer = view_answer_annotated, .print = view_print_annotated,
      .reference = {.question = "What does each line of this source file allocate?",
                    .options = "--by --blocks --source"}},
     {.name = "threads",
