@@ -22,6 +22,7 @@ static const struct answer_column *next_column(const struct answer *answer, size
 }
 
 static const char *head_of(const struct answer_column *column) {
+    if (column->noun) return column->noun[1];
     if (column->head && *column->head) return column->head;
     return column->unit == ANSWER_SHARE ? "share" : column->key ? column->key : "";
 }
@@ -44,17 +45,24 @@ static void put_stack(FILE *out, const struct answer *answer, const struct frame
     struct frame_list frames = *list;
     char location[FRAME_TEXT_BYTES];
     frames.are_all_shown = answer->options->has_all_frames;
-    size_t index = frame_list_lead(&frames).next;
-    const struct frame *frame = frame_list_lead(&frames).frame;
-    for (int i = 0; frame && i < FRAMES; i++, frame = frame_list_next(&frames, &index)) {
+    const struct frame_lead lead = frame_list_lead(&frames);
+    const struct frame *last = NULL;
+    size_t index = lead.next;
+    int told = 0;
+    for (const struct frame *frame = lead.frame; frame && told < FRAMES;
+         frame = frame_list_next(&frames, &index)) {
         char label[FRAME_TEXT_BYTES];
+        if (last && frame_is_same_function(frame, last)) continue;
         frame_label(frame, label, sizeof label, sizeof label);
         frame_location(frame, location, sizeof location);
-        fputs(i ? " \xe2\x86\x90 " : "", out);
+        fputs(told ? " \xe2\x86\x90 " : "", out);
         put_text(out, label);
-        if (i || !*location) continue;
-        fputc(' ', out);
-        put_text(out, location);
+        if (!told && *location) {
+            fputc(' ', out);
+            put_text(out, location);
+        }
+        last = frame;
+        told++;
     }
 }
 
@@ -66,7 +74,6 @@ static void put_cell(FILE *out, const struct answer *answer, const struct answer
         put_text(out, cell->text);
     else
         fputs(answer_value_text(answer, column, cell).text, out);
-    if (column->noun) fprintf(out, " %s", column->noun[cell->measured.value != 1]);
     if (column->has_share && cell->measured.value)
         fprintf(out, " (%s)", units_percent(cell->measured.value, answer->whole).text);
     if (column->is_estimate && answer_is_sampled(answer))

@@ -65,7 +65,13 @@ static bool print_view(FILE *out, const struct report *report, struct opened *op
                        const struct frame_names *names, struct error *error) {
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
-    struct view_subject subject = {opened, names, &report->request, NULL};
+    char note[TEXT_BYTES];
+    const struct view_subject subject = {
+        .opened = opened,
+        .names = names,
+        .request = &report->request,
+        .note =
+            leaks && leaks_say(leaks, &report->request.options, note, sizeof note) ? note : NULL};
     if (report->request.form) return view_print(out, &subject, error);
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);

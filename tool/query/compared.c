@@ -117,7 +117,8 @@ static bool print_view(struct compared *compared, size_t index, struct opened *o
     (void)index;
     if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
-    const struct view_subject subject = {opened, names, &compared->own_request, NULL};
+    const struct view_subject subject = {
+        .opened = opened, .names = names, .request = &compared->own_request};
     return view_print(stdout, &subject, error);
 }
 

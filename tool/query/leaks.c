@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/leaks.h"
+#include "tool/base/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,20 @@ void leaks_print(const struct leaks *leaks, const struct terminal *terminal,
                  const struct view_options *options) {
     suppressions_print(&leaks->suppressions, terminal, options);
     if (leaks->note) terminal_print(terminal, STYLE_WARNING, "\n%s\n", leaks->note);
+}
+
+bool leaks_say(const struct leaks *leaks, const struct view_options *options, char *out,
+               size_t size) {
+    int64_t bytes, blocks;
+    suppressions_sum(&leaks->suppressions, &bytes, &blocks);
+    *out = 0;
+    if (blocks)
+        snprintf(out, size, "suppressed: %s in %s%s",
+                 units_size_as(bytes, options->is_plain_number).text,
+                 units_counted(blocks, "block", "blocks").text, leaks->note ? "; " : "");
+    size_t used = strlen(out);
+    if (leaks->note) snprintf(out + used, size - used, "%s", leaks->note);
+    return *out != 0;
 }
 
 bool leaks_apply(struct leaks *leaks, const struct request *request, struct opened *opened,

@@ -26,6 +26,7 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     if (!request->form && view->print) return view->print(out, subject, error);
     if (!view->answer(subject, &answer, error)) return false;
     answer.view = view->name;
+    if (subject->note) answer_note(&answer, "%s", subject->note);
     bool is_ok = request->form ? request->form->print(out, &answer, error)
                                : answer_print_text(&terminal, &answer, error);
     answer_close(&answer);

@@ -22,6 +22,7 @@ struct view_subject {
     const struct frame_names *names;  // filtered
     const struct request *request;
     const struct run *run;  // NULL: of a recording, or of several as one
+    const char *note;       // to be said below rows; NULL: nothing
 };
 
 // What the reference says of a view beside its row (docs/reference/views.md).

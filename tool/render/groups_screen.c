@@ -326,8 +326,8 @@ static void set_thread_columns(struct thread_table *table, const struct view_opt
                                        .is_estimate = true, .interval_name = "at the end"),
         [THREAD_NAME] = ANSWER_NAMES("name", ANSWER_TAIL),
         [THREAD_TID] = ANSWER_TAILS("tid", " ", NULL, .unit = ANSWER_NUMBER, .style = STYLE_DIM),
-        [THREAD_FOLDED] =
-            ANSWER_TAILS(NULL, " and ", " more", .unit = ANSWER_COUNT, .style = STYLE_DIM),
+        [THREAD_FOLDED] = ANSWER_TAILS(NULL, " and ", " more", .unit = ANSWER_COUNT,
+                                       .style = STYLE_DIM, .head = "further"),
         [THREAD_THREADS] = ANSWER_DATA("threads", ANSWER_COUNT),
         [THREAD_START] = ANSWER_DATA("start_ns", ANSWER_TIME),
         [THREAD_END] = ANSWER_DATA("end_ns", ANSWER_TIME)};

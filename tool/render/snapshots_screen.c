@@ -142,10 +142,11 @@ static void set_columns(struct snapshot_list *list) {
         // what a heap by name had allocated by then is not kept with a snapshot
         [SNAPSHOT_ALLOCATED] = ANSWER_FIGURES("allocated_bytes", "allocated", ANSWER_BYTES,
                                               SIZE_COLUMNS, .is_left_out = list->is_of_heap),
-        [SNAPSHOT_SENTENCE] = ANSWER_TAILS(NULL, "  ", NULL),
-        [SNAPSHOT_HEAP_TOLD] = ANSWER_TAILS(NULL, " (", ")"),
+        [SNAPSHOT_SENTENCE] = ANSWER_TAILS(NULL, "  ", NULL, .head = "why"),
+        [SNAPSHOT_HEAP_TOLD] = ANSWER_TAILS(NULL, " (", ")", .head = "heap"),
         [SNAPSHOT_LABEL] = ANSWER_TAILS("label", " \"", "\""),
-        [SNAPSHOT_MISSING_TOLD] = ANSWER_TAILS(NULL, "  ", " missing", .style = STYLE_WARNING),
+        [SNAPSHOT_MISSING_TOLD] =
+            ANSWER_TAILS(NULL, "  ", " missing", .style = STYLE_WARNING, .head = "missing"),
         [SNAPSHOT_REASON] = ANSWER_DATA("reason", ANSWER_TEXT),
         [SNAPSHOT_HEAP] = ANSWER_DATA("heap", ANSWER_TEXT),
         [SNAPSHOT_GENERATION] = ANSWER_DATA("generation", ANSWER_NUMBER),
