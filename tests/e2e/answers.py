@@ -92,6 +92,13 @@ def check_refusals(path):
     t.check(b"--json has what it shows" in of_process.err, of_process.err)
 
 
+def check_part(path):
+    """Rows of a part say of which."""
+    part = json.loads(asked(path, "functions", "json", "--focus", "main", "--at", "peak"))
+    t.check_equal("a filter and a moment are said", [note for note in part["notes"] if "--focus 'main'" in note or "peak" in note], part["notes"])
+    t.check_equal("both", len(part["notes"]), 2)
+
+
 def check_run():
     """The processes of a run, and a view of one of them or of all."""
     t.run([t.CAIRN, "run", "-q", "-o", "run.cairn", "--", "sh", "-c", "ls / > ls.txt; sort ls.txt > sorted.txt; true"])
@@ -152,6 +159,7 @@ check_stacks(recording, whole)
 check_tree(recording)
 check_refusals(recording)
 check_long_names()
+check_part(recording)
 check_run()
 check_closed_pipe(recording)
 _, named = t.record(t.program("contexts"))

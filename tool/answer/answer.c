@@ -49,7 +49,7 @@ void answer_note(struct answer *answer, const char *format, ...) {
     va_list arguments;
     if (answer->note_count == ANSWER_NOTES_MAX) return;
     va_start(arguments, format);
-    vsnprintf(answer->notes[answer->note_count++], ANSWER_TEXT_BYTES, format, arguments);
+    vsnprintf(answer->notes[answer->note_count++], ANSWER_NOTE_BYTES, format, arguments);
     va_end(arguments);
 }
 

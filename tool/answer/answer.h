@@ -84,7 +84,12 @@ struct answer_cell {
     const char *text;  // of ANSWER_TEXT
 };
 
-enum { ANSWER_COLUMNS_MAX = 40, ANSWER_TEXT_BYTES = 256, ANSWER_NOTES_MAX = 4 };
+enum {
+    ANSWER_COLUMNS_MAX = 40,
+    ANSWER_TEXT_BYTES = 256,
+    ANSWER_NOTES_MAX = 6,
+    ANSWER_NOTE_BYTES = 1024
+};
 
 enum answer_use {
     ANSWER_FOR_ALL,
@@ -107,7 +112,7 @@ struct answer {
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
     char title_rest[ANSWER_TEXT_BYTES];  // behind it
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
-    char notes[ANSWER_NOTES_MAX][ANSWER_TEXT_BYTES];
+    char notes[ANSWER_NOTES_MAX][ANSWER_NOTE_BYTES];
     size_t note_count;
     char next[ANSWER_TEXT_BYTES];   // command that shows more; "": none
     const char *measure;            // that rows are ranked by; NULL: by none

@@ -61,18 +61,30 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
             units_counted((int64_t)profile->built_stack_count, "stack", "stacks").text);
 }
 
+// The view as rows, beside which stands what part of the recording they are of.
+static bool print_rows(FILE *out, const struct report *report, struct opened *opened,
+                       const struct frame_names *names, struct error *error) {
+    const struct leaks *leaks = report->request.leaks;
+    char suppressed[TEXT_BYTES] = "", filter[TEXT_BYTES] = "", text[TEXT_BYTES - 16];
+    if (filter_is_any(report->filter)) {
+        filter_text(report->filter, text, sizeof text);
+        snprintf(filter, sizeof filter, "filtered: %s", text);
+    }
+    if (leaks) leaks_say(leaks, &report->request.options, suppressed, sizeof suppressed);
+    const struct view_subject subject = {.opened = opened,
+                                         .names = names,
+                                         .request = &report->request,
+                                         .notes = {opened->at_text, filter, suppressed}};
+    return view_print(out, &subject, error);
+}
+
 static bool print_view(FILE *out, const struct report *report, struct opened *opened,
                        const struct frame_names *names, struct error *error) {
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
-    char note[TEXT_BYTES];
     const struct view_subject subject = {
-        .opened = opened,
-        .names = names,
-        .request = &report->request,
-        .note =
-            leaks && leaks_say(leaks, &report->request.options, note, sizeof note) ? note : NULL};
-    if (report->request.form) return view_print(out, &subject, error);
+        .opened = opened, .names = names, .request = &report->request};
+    if (report->request.form) return print_rows(out, report, opened, names, error);
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
     if (!view_print(out, &subject, error)) return false;

@@ -26,7 +26,8 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     if (!request->form && view->print) return view->print(out, subject, error);
     if (!view->answer(subject, &answer, error)) return false;
     answer.view = view->name;
-    if (subject->note) answer_note(&answer, "%s", subject->note);
+    for (int i = 0; i < VIEW_NOTES && request->form; i++)
+        if (subject->notes[i] && *subject->notes[i]) answer_note(&answer, "%s", subject->notes[i]);
     bool is_ok = request->form ? request->form->print(out, &answer, error)
                                : answer_print_text(&terminal, &answer, error);
     answer_close(&answer);

@@ -17,12 +17,14 @@ struct request;
 struct leaks;
 struct run;
 
+enum { VIEW_NOTES = 3 };
+
 struct view_subject {
     struct opened *opened;            // NULL: all of `run` is asked for
     const struct frame_names *names;  // filtered
     const struct request *request;
-    const struct run *run;  // NULL: of a recording, or of several as one
-    const char *note;       // to be said below rows; NULL: nothing
+    const struct run *run;          // NULL: of a recording, or of several as one
+    const char *notes[VIEW_NOTES];  // to be said beside rows, as the screen says it; NULL: nothing
 };
 
 // What the reference says of a view beside its row (docs/reference/views.md).
