@@ -413,7 +413,7 @@ int cmd_report(const struct command_args *args) {
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     const struct view *view = report.request.view;
     if (view && view->memory && heap_views_have_memory(args->words[0])) {
-        if (!report.request.form || report.request.is_json)
+        if (!report.request.form || report.request.is_json || view_has(view, VIEW_HAS_MEMORY_ROWS))
             return report_memory(args, &report.request);
         error_set(&error,
                   "%s: of a process or core, view %s has no rows for --format %s; --json "

@@ -50,7 +50,8 @@ static bool read_form(const struct command_args *args, struct request *request,
                          args->command->name, name);
     if (!view) view = request->view = views;
     bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
-    if (view->answer && is_fit) return true;
+    bool has_rows = view->answer || view_has(view, VIEW_HAS_MEMORY_ROWS);
+    if (has_rows && is_fit) return true;
     if (is_fit)
         return error_set(error,
                          "%s: view %s has no rows for --format %s; --json%s has what it shows",
