@@ -352,28 +352,41 @@ static int report_heap(const struct command_args *args, const struct request *re
                : command_fail(STATUS_FAILURE, &error);
 }
 
-// Reports on what is in the blocks of a process or of a core dump; returns what to end with.
-static int report_memory(const struct command_args *args, const struct request *request) {
-    static const struct {
-        bool (*blocks)(const char *word, const struct request *request, bool has_limit,
-                       struct error *error);
-        int (*own)(const struct command_args *args, const struct request *request);
-    } reports[MEMORY_COUNT] = {
-        [MEMORY_HEAP] = {.own = report_heap},
-        [MEMORY_PAGES] = {.own = report_heap},
-        [MEMORY_OWNERS] = {.blocks = core_owners_report},
-        [MEMORY_TYPES] = {.blocks = core_types_report},
-        [MEMORY_CONTAINERS] = {.blocks = core_containers_report},
-        [MEMORY_WASTE] = {.own = report_waste},
-        [MEMORY_REMEDIES] = {.own = report_remedies},
-    };
-    enum view_memory memory = request->view->memory;
+typedef bool blocks_report(const char *word, const struct request *request, bool has_limit,
+                           struct error *error);
+
+static int report_blocks(const struct command_args *args, const struct request *request,
+                         blocks_report *report) {
     struct error error;
-    if (reports[memory].own) return reports[memory].own(args, request);
-    return reports[memory].blocks(args->words[0], request, !args_has(args, OPTION_NO_COPY_LIMIT),
-                                  &error)
+    return report(args->words[0], request, !args_has(args, OPTION_NO_COPY_LIMIT), &error)
                ? STATUS_OK
                : command_fail(STATUS_FAILURE, &error);
+}
+
+static int report_owners(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_owners_report);
+}
+
+static int report_types(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_types_report);
+}
+
+static int report_containers(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_containers_report);
+}
+
+// Reports on what is in the blocks of a process or of a core dump; returns what to end with.
+static int report_memory(const struct command_args *args, const struct request *request) {
+    static int (*const reports[MEMORY_COUNT])(const struct command_args *args,
+                                              const struct request *request) = {
+        [MEMORY_HEAP] = report_heap,
+        [MEMORY_PAGES] = report_heap,
+        [MEMORY_OWNERS] = report_owners,
+        [MEMORY_TYPES] = report_types,
+        [MEMORY_CONTAINERS] = report_containers,
+        [MEMORY_WASTE] = report_waste,
+        [MEMORY_REMEDIES] = report_remedies};
+    return reports[request->view->memory](args, request);
 }
 
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
