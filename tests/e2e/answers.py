@@ -87,7 +87,7 @@ def check_refusals(path):
         t.check(said in asked(path, view, form, status=2), f"{view} as {form}")
     both = t.run_cairn("report", "--view", "stacks", "--json", "--format", "csv", path)
     t.check_equal("two forms", both.status, 2)
-    of_process = t.run_cairn("report", "--view", "owners", "--format", "csv", str(os.getpid()))
+    of_process = t.run_cairn("report", "--view", "waste", "--format", "csv", str(os.getpid()))
     t.check_equal("rows of a process", of_process.status, 2)
     t.check(b"--json of a PID or core has what it shows" in of_process.err, of_process.err)
 
