@@ -437,7 +437,7 @@ NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,attach/% cmds/% replay/% torture/%
 	$(addprefix history/,adapters% store_append.o take.o) mcp/jobs.o mcp/loop.o \
 	$(addprefix model/,follow.o live% rewrite.o) $(addprefix proc/,cgroup.o examine.o family.o remote.o threads.o) \
 	$(addprefix push/,delivery.o engine.o pushing.o target.o) \
-	$(addprefix render/,diff_annotate.o diff_screen.o diff_tree.o filter.o suppressions.o top_% tree_lines.o) \
+	$(addprefix render/,diff_annotate.o diff_screen.o diff_tree.o filter.o suppressions.o top_% tree_answer.o) \
 	$(addprefix serve/,answers.o jobs.o page.o processes.o routes.o server.o streams.o))
 $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of each release (tests/compat, from 0.2.0 on) are read by this version: the keys of JSON are those of
 the release or more, figures are the same, names are those in the recordings; report, diff, pprof and the page; event logs
-as the release showed them."""
+as the release showed them; the tree as lines of calls."""
 
 import json
 import pathlib
+import re
 import tarfile
 
 import cairn_test as t
@@ -49,6 +50,16 @@ def check_release(release):
         check_page(f"{release.name}: {name}", str(place / name))
     for name in ("exact", "values", "sampled", "processes", "attached"):
         check_names(f"{release.name}: {name}", str(place / f"{name}.cairn"))
+    for name in ("exact", "sampled"):
+        check_calls(f"{release.name}: {name}", str(place / f"{name}.cairn"))
+
+
+def check_calls(what, path):
+    """What 0.2.0 printed of the tree in a pipe is the form "calls"; a pipe has what the terminal shows."""
+    tree = ("report", "--view", "tree", "--by", "allocated", path)
+    lines = t.run_cairn(*tree, "--format", "calls").out.decode().splitlines()
+    t.check(lines and all(re.match(r" *->-?\d+ calls, -?\d+B( \u00b1 \d+B.*)?: .", line) for line in lines), f"{what}: {lines[:3]}")
+    t.check_equal(f"{what}: a pipe", t.run_cairn(*tree).out, t.run_cairn(*tree, "--print").out)
 
 
 def check_logs(release):

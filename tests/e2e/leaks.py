@@ -65,7 +65,7 @@ def lsan(rules):
 
 def cairn(path, *arguments):
     found = {}
-    for stack in t.report(path, "--view", "leaks", "--by", "exit", *arguments)["stacks"]:
+    for stack in t.report(path, "--view", "leaks", "--by", "exit", *arguments)["rows"]:
         names = t.functions(stack)
         if stack["at_exit_blocks"]:
             leaker = [name for name in names if name.startswith("leak_")]
@@ -116,7 +116,11 @@ for view, shows in (("tree", ["--print"]), ("functions", []), ("lines", []), ("s
     t.check("no_leak" not in screen and "leak_known_one" not in screen, f"only leaks in --view {view}: {screen}")
     t.check("at the end" in screen, f"--view {view} says of when: {screen}")
     t.check(re.search(r"suppressed:\n(.*\n)* +470 B +9 blocks +leak_known\n", screen), f"--view {view}: {screen}")
-document = json.loads(t.run_cairn("leaks", "--view", "tree", "--json", first).out)
+for view in ("leaks", "functions"):
+    rows = json.loads(t.run_cairn("leaks", "--view", view, "--json", "--suppressions", "rules.txt", first).out)
+    t.check(re.match(r"suppressed: .* blocks?$", rows["notes"][-1]), f"rows of {view} say what was suppressed: {rows['notes']}")
+    t.check("leak_known_one" not in str(rows["rows"]), f"rows of {view}: only leaks")
+document = json.loads(t.run_cairn("leaks", "--json", first).out)
 t.check_equal("--json is ranked by what is left", document["stacks"],
               sorted(document["stacks"], key=lambda stack: -stack["at_exit_bytes"]))
 

@@ -3,6 +3,8 @@
 """Who keeps the blocks of a program whose graph is known, live and in its core dump, recorded and not: what a variable
 keeps, what two keep together, what only a stack leads to, a ring that nothing leads to. Sizes to the byte."""
 
+import csv
+import io
 import shutil
 import subprocess
 
@@ -80,6 +82,11 @@ def look(what, command, is_recorded):
         if is_recorded:  # the tool has another child that watches signals
             pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "owners"))
         check(what, owners(str(pid)), is_recorded)
+        table = t.run_cairn("report", "--view", "owners", "--format", "csv", str(pid)).out.decode()
+        t.check_equal(f"{what}: rows", [(row["level"], row["kind"], row["name"], row["retained_bytes"], row["own_blocks"])
+                                        for row in csv.DictReader(io.StringIO(table))],
+                      [(str(row["depth"]), row["kind"], row["name"] or "", str(row["retained_bytes"]), str(row["own_blocks"]))
+                       for row in owners(str(pid))["owners"]])
         screen = t.run_cairn("report", str(pid), "--view", "owners").out.decode()
         t.check("sessions" in screen and "RETAINED" in screen and "reached only by words that point inside" in screen, f"{what}: {screen}")
         if shutil.which("gcore"):

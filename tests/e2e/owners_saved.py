@@ -116,7 +116,7 @@ def check_ages():
         after = time.monotonic()
         os.kill(int(pid), signal.SIGKILL)
         process.wait()
-    groups = [stack for stack in t.report("aged.cairn", "--view", "ages")["stacks"] if way(stack)[0] == "all_sessions"]
+    groups = [stack for stack in t.report("aged.cairn")["stacks"] if way(stack)[0] == "all_sessions"]
     t.check_equal("two groups", [stack["at_exit_blocks"] for stack in groups], [1041, 1041])
     for (first, last), stack in zip(made, sorted(groups, key=lambda stack: -len(stack["ages"]["ms"]))):
         ages = {power for power, count in enumerate(stack["ages"]["ms"]) if count}

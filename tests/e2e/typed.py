@@ -4,6 +4,8 @@
 core dump, recorded, sampled and not (typed_gdb.py has gdb's answers); how full its containers are; without debug information
 only what objects say themselves."""
 
+import csv
+import io
 import os
 import re
 import shutil
@@ -55,6 +57,16 @@ def check_of_library():
         process.wait()
 
 
+def check_rows(what, subject, view, wanted):
+    """What --json has, as a table; of a process that goes on between two looks the same."""
+    shown = t.run_cairn("report", "--view", view, "--format", "csv", subject)
+    rows = list(csv.DictReader(io.StringIO(shown.out.decode())))
+    keys = [key for key in wanted[0] if key in rows[0]] if rows and wanted else []
+    t.check(len(keys) > 2, f"{what}: rows of {view}: {shown.out[:200]} {shown.err}")
+    t.check_equal(f"{what}: rows of {view}", [[row[key] for key in keys] for row in rows],
+                  [["" if row[key] is None else str(row[key]) for key in keys] for row in wanted])
+
+
 def check_types(what, subject):
     found = t.report(subject, "--view", "types")
     if not t.check(found, f"{what}: nothing"):
@@ -66,6 +78,7 @@ def check_types(what, subject):
                 "std::__detail::_Hash_node<Item*, false>": REGISTRIES * COUNT}
     t.check_equal(f"{what}: types", {name: counts.get(name) for name in expected}, expected)
     t.check_equal(f"{what}: all", sum(row["bytes"] for row in found["types"]), found["bytes"])
+    check_rows(what, subject, "types", found["types"])
 
 
 def check_containers(what, subject):
@@ -73,6 +86,7 @@ def check_containers(what, subject):
     if not t.check(found, f"{what}: nothing"):
         return
     rows = {row["type"]: row for row in found["containers"]}
+    check_rows(what, subject, "containers", found["containers"])
     for name, count, elements, capacity in (
             ("std::vector<Base*>", REGISTRIES, REGISTRIES * COUNT, REGISTRIES * 32 * 8),
             ("std::vector<Item>", REGISTRIES, REGISTRIES * 5, REGISTRIES * 5 * 48),

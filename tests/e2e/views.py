@@ -75,8 +75,9 @@ LINE = re.compile(r"^( *)->(\d+) calls, (\d+)B: (.*?)(?: \(([^()]*)\))?$")
 
 
 def check_tree(path, stacks, found):
-    text = view(path, "--view", "tree", "--by", "allocated", "--all-frames", "--top", "0",
-                "--threshold", "0").decode()
+    asked = ("--view", "tree", "--by", "allocated", "--all-frames", "--top", "0", "--threshold", "0")
+    t.check_equal("tree: a pipe has what a terminal prints", view(path, *asked), view(path, *asked, "--print"))
+    text = view(path, *asked, "--format", "calls").decode()
     lines = [LINE.match(line) for line in text.splitlines() if "->" in line]
     t.check(lines and all(lines), f"tree: lines of another form in {text[-500:]}")
     roots = [line for line in lines if line and not line.group(1)]

@@ -3,6 +3,7 @@
 // that are no better: whatever is shown is text without control characters and without turned
 // direction of writing, and the JSON is such to a parser of other people.
 #include "tests/fuzz/shown.h"
+#include "tool/answer/forms.h"
 #include "tool/model/all_heaps.h"
 #include "tool/model/combined.h"
 #include "tool/model/heaps.h"
@@ -14,9 +15,15 @@
 #include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
+
+static void print_answer(const struct terminal *terminal, struct answer *answer) {
+    answer_print_text(terminal, answer, NULL);
+    answer_close(answer);
+}
 
 // Views over time, of shapes and of memory.
 static void print_shapes(const struct terminal *terminal, const struct profile *profile,
@@ -31,7 +38,8 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
         shapes_print(terminal, profile, names, view, (enum shapes_kind)kind, short_ns, NULL);
     freed_by_print(terminal, profile, view, NULL);
     growth_print(terminal, profile, names, view, NULL);
-    snapshots_print(terminal, profile, view, NULL);
+    struct answer snapshots;
+    if (snapshots_answer(&snapshots, profile, view, NULL)) print_answer(terminal, &snapshots);
     chart_print(terminal, profile, names, view, NULL);
     memory_print(terminal, profile, view);
     memory_print_line(terminal, profile, view);
@@ -50,8 +58,9 @@ static void print_views(const struct profile *profile) {
     summary_print_file(&terminal, &summary);
     stacks_print(&terminal, profile, &names, &view, NULL);
     tree_print(&terminal, profile, &names, &view, NULL);
-    regions_print(&terminal, profile, &view, NULL);
-    pools_print(&terminal, profile, &view, NULL);
+    struct answer answer;
+    if (regions_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);
+    if (pools_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);
     print_shapes(&terminal, profile, &names, &view);
     struct findings findings;
     if (findings_find(&findings, profile, NULL) &&

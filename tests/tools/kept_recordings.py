@@ -18,6 +18,8 @@ COMPARED = ("exact.cairn", "values.cairn")
 # Parts of a report that are figures of the recording, of which later versions may know more, but not other ones.
 SECTIONS = ("schema", "totals", "inherited", "peak", "at_exit", "mappings", "threads", "snapshots", "regions", "pools",
             "freed_by", "combined_peak")
+# Views whose rows are answers (docs/reference/json.md), whose schema and columns stay.
+VIEWS = ("stacks", "leaks", "temporary", "sizes", "functions", "modules", "threads", "snapshots")
 VALUES = ("allocations", "frees", "allocated_bytes", "peak_bytes", "at_exit_bytes")
 
 
@@ -96,10 +98,19 @@ def say(*arguments):
     return result.out
 
 
+def answer_keys(view, path):
+    """Keys of a view's answer, and of its columns; none of what this recording does not have."""
+    answer = t.run_cairn("report", "--view", view, "--json", str(path))
+    if answer.status:
+        return set()
+    answer = json.loads(answer.out)
+    return {f"{key}={answer[key]}" if key == "schema" else key for key in answer} | {f"rows[].{column['key']}" for column in answer["columns"]}
+
+
 def look(directory):
     """What this version says of the recordings in the directory: `keys` of each kind of JSON, of all of them together,
     and `figures` of each."""
-    keys, figures = {"report": set(), "export": set(), "diff": set()}, {}
+    keys, figures = {"report": set(), "export": set(), "diff": set(), "answers": set()}, {}
     for path in sorted(pathlib.Path(directory).glob("*.cairn")):
         report, profile = say("report", "--json", str(path)), say("export", "-f", "pprof", str(path))
         exported = say("export", "-f", "json", str(path))
@@ -108,6 +119,7 @@ def look(directory):
         report = json.loads(report)
         keys["report"] |= keys_of(report)
         keys["export"] |= keys_of(json.loads(exported))
+        keys["answers"] |= {f"{view}.{key}" for view in VIEWS for key in answer_keys(view, path)}
         figures[path.name] = {**figures_of(report), "pprof_sums": pprof_sums(profile)}
     compared = say("diff", "--json", *(str(pathlib.Path(directory) / name) for name in COMPARED))
     if compared is not None:

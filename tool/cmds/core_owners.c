@@ -151,6 +151,77 @@ static bool print_json(const struct owner_listing *listing, struct error *error)
     return is_ok || error_set(error, "out of memory");
 }
 
+enum owner_column {
+    OWNER_RETAINED,
+    OWNER_SHARE,
+    OWNER_RETAINED_BLOCKS,
+    OWNER_NAME,
+    OWNER_KIND,
+    OWNER_MODULE,
+    OWNER_OWN,
+    OWNER_OWN_BLOCKS,
+    OWNER_LEFT_OUT,
+    OWNER_COLUMNS
+};
+
+static const struct answer_column owner_columns[OWNER_COLUMNS] = {
+    [OWNER_RETAINED] = ANSWER_FIGURES("retained_bytes", "retained", ANSWER_BYTES, 0),
+    [OWNER_SHARE] = {.key = "share", .unit = ANSWER_SHARE, .place = ANSWER_FIGURE},
+    [OWNER_RETAINED_BLOCKS] = ANSWER_FIGURES("retained_blocks", "blocks", ANSWER_COUNT, 0),
+    [OWNER_NAME] = ANSWER_NAMES("name", ANSWER_TAIL, .head = "owner"),
+    [OWNER_KIND] = ANSWER_TAILS("kind", " ", NULL, .head = "kind"),
+    [OWNER_MODULE] = ANSWER_DATA("module", ANSWER_TEXT),
+    [OWNER_OWN] = ANSWER_DATA("own_bytes", ANSWER_BYTES),
+    [OWNER_OWN_BLOCKS] = ANSWER_DATA("own_blocks", ANSWER_COUNT),
+    [OWNER_LEFT_OUT] = ANSWER_DATA("left_out", ANSWER_COUNT)};
+
+struct owner_list {
+    const struct owner_listing *listing;
+    size_t at;
+    char label[LABEL_BYTES];
+};
+
+static bool next_owner(struct answer *answer, struct answer_row *out) {
+    struct owner_list *list = answer->state;
+    if (list->at == list->listing->rows.count) return false;
+    const struct owner_row *row = &list->listing->rows.items[list->at++];
+    const char *module = module_of(list->listing, row);
+    out->level = row->depth;
+    answer->is_failed =
+        !row->left_out && !owner_listing_label(list->listing, &row->kin, list->label);
+    answer_set(out, OWNER_RETAINED, (int64_t)row->retained);
+    answer_set(out, OWNER_SHARE, (int64_t)row->retained);
+    answer_set(out, OWNER_RETAINED_BLOCKS, (int64_t)row->blocks);
+    if (!row->left_out) answer_set_text(out, OWNER_NAME, list->label);
+    answer_set_text(out, OWNER_KIND, row->left_out ? "others" : core_kin_word(row->kin.kind));
+    if (module) answer_set_text(out, OWNER_MODULE, module);
+    answer_set(out, OWNER_OWN, (int64_t)row->own);
+    answer_set(out, OWNER_OWN_BLOCKS, row->kin.kind == KIND_ROOT ? 0 : row->count);
+    answer_set(out, OWNER_LEFT_OUT, (int64_t)row->left_out);
+    return !answer->is_failed;
+}
+
+static bool print_form(const struct owner_listing *listing, const struct request *request,
+                       struct error *error) {
+    struct owner_list list = {.listing = listing};
+    char sentence[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    if (!claim_of_owners(&claim, listing)) return error_set(error, "out of memory");
+    claim_sentence(&claim, request->options.is_plain_number, sentence);
+    struct answer answer = {.view = request->view->name,
+                            .options = &request->options,
+                            .columns = owner_columns,
+                            .column_count = OWNER_COLUMNS,
+                            .has_levels = true,
+                            .whole = (int64_t)listing->owners.retained[0],
+                            .next_row = next_owner,
+                            .state = &list};
+    for (size_t i = 0; i < listing->rows.count; i++) answer.count += !listing->rows.items[i].depth;
+    answer.shown = answer.count;
+    snprintf(answer.title, sizeof answer.title, "%.*s", (int)sizeof answer.title - 1, sentence);
+    return request->form->print(stdout, &answer, error);
+}
+
 // On a terminal, as the call tree is.
 static bool walk(struct owner_listing *listing, const struct request *request,
                  struct error *error) {
@@ -188,13 +259,15 @@ bool core_owners_report(const char *word, const struct request *request, bool ha
     struct core_subject subject;
     struct owner_listing listing;
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
-    bool is_walked = !request->is_json && !request->is_printed && browser_is_possible();
+    bool is_walked =
+        !request->is_json && !request->form && !request->is_printed && browser_is_possible();
     const struct view_options everything = {0};
     bool is_ok = owner_listing_make(&subject, is_walked ? &everything : &request->options,
                                     is_walked ? OWNER_BLOCKS : OWNER_ROWS, &listing, error);
     if (is_ok) {
         is_ok = is_walked          ? walk(&listing, request, error)
                 : request->is_json ? print_json(&listing, error)
+                : request->form    ? print_form(&listing, request, error)
                                    : print_screen(&listing, error);
         core_print_doubts(&subject);
         owner_listing_free(&listing);

@@ -174,7 +174,7 @@ static void sure_text(const struct remedy *remedy, const struct remedy_facts *fa
 
 // --- the answer
 
-struct answer {
+struct remedies_answer {
     const char *word;
     char name[TEXT_BYTES];  // safe to print
     pid_t pid;              // 0: a core
@@ -188,7 +188,7 @@ struct answer {
 };
 
 // Tells by what malloc took from the system, as far as that can be resident.
-static bool is_of_malloc(const struct answer *answer) {
+static bool is_of_malloc(const struct remedies_answer *answer) {
     const struct remedy_facts *facts = &answer->facts;
     uint64_t bytes = giveback_sum(&facts->giveback).system_bytes;
     if (facts->giveback.has_parameters) bytes += facts->giveback.parameters.mapped_bytes;
@@ -196,7 +196,7 @@ static bool is_of_malloc(const struct answer *answer) {
     return bytes >= facts->rss_bytes / PERCENT * MOSTLY_MALLOC;
 }
 
-static void write_sentence(const struct answer *answer, char text[TEXT_BYTES]) {
+static void write_sentence(const struct remedies_answer *answer, char text[TEXT_BYTES]) {
     struct remedy shown[REMEDIES];
     const struct remedy *first = shown;
     char title[REMEDY_TITLE_BYTES];
@@ -230,7 +230,7 @@ static void write_sentence(const struct answer *answer, char text[TEXT_BYTES]) {
     }
 }
 
-static void print_remedy(const struct answer *answer, const struct terminal *terminal,
+static void print_remedy(const struct remedies_answer *answer, const struct terminal *terminal,
                          const struct remedy *remedy) {
     char title[REMEDY_TITLE_BYTES], text[TEXT_BYTES];
     bool is_known = remedy->class != REMEDY_NEEDS_LOG, has_share = answer->facts.rss_bytes;
@@ -250,7 +250,7 @@ static void print_remedy(const struct answer *answer, const struct terminal *ter
     printf("      sure:  %s\n", text);
 }
 
-static void print_screen(const struct answer *answer) {
+static void print_screen(const struct remedies_answer *answer) {
     const struct terminal terminal = terminal_of(stdout);
     char sentence[TEXT_BYTES];
     write_sentence(answer, sentence);
@@ -273,7 +273,7 @@ static void put_bytes(struct json *json, const char *key, bool is_known, uint64_
         json_put_null(json, key);
 }
 
-static void put_remedy(const struct answer *answer, struct json *json,
+static void put_remedy(const struct remedies_answer *answer, struct json *json,
                        const struct remedy *remedy) {
     char text[TEXT_BYTES];
     json_open_object(json, NULL);
@@ -312,7 +312,7 @@ static void put_arenas(struct json *json, const struct giveback *giveback) {
     json_close(json);
 }
 
-static void print_json(const struct answer *answer) {
+static void print_json(const struct remedies_answer *answer) {
     const struct remedy_facts *facts = &answer->facts;
     const struct malloc_parameters *parameters = &facts->giveback.parameters;
     bool has_parameters = facts->giveback.has_parameters;
@@ -339,7 +339,7 @@ static void print_json(const struct answer *answer) {
 
 // --- what is looked at
 
-static bool read_stopped(struct answer *answer, const struct remedies_wish *wish,
+static bool read_stopped(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
     const struct heap_wish look_wish = {.depth = HEAP_BLOCKS,
                                         .bytes_max =
@@ -366,7 +366,7 @@ static bool read_stopped(struct answer *answer, const struct remedies_wish *wish
     return is_ok;
 }
 
-static bool read_process(struct answer *answer, const struct remedies_wish *wish,
+static bool read_process(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
     struct rss_parts resident;
     struct error reason = {""};
@@ -395,7 +395,7 @@ static bool read_process(struct answer *answer, const struct remedies_wish *wish
 
 bool core_remedies_report(const char *word, const struct request *request,
                           const struct remedies_wish *wish, struct error *error) {
-    struct answer answer = {.word = word};
+    struct remedies_answer answer = {.word = word};
     text_escape(answer.name, sizeof answer.name, word);
     bool is_core = core_is_one(word);
     bool is_ok = is_core ? read_stopped(&answer, wish, error) : read_process(&answer, wish, error);

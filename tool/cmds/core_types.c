@@ -170,11 +170,63 @@ static void print_type_json(const struct type_sums *sums) {
     json_close(&json);
 }
 
+enum type_column { TYPE_SHARE, TYPE_BYTES, TYPE_BLOCKS, TYPE_NAME, TYPE_COLUMNS };
+
+static const struct answer_column type_columns[TYPE_COLUMNS] = {
+    [TYPE_SHARE] = {.key = "share", .unit = ANSWER_SHARE, .place = ANSWER_FIGURE},
+    [TYPE_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 0),
+    [TYPE_BLOCKS] = ANSWER_FIGURES("blocks", "blocks", ANSWER_COUNT, 0),
+    [TYPE_NAME] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "type")};
+
+struct type_list {
+    const struct type_sums *sums;
+    size_t at;
+};
+
+static bool next_type(struct answer *answer, struct answer_row *row) {
+    struct type_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct core_type_sum *sum = &list->sums->rows.items[list->at++];
+    answer_set(row, TYPE_SHARE, (int64_t)sum->bytes);
+    answer_set(row, TYPE_BYTES, (int64_t)sum->bytes);
+    answer_set(row, TYPE_BLOCKS, (int64_t)sum->count);
+    answer_set_text(row, TYPE_NAME, sum->name);
+    return true;
+}
+
+// Prints rows in the form that is asked for. Nothing that this fails for is left open.
+static bool print_form(const struct about *about, struct answer *answer, const struct claim *claim,
+                       struct error *error) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    claim_sentence(claim, false, sentence);
+    answer->view = about->request->view->name;
+    answer->options = &about->request->options;
+    answer->shown = shown_of(about, answer->count);
+    snprintf(answer->title, sizeof answer->title, "%.*s", (int)sizeof answer->title - 1, sentence);
+    return about->request->form->print(stdout, answer, error);
+}
+
+static bool print_type_form(const struct about *about, const struct type_sums *sums,
+                            struct error *error) {
+    struct type_list list = {.sums = sums};
+    struct claim claim;
+    claim_of_types(sums, &claim);
+    struct answer answer = {.columns = type_columns,
+                            .column_count = TYPE_COLUMNS,
+                            .whole = (int64_t)sums->bytes,
+                            .count = sums->rows.count,
+                            .next_row = next_type,
+                            .state = &list};
+    return print_form(about, &answer, &claim, error);
+}
+
 static bool print_types(const struct about *about, struct error *error) {
     struct type_sums sums = {0};
     bool is_ok = sum_types(about, &sums, error);
     if (is_ok && about->request->is_json)
         print_type_json(&sums);
+    else if (is_ok && about->request->form)
+        is_ok = print_type_form(about, &sums, error);
     else if (is_ok)
         print_type_rows(about, &sums);
     array_free(&sums.rows);
@@ -300,16 +352,85 @@ static void print_container_json(const struct about *about, const struct contain
     json_close(&json);
 }
 
+enum container_column {
+    CONTAINER_UNUSED,
+    CONTAINER_CAPACITY,
+    CONTAINER_USED,
+    CONTAINER_COUNT,
+    CONTAINER_EMPTY,
+    CONTAINER_TYPE,
+    CONTAINER_WAY,
+    CONTAINER_ELEMENTS,
+    CONTAINER_LARGEST,
+    CONTAINER_COLUMNS
+};
+
+static const struct answer_column container_columns[CONTAINER_COLUMNS] = {
+    [CONTAINER_UNUSED] = ANSWER_FIGURES("unused_bytes", "unused", ANSWER_BYTES, 0),
+    [CONTAINER_CAPACITY] = ANSWER_FIGURES("capacity_bytes", "capacity", ANSWER_BYTES, 0),
+    [CONTAINER_USED] = ANSWER_FIGURES("used_bytes", "used", ANSWER_BYTES, 0),
+    [CONTAINER_COUNT] = ANSWER_FIGURES("containers", "containers", ANSWER_COUNT, 0),
+    [CONTAINER_EMPTY] = ANSWER_FIGURES("empty", "empty", ANSWER_COUNT, 0),
+    [CONTAINER_TYPE] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "type"),
+    [CONTAINER_WAY] = ANSWER_TAILS("largest_unused", "  ", NULL, .head = "where most is unused"),
+    [CONTAINER_ELEMENTS] = ANSWER_DATA("elements", ANSWER_COUNT),
+    [CONTAINER_LARGEST] = ANSWER_DATA("largest_unused_bytes", ANSWER_BYTES)};
+
+struct container_list {
+    const struct about *about;
+    const struct containers *containers;
+    size_t at;
+    char name[NAME_BYTES], way[LAYOUT_TEXT_BYTES];
+};
+
+static bool next_container(struct answer *answer, struct answer_row *out) {
+    struct container_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct container_row *row = &list->containers->rows.items[list->at++];
+    typed_write_name(row->type, list->name, sizeof list->name);
+    answer_set(out, CONTAINER_UNUSED, (int64_t)(row->capacity_bytes - row->used_bytes));
+    answer_set(out, CONTAINER_CAPACITY, (int64_t)row->capacity_bytes);
+    answer_set(out, CONTAINER_USED, (int64_t)row->used_bytes);
+    answer_set(out, CONTAINER_COUNT, (int64_t)row->count);
+    answer_set(out, CONTAINER_EMPTY, (int64_t)row->empty);
+    answer_set_text(out, CONTAINER_TYPE, list->name);
+    if (name_largest(list->about, row, list->way, sizeof list->way))
+        answer_set_text(out, CONTAINER_WAY, list->way);
+    answer_set(out, CONTAINER_ELEMENTS, (int64_t)row->elements);
+    answer_set(out, CONTAINER_LARGEST, (int64_t)row->largest_unused);
+    return true;
+}
+
+static bool print_container_form(const struct about *about, const struct containers *containers,
+                                 struct error *error) {
+    struct container_list list = {.about = about, .containers = containers};
+    struct claim claim;
+    claim_of_containers(containers, &claim);
+    struct answer answer = {.columns = container_columns,
+                            .column_count = CONTAINER_COLUMNS,
+                            .count = containers->rows.count,
+                            .next_row = next_container,
+                            .state = &list};
+    if (containers->broken_count)
+        answer_note(
+            &answer, "%s, which contradict themselves, are left out",
+            units_counted((int64_t)containers->broken_count, "container", "containers").text);
+    return print_form(about, &answer, &claim, error);
+}
+
 static bool print_containers(const struct about *about, struct error *error) {
     struct containers containers;
+    bool is_ok = true;
     if (!containers_find(about->subject->typed, &containers))
         return error_set(error, "out of memory");
     if (about->request->is_json)
         print_container_json(about, &containers);
+    else if (about->request->form)
+        is_ok = print_container_form(about, &containers, error);
     else
         print_container_rows(about, &containers);
     containers_free(&containers);
-    return true;
+    return is_ok;
 }
 
 bool core_containers_report(const char *word, const struct request *request, bool has_limit,

@@ -16,21 +16,11 @@
 #define DIFF_SCHEMA "cairn.diff/1"
 
 static bool choose_view(struct request *request, struct compared *compared, struct error *error) {
-    static const struct {
-        const char *view;
-        enum compared_kind kind;
-    } kinds[] = {
-        {"stacks", COMPARED_STACKS},   {"tree", COMPARED_STACKS},     {"leaks", COMPARED_STACKS},
-        {"growth", COMPARED_STACKS},   {"lines", COMPARED_LINES},     {"annotate", COMPARED_LINES},
-        {"threads", COMPARED_THREADS}, {"regions", COMPARED_REGIONS},
-    };
     const char *name = request->view ? request->view->name : "stacks";
-    compared->grouping = grouping_find(name);
-    compared->kind = compared->grouping ? COMPARED_GROUPS : COMPARED_VIEWS;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kinds[i].view, name)) compared->kind = kinds[i].kind;
+    compared->kind = request->view ? request->view->compared : COMPARED_STACKS;
+    compared->grouping = compared->kind == COMPARED_GROUPS ? grouping_find(name) : NULL;
     if (compared->kind != COMPARED_VIEWS) return true;
-    if (!request->view->print)
+    if (request->view->run == RUN_TABLE || !(request->view->print || request->view->answer))
         return error_set(error, "diff: view %s is of one run: cairn report --view %s", name, name);
     return !request->is_json || error_set(error,
                                           "diff: view %s has no rows to be compared in JSON: "
@@ -184,10 +174,6 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
     putchar('\n');
 }
 
-static bool is_view(const struct request *request, const char *name) {
-    return request->view && !strcmp(request->view->name, name);
-}
-
 static bool has_changed(const struct diff *diff) {
     for (size_t i = 0; i < diff->rows.count; i++)
         if (diff_row_change(diff, i).kind != CHANGE_NONE) return true;
@@ -221,8 +207,7 @@ static void print_words(FILE *out, const struct command *command, const struct c
 static void print_next(const struct command_args *args, const struct terminal *terminal,
                        const struct compared *compared) {
     const struct request *request = compared->request;
-    bool is_to_tree =
-        compared->kind == COMPARED_STACKS && (!request->view || is_view(request, "stacks"));
+    bool is_to_tree = !request->view || view_has(request->view, VIEW_LEADS_TO_TREE);
     bool has_page = compared->diff.first_count == 1 && compared->diff.recording_count == 2;
     if (!has_changed(&compared->diff) || !(is_to_tree || has_page) || confine_is_on()) return;
     for (size_t i = 0; i < args->given_count; i++)
@@ -237,10 +222,11 @@ static bool print_rows(const struct diff_screen *screen, const struct compared *
                        struct error *error) {
     const struct request *request = compared->request;
     diff_print_counts(screen);
-    if (is_view(request, "annotate")) return diff_print_annotated(screen, request->source, error);
+    if (view_has(request->view, VIEW_NEEDS_SOURCE))
+        return diff_print_annotated(screen, request->source, error);
     if (compared->kind != COMPARED_STACKS) return diff_print_groups(screen, error);
-    return is_view(request, "tree") ? diff_print_tree(screen, error)
-                                    : diff_print_stacks(screen, error);
+    return view_has(request->view, VIEW_IS_TREE) ? diff_print_tree(screen, error)
+                                                 : diff_print_stacks(screen, error);
 }
 
 static bool print_text(const struct command_args *args, struct compared *compared,

@@ -205,20 +205,22 @@ static void print_view(FILE *out, const struct view *view) {
 }
 
 static void print_views(FILE *out) {
-    fputs("# Views\n" GENERATED "\n`cairn report --view NAME` shows a recording in one of these "
-          "ways, and `cairn leaks --view NAME`\n"
-          "what is left at the end. [commands.md](commands.md#cairn-report) has the options.\n"
-          "\n"
-          "All views but `heap`, `pages`, `mappings` and `processes` take the filters (`--focus`, "
-          "`--ignore`,\n"
-          "`--hide`, `--module`, `--thread`, `--region`, `--lifespan`) and a snapshot (`--at`, "
-          "`--between`,\n"
-          "`--since`), and `--heap` where nothing else is said. All take `--process`, `--bytes`,\n"
-          "`--summary` and `--json` where these have a meaning.\n"
-          "Entries, frames and shares below are the defaults of `--top`, `--depth` and "
-          "`--threshold`.\n\n"
-          "| view | question |\n|---|---|\n",
-          out);
+    fputs(
+        "# Views\n" GENERATED "\n`cairn report --view NAME` shows a recording in one of these "
+        "ways, and `cairn leaks --view NAME`\n"
+        "what is left at the end. [commands.md](commands.md#cairn-report) has the options.\n"
+        "\n"
+        "All views but `heap`, `pages`, `mappings` and `processes` take the filters (`--focus`, "
+        "`--ignore`,\n"
+        "`--hide`, `--module`, `--thread`, `--region`, `--lifespan`) and a snapshot (`--at`, "
+        "`--between`,\n"
+        "`--since`), and `--heap` where nothing else is said. All take `--process`, `--bytes`,\n"
+        "`--summary` and `--json` where these have a meaning, and `--format csv`, `ndjson` or `md` "
+        "where\n[rows](json.md#answers) are listed.\n"
+        "Entries, frames and shares below are the defaults of `--top`, `--depth` and "
+        "`--threshold`.\n\n"
+        "| view | question |\n|---|---|\n",
+        out);
     for (const struct view *view = views; view->name; view++)
         fprintf(out, "| [%s](#%s) | %s |\n", view->name, view->name, view->reference.question);
     for (const struct view *view = views; view->name; view++) print_view(out, view);

@@ -62,15 +62,33 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
             units_counted((int64_t)profile->built_stack_count, "stack", "stacks").text);
 }
 
+// The view as rows, beside which stands what part of the recording they are of.
+static bool print_rows(FILE *out, const struct report *report, struct opened *opened,
+                       const struct frame_names *names, struct error *error) {
+    const struct leaks *leaks = report->request.leaks;
+    char suppressed[TEXT_BYTES] = "", filter[TEXT_BYTES] = "", text[TEXT_BYTES - 16];
+    if (filter_is_any(report->filter)) {
+        filter_text(report->filter, text, sizeof text);
+        snprintf(filter, sizeof filter, "filtered: %s", text);
+    }
+    if (leaks) leaks_say(leaks, &report->request.options, suppressed, sizeof suppressed);
+    const struct view_subject subject = {.opened = opened,
+                                         .names = names,
+                                         .request = &report->request,
+                                         .notes = {opened->at_text, filter, suppressed}};
+    return view_print(out, &subject, error);
+}
+
 static bool print_view(FILE *out, const struct report *report, struct opened *opened,
                        const struct frame_names *names, struct error *error) {
-    const struct view *view = report->request.view;
     const struct leaks *leaks = report->request.leaks;
     struct terminal terminal = terminal_of(out);
-    struct view_subject subject = {opened, names, &report->request};
+    const struct view_subject subject = {
+        .opened = opened, .names = names, .request = &report->request};
+    if (report->request.form) return print_rows(out, report, opened, names, error);
     print_filter(out, report, &opened->profile);
     if (report->request.is_unreachable) reachability_print_line(&terminal, &opened->profile);
-    if (!(view ? view : views)->print(out, &subject, error)) return false;
+    if (!view_print(out, &subject, error)) return false;
     if (leaks) leaks_print(leaks, &terminal, &report->request.options);
     name_hints_print(out, opened, report->is_summed_up);
     return true;
@@ -94,6 +112,7 @@ static bool print_text(struct report *report, struct opened *opened, const char 
     // all names first, so that the trust line knows of each
     if (!request_apply(&report->request, report->filter, opened, &names, &own_names, error))
         return false;
+    if (report->request.form) return print_view(stdout, report, opened, names, error);
     if (!has_list && !is_empty && !report->has_summary) {
         report_context_of(stdout, opened, path, report->of_run, &summary);
         return print_view(stdout, report, opened, names, error);
@@ -137,7 +156,7 @@ static bool print_json(const struct report *report, struct opened *opened, struc
 // What an event log tells more than its recording, where that is shown.
 static bool read_log(const struct report *report, const struct subject *subject,
                      struct profile *profile, struct shape_log *log, struct error *error) {
-    bool is_shown = report->request.is_json || report->request.view == view_find("ages");
+    bool is_shown = report->request.is_json || view_has(report->request.view, VIEW_TAKES_LOG);
     if (!*subject->log || !is_shown) return true;
     profile->log = log;
     return log_ages_read(subject->log, profile, log, error);
@@ -158,28 +177,25 @@ static bool report_recording(const struct report *asked, const struct subject *s
                  read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);
     if (is_ok)
-        is_ok = report.request.is_json ? print_json(&report, &opened, error)
-                                       : print_text(&report, &opened, subject->name, error);
+        is_ok = request_is_whole(&report.request)
+                    ? print_json(&report, &opened, error)
+                    : print_text(&report, &opened, subject->name, error);
     opened_close(&opened);
     log_ages_free(&log);
     return is_ok;
 }
 
-// Views that put the processes of a run beside each other instead of adding them up.
-static bool is_of_all(const struct report *report) {
-    const struct view *view = report->request.view;
-    return view == view_find("timeline") || view == view_find("overruns");
+static enum view_run run_of(const struct request *request) {
+    return request->view ? request->view->run : RUN_SUM;
 }
 
-// Views that several processes together have not: they are of the one with the highest peak.
+// Views that several processes together have not are of the one with the highest peak.
 static bool is_of_one(const struct report *report, const struct run *run) {
-    const struct view *view = report->request.view;
-    return (view == view_find("findings") || view_is_of_log(view)) && run->rows.count &&
-           *run->rows.items[0].file;
+    return run_of(&report->request) == RUN_ONE && run->rows.count && *run->rows.items[0].file;
 }
 
 static bool print_of_all(const struct report *report, const struct run *run, struct error *error) {
-    if (report->request.view == view_find("timeline"))
+    if (run_of(&report->request) == RUN_TIMELINES)
         return report_run_timeline(stdout, run, &report->request.options, error);
     return report_run_overruns(stdout, run, &report->request.options, error);
 }
@@ -200,7 +216,8 @@ static bool print_sum(const struct report *report, const struct run *run, struct
         request_apply(&report->request, report->filter, &opened, &names, &own_names, error);
     count = units_counted((int64_t)opened.process_count, "process", "processes");
     snprintf(what, sizeof what, "all %s with a recording, each at its own peak", count.text);
-    is_ok = is_ok && report_run_context(stdout, run, &report->request.options, what, error);
+    if (is_ok && !report->request.form)
+        is_ok = report_run_context(stdout, run, &report->request.options, what, error);
     if (is_ok) {
         is_ok = print_view(stdout, report, &opened, names, error);
     }
@@ -262,19 +279,25 @@ static bool report_run(const struct report *report, const char *path, struct err
     const struct request *request = &report->request;
     struct run run;
     if (!run_open(path, &run, error)) return false;
-    bool is_table = request->view && request->view->is_of_run, is_ok;
+    enum view_run how = run_of(request);
+    bool is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
-    if (request->is_json)
+    if (request_is_whole(request))
         is_ok = report_run_as_json(report, &run, error);
-    else if (is_table)
+    else if (how == RUN_TABLE && request->form)
+        is_ok = view_print(stdout, &(struct view_subject){.request = request, .run = &run}, error);
+    else if (how == RUN_TABLE)
         is_ok = report_run_table(stdout, &run, &request->options, error);
-    else if (has_view && is_of_all(report))
+    else if ((how == RUN_TIMELINES || how == RUN_OVERRUNS) && request->form)
+        is_ok = error_set(error, "%s: rows of view %s are of one process: -p PID or NAME",
+                          run.directory, request->view->name);
+    else if (how == RUN_TIMELINES || how == RUN_OVERRUNS)
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
     else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
         is_ok = report_main(report, &run, error);
     else if (has_view)
-        is_ok = (!report->has_summary ||
+        is_ok = (!report->has_summary || request->form ||
                  report_run_print_head(stdout, &run, &request->options, error)) &&
                 print_sum(report, &run, error);
     else
@@ -287,28 +310,10 @@ static bool report_subject(const struct report *report, const struct subject *su
                            struct error *error) {
     const struct view *view = report->request.view;
     if (subject->is_run) return report_run(report, subject->path, error);
-    if (view && view->is_of_run)
+    if (run_of(&report->request) == RUN_TABLE)
         return error_set(error, "%s: one process; view %s is for the directory of a run",
                          subject->path, view->name);
     return report_recording(report, subject, error);
-}
-
-// Views of what is in the blocks of a process or of a core dump.
-typedef bool memory_report(const char *word, const struct request *request, bool has_limit,
-                           struct error *error);
-
-static memory_report *memory_report_of(const struct request *request) {
-    static const struct {
-        const char *view;
-        memory_report *report;
-    } reports[] = {
-        {"owners", core_owners_report},
-        {"types", core_types_report},
-        {"containers", core_containers_report},
-    };
-    for (size_t i = 0; request->view && i < sizeof reports / sizeof *reports; i++)
-        if (!strcmp(reports[i].view, request->view->name)) return reports[i].report;
-    return NULL;
 }
 
 // `cairn leaks --unreachable PID`.
@@ -323,22 +328,66 @@ static int report_unreachable(const struct command_args *args, const struct repo
     return lost ? report->leaks.error_status : STATUS_OK;
 }
 
-static int report_waste(const struct command_args *args, const struct report *report) {
+static int report_waste(const struct command_args *args, const struct request *request) {
     struct waste_wish wish;
     struct error error;
     if (!waste_wish_read(args, &wish, &error)) return command_fail(STATUS_USAGE, &error);
-    return core_waste_report(args->words[0], &report->request, &wish, &error)
+    return core_waste_report(args->words[0], request, &wish, &error)
                ? STATUS_OK
                : command_fail(STATUS_FAILURE, &error);
 }
 
-static int report_remedies(const struct command_args *args, const struct report *report) {
+static int report_remedies(const struct command_args *args, const struct request *request) {
     const struct remedies_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP)};
     struct error error;
-    return core_remedies_report(args->words[0], &report->request, &wish, &error)
+    return core_remedies_report(args->words[0], request, &wish, &error)
                ? STATUS_OK
                : command_fail(STATUS_FAILURE, &error);
+}
+
+static int report_heap(const struct command_args *args, const struct request *request) {
+    struct error error;
+    return heap_views_report(args->words[0], request, &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
+typedef bool blocks_report(const char *word, const struct request *request, bool has_limit,
+                           struct error *error);
+
+static int report_blocks(const struct command_args *args, const struct request *request,
+                         blocks_report *report) {
+    struct error error;
+    return report(args->words[0], request, !args_has(args, OPTION_NO_COPY_LIMIT), &error)
+               ? STATUS_OK
+               : command_fail(STATUS_FAILURE, &error);
+}
+
+static int report_owners(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_owners_report);
+}
+
+static int report_types(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_types_report);
+}
+
+static int report_containers(const struct command_args *args, const struct request *request) {
+    return report_blocks(args, request, core_containers_report);
+}
+
+// Reports on what is in the blocks of a process or of a core dump; returns what to end with.
+static int report_memory(const struct command_args *args, const struct request *request) {
+    static int (*const reports[MEMORY_COUNT])(const struct command_args *args,
+                                              const struct request *request) = {
+        [MEMORY_HEAP] = report_heap,
+        [MEMORY_PAGES] = report_heap,
+        [MEMORY_OWNERS] = report_owners,
+        [MEMORY_TYPES] = report_types,
+        [MEMORY_CONTAINERS] = report_containers,
+        [MEMORY_WASTE] = report_waste,
+        [MEMORY_REMEDIES] = report_remedies};
+    return reports[request->view->memory](args, request);
 }
 
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
@@ -377,20 +426,16 @@ int cmd_report(const struct command_args *args) {
     if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     if (args_has(args, OPTION_CGROUP)) return cgroup_report(args);
-    if (view_is_of_memory(report.request.view) && heap_views_have_memory(args->words[0]))
-        return heap_views_report(args->words[0], &report.request, &error)
-                   ? STATUS_OK
-                   : command_fail(STATUS_FAILURE, &error);
-    const char *view = report.request.view ? report.request.view->name : "";
-    bool is_waste = !strcmp(view, "waste"), is_remedies = !strcmp(view, "remedies");
-    if ((is_waste || is_remedies) && heap_views_have_memory(args->words[0]))
-        return is_waste ? report_waste(args, &report) : report_remedies(args, &report);
-    memory_report *of_memory = memory_report_of(&report.request);
-    if (of_memory && heap_views_have_memory(args->words[0]))
-        return of_memory(args->words[0], &report.request, !args_has(args, OPTION_NO_COPY_LIMIT),
-                         &error)
-                   ? STATUS_OK
-                   : command_fail(STATUS_FAILURE, &error);
+    const struct view *view = report.request.view;
+    if (view && view->memory && heap_views_have_memory(args->words[0])) {
+        if (!report.request.form || report.request.is_json || view_has(view, VIEW_HAS_MEMORY_ROWS))
+            return report_memory(args, &report.request);
+        error_set(&error,
+                  "%s: of a process or core, view %s has no rows for --format %s; --json "
+                  "has what it shows",
+                  args->command->name, view->name, report.request.form->name);
+        return command_fail(STATUS_USAGE, &error);
+    }
     int overview_status;
     if (report_overview(args, &overview_status)) return overview_status;
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
@@ -408,7 +453,7 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = view_check_recording(report.request.view, &error) &&
+    bool is_ok = view_check_recording(view, &error) &&
                  subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);

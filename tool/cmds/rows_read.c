@@ -23,7 +23,8 @@
     OPTION_ROW_ALL_FRAMES,                                                                         \
     OPTION_ROW_BYTES,                                                                              \
     OPTION_ROW_COLOR,                                                                              \
-    {OPTION_JSON, "json", 'j', NULL, "everything as one JSON object (docs/reference/json.md)"},    \
+    {OPTION_JSON, "json", 'j', NULL, "the view as JSON; without --view, everything"},              \
+    {OPTION_FORMAT, "format", 0, "FORM", "rows of the view as json, csv, ndjson or md; tree: calls"}, \
     SYMBOL_OPTIONS
 #define OPTION_ROWS_LEAKS                                                                          \
     OPTION_ROWS_SUPPRESSIONS,                                                                      \

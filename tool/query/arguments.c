@@ -155,6 +155,7 @@ const struct option_rule option_rules[] = {
               OPTION_ALL_FRAMES, OPTION_BYTES, OPTION_NO_STOP, OPTION_WASTE_SEED),
      "it is of a cgroup and all of its processes"},
     // what is shown
+    {OPTION_JSON, EXCLUDES(OPTION_FORMAT), "--json is --format json"},
     {OPTION_AT, EXCLUDES(OPTION_BETWEEN, OPTION_SINCE), NULL},
     {OPTION_BETWEEN, EXCLUDES(OPTION_SINCE), NULL},
     {OPTION_AT, EXCLUDES(OPTION_BY, OPTION_THREAD, OPTION_LIFESPAN), STACKS_ALONE},

@@ -112,14 +112,14 @@ static bool add_opened(struct compared *compared, size_t index, struct opened *o
 
 static bool print_view(struct compared *compared, size_t index, struct opened *opened,
                        struct error *error) {
-    const struct view *view = compared->request->view;
     const struct frame_names *names;
     struct frame_names own_names;
     (void)index;
     if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
-    const struct view_subject subject = {opened, names, &compared->own_request};
-    return view->print(stdout, &subject, error);
+    const struct view_subject subject = {
+        .opened = opened, .names = names, .request = &compared->own_request};
+    return view_print(stdout, &subject, error);
 }
 
 typedef bool visit_fn(struct compared *compared, size_t index, struct opened *opened,

@@ -17,16 +17,6 @@ struct compared_list {
     size_t count;
 };
 
-// What the rows of a comparison are.
-enum compared_kind {
-    COMPARED_STACKS,
-    COMPARED_GROUPS,
-    COMPARED_LINES,
-    COMPARED_THREADS,
-    COMPARED_REGIONS,
-    COMPARED_VIEWS,  // none: a view of each recording after the other
-};
-
 // Totals by recording, as struct diff has values; calls and bytes allocated are counted always.
 struct compared_totals {
     int64_t *peak, *exit, *allocated, *calls;

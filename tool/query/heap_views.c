@@ -36,7 +36,7 @@ static bool show(const char *name, struct opened *opened, const struct heap_stat
     struct terminal terminal = terminal_of(stdout);
     struct frame_names names = {0};
     char safe[PATH_MAX];
-    bool has_pages = !strcmp(request->view->name, "pages");
+    bool has_pages = request->view->memory == MEMORY_PAGES;
     text_escape(safe, sizeof safe, name);
     if (has_pages && opened) {
         if (!resolve(opened, state, options->top, error)) return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/leaks.h"
+#include "tool/base/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,8 +54,8 @@ static void cut_alike(const struct command_args *args, const char *baseline) {
 
 bool leaks_read(const struct command_args *args, struct request *request, struct leaks *leaks,
                 struct error *error) {
-    const struct view *leaks_view = view_find("leaks");
-    bool is_leaks = request->view == leaks_view || view_find(args->command->view) == leaks_view;
+    bool is_leaks = view_has(request->view, VIEW_NEEDS_LEAKS) ||
+                    view_has(view_find(args->command->view), VIEW_NEEDS_LEAKS);
     uint64_t status = 0;
     if (!is_leaks) return options_check_without(args, OF_LEAKS, error);
     if (!args_number(args, OPTION_ERROR_EXITCODE, 0, STATUS_MOST, &status, error)) return false;
@@ -115,6 +116,20 @@ void leaks_print(const struct leaks *leaks, const struct terminal *terminal,
                  const struct view_options *options) {
     suppressions_print(&leaks->suppressions, terminal, options);
     if (leaks->note) terminal_print(terminal, STYLE_WARNING, "\n%s\n", leaks->note);
+}
+
+bool leaks_say(const struct leaks *leaks, const struct view_options *options, char *out,
+               size_t size) {
+    int64_t bytes, blocks;
+    suppressions_sum(&leaks->suppressions, &bytes, &blocks);
+    *out = 0;
+    if (blocks)
+        snprintf(out, size, "suppressed: %s in %s%s",
+                 units_size_as(bytes, options->is_plain_number).text,
+                 units_counted(blocks, "block", "blocks").text, leaks->note ? "; " : "");
+    size_t used = strlen(out);
+    if (leaks->note) snprintf(out + used, size - used, "%s", leaks->note);
+    return *out != 0;
 }
 
 bool leaks_apply(struct leaks *leaks, const struct request *request, struct opened *opened,

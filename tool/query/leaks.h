@@ -40,4 +40,8 @@ bool leaks_apply(struct leaks *leaks, const struct request *request, struct open
 void leaks_print(const struct leaks *leaks, const struct terminal *terminal,
                  const struct view_options *options);
 
+// The same in a line. False: nothing was.
+bool leaks_say(const struct leaks *leaks, const struct view_options *options, char *out,
+               size_t size);
+
 #endif

@@ -33,10 +33,41 @@ static bool read_view(const struct command_args *args, struct request *request,
                      args->command->name, name, question);
 }
 
+// A view that is asked for as JSON is an answer, where it has rows; what is asked for without a
+// view is the whole.
+static bool read_form(const struct command_args *args, struct request *request,
+                      struct error *error) {
+    const char *usual = request->is_json && args_has(args, OPTION_VIEW) ? "json" : NULL;
+    const char *name = args_text(args, OPTION_FORMAT, usual);
+    const struct view *view = request->view;
+    bool has_forms = args->command->has_views && option_row_of(args->command, OPTION_FORMAT);
+    if (!name || !has_forms) return true;
+    request->is_json |= !strcmp(name, "json");
+    if (request->is_json && (!args_has(args, OPTION_VIEW) || !view->answer)) return true;
+    request->form = answer_form_find(name);
+    if (!request->form)
+        return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
+                         args->command->name, name);
+    if (!view) view = request->view = views;
+    bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
+    bool has_rows = view->answer || view_has(view, VIEW_HAS_MEMORY_ROWS);
+    if (has_rows && is_fit) return true;
+    if (is_fit)
+        return error_set(error,
+                         "%s: view %s has no rows for --format %s; --json%s has what it shows",
+                         args->command->name, view->name, name,
+                         view_has(view, VIEW_NEEDS_MEMORY) ? " of a PID or core" : "");
+    return error_set(error,
+                     "%s: view %s has no rows for --format %s; calls are the form of --view tree",
+                     args->command->name, view->name, name);
+}
+
 static bool check_options(const struct command_args *args, const struct request *request,
                           struct error *error) {
-    if (view_is_of_memory(request->view)) return options_check_under(args, OF_HEAP_NOW, error);
-    return !view_is_of_mappings(request->view) || options_check_under(args, OF_MAPPINGS, error);
+    if (view_has(request->view, VIEW_TAKES_NO_FILTER))
+        return options_check_under(args, OF_HEAP_NOW, error);
+    return !view_has(request->view, VIEW_NEEDS_MAPPINGS) ||
+           options_check_under(args, OF_MAPPINGS, error);
 }
 
 static bool read_lifespan(const struct command_args *args, struct request *request,
@@ -97,7 +128,9 @@ static bool read_limits(const struct command_args *args, struct request *request
     const struct view *view = request->view;
     struct view_options *options = &request->options;
     uint64_t top, depth, min_bytes;
-    bool is_all = request->is_json || args->command->has_no_usual_limits;
+    const struct answer_form *form = request->form;
+    bool is_all = form ? !form->is_for_people : request->is_json;
+    is_all |= args->command->has_no_usual_limits;
     uint64_t usual_top = is_all ? 0 : view ? view->top : PLACES_TOP;
     uint64_t usual_depth = is_all ? 0 : view ? view->depth : PLACES_DEPTH;
     double usual_threshold = view && !is_all ? view->threshold : 0;
@@ -120,8 +153,7 @@ static bool read_limits(const struct command_args *args, struct request *request
 static bool check_context(const struct command_args *args, const struct request *request,
                           struct error *error) {
     const char *key = request->context_key;
-    bool is_view = request->view && !strcmp(request->view->name, "contexts");
-    if (!key || (is_view && *key)) return true;
+    if (!key || (view_has(request->view, VIEW_TAKES_KEY) && *key)) return true;
     return error_set(
         error, "%s: --context needs KEY=VALUE, not \"%s\"; a key alone is for --view contexts",
         args->command->name, key);
@@ -157,9 +189,9 @@ bool request_read(const struct command_args *args, struct request *request, stru
     request->options.is_inverted = args_has(args, OPTION_INVERTED);
     request->options.has_all_frames = args_has(args, OPTION_ALL_FRAMES);
     request->options.is_plain_number = args_has(args, OPTION_BYTES);
-    return read_view(args, request, error) && check_heap(args, request, error) &&
-           check_context(args, request, error) && check_options(args, request, error) &&
-           read_lifespan(args, request, error) &&
+    return read_view(args, request, error) && read_form(args, request, error) &&
+           check_heap(args, request, error) && check_context(args, request, error) &&
+           check_options(args, request, error) && read_lifespan(args, request, error) &&
            snapshot_options_read(args, &request->snapshot, error) &&
            read_measure(args, request, error) && read_limits(args, request, error);
 }
@@ -204,12 +236,8 @@ static bool show_heap(const struct request *request, struct profile *profile, st
 }
 
 static bool needs_frees(const struct request *request) {
-    static const char *const names[] = {"leaks", "timeline", "growth",  "temporary",
-                                        "ages",  "findings", "threads", "snapshots"};
-    bool is_needed = request->leaks || request->filter.lifespan != LIFESPAN_ANY;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is_needed |= request->view && !strcmp(request->view->name, names[i]);
-    return is_needed;
+    return request->leaks || request->filter.lifespan != LIFESPAN_ANY ||
+           view_has(request->view, VIEW_NEEDS_FREES);
 }
 
 bool request_settle(struct request *request, const struct profile *profile, struct error *error) {
@@ -230,8 +258,8 @@ bool request_narrow(const void *context, struct profile *profile, struct error *
     bool is_replaced = header->stop_reason == CAIRN_STOP_EXEC;
     // what a program held when it became another one is no leak of anybody's
     if (narrowing->request->leaks && is_replaced) profile_forget_exit(profile);
-    bool is_of_mappings = view_is_of_mappings(narrowing->request->view);
-    if (is_of_mappings && !narrowing->request->is_json && !show_mapped(profile, error))
+    bool is_of_mappings = view_has(narrowing->request->view, VIEW_NEEDS_MAPPINGS);
+    if (is_of_mappings && !request_is_whole(narrowing->request) && !show_mapped(profile, error))
         return false;
     if (narrowing->request->heap && !show_heap(narrowing->request, profile, error)) return false;
     if (!filter_threads(narrowing->filter, profile, error)) return false;
@@ -263,7 +291,7 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
                    struct error *error) {
     const struct view *view = request->view;
     bool needs_all =
-        filter_needs_names(filter) || (view && view->needs_all_names) || request->leaks;
+        filter_needs_names(filter) || view_has(view, VIEW_NEEDS_NAMES) || request->leaks;
     enum measure by = request->options.by;
     if (request->is_unreachable && !check_reachability(&opened->profile, error)) return false;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
@@ -273,6 +301,6 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
     *names = filter_names(filter, &opened->profile, own_names);
     if (!*names) return error_set(error, "no memory for a filter");
-    if (view_is_of_log(view) && !find_pools(request, opened, *names, error)) return false;
+    if (view_has(view, VIEW_NEEDS_LOG) && !find_pools(request, opened, *names, error)) return false;
     return !request->leaks || leaks_apply(request->leaks, request, opened, *names, error);
 }

@@ -7,6 +7,7 @@
 #include "tool/query/arguments.h"
 #include <stdio.h>
 
+#include "tool/answer/forms.h"
 #include "tool/query/merged.h"
 #include "tool/query/snapshot_options.h"
 #include "tool/render/filter.h"
@@ -14,11 +15,16 @@
 
 struct request;
 struct leaks;
+struct run;
+
+enum { VIEW_NOTES = 3 };
 
 struct view_subject {
-    struct opened *opened;
+    struct opened *opened;            // NULL: all of `run` is asked for
     const struct frame_names *names;  // filtered
     const struct request *request;
+    const struct run *run;          // NULL: of a recording, or of several as one
+    const char *notes[VIEW_NOTES];  // to be said beside rows, as the screen says it; NULL: nothing
 };
 
 // What the reference says of a view beside its row (docs/reference/views.md).
@@ -29,15 +35,74 @@ struct view_reference {
     const char *not_of_heaps;   // why it has no allocator by name (--heap); NULL: it has
 };
 
+// Bits of what a view needs of its subject, and of how it takes one.
+enum view_needs {
+    VIEW_NEEDS_NAMES = 1 << 0,       // of every stack, not of the first `top` alone
+    VIEW_NEEDS_FREES = 1 << 1,       // what was freed, which not every import says
+    VIEW_NEEDS_LEAKS = 1 << 2,       // what was left, without what is suppressed
+    VIEW_NEEDS_LOG = 1 << 3,         // the order of events, which an event log has
+    VIEW_TAKES_LOG = 1 << 4,         // an event log tells it more than the recording
+    VIEW_NEEDS_MAPPINGS = 1 << 5,    // what the program mapped, in the heap's place
+    VIEW_NEEDS_MEMORY = 1 << 6,      // what is in blocks: a process or a core dump
+    VIEW_TAKES_KEY = 1 << 7,         // --context with a key alone
+    VIEW_TAKES_NO_FILTER = 1 << 8,   // of a heap as it is now
+    VIEW_NEEDS_SOURCE = 1 << 9,      // a source file
+    VIEW_IS_TREE = 1 << 10,          // calls in calls
+    VIEW_HAS_MEMORY_ROWS = 1 << 12,  // of a process or a core dump it has rows for every form
+    VIEW_LEADS_TO_TREE = 1 << 11     // its stacks are better seen as a tree where many changed
+};
+
+// The processes of a run of several, as a view has them.
+enum view_run {
+    RUN_SUM,        // added up
+    RUN_ONE,        // the one with the highest peak
+    RUN_TABLE,      // rows of a table; the view has nothing of one process
+    RUN_TIMELINES,  // beside each other: their timelines
+    RUN_OVERRUNS,   // likewise, what was written past in each
+};
+
+// The question to a process or a core dump that is not answered by a recording.
+enum view_memory {
+    MEMORY_NONE,
+    MEMORY_HEAP,
+    MEMORY_PAGES,
+    MEMORY_OWNERS,
+    MEMORY_TYPES,
+    MEMORY_CONTAINERS,
+    MEMORY_WASTE,
+    MEMORY_REMEDIES,
+    MEMORY_COUNT
+};
+
+// The rows of a view that are compared between recordings.
+enum compared_kind {
+    COMPARED_VIEWS,  // none: a view of each recording after the other
+    COMPARED_STACKS,
+    COMPARED_GROUPS,
+    COMPARED_LINES,
+    COMPARED_THREADS,
+    COMPARED_REGIONS,
+};
+
+// False with an error. The answer lives as long as its subject.
+typedef bool view_answer_fn(const struct view_subject *subject, struct answer *answer,
+                            struct error *error);
+typedef bool view_print_fn(FILE *out, const struct view_subject *subject, struct error *error);
+
 struct view {
     const char *name;
-    const char *help;      // one line
-    const char *measure;   // ranked by this unless --by says otherwise
-    size_t top, depth;     // usual ones; 0: all
-    double threshold;      // usual one
-    bool needs_all_names;  // of every stack, not of the first `top` alone
-    bool is_of_run;        // shows the processes of a run, not one of them
-    bool (*print)(FILE *out, const struct view_subject *subject, struct error *error);
+    const char *help;     // one line
+    const char *measure;  // ranked by this unless --by says otherwise
+    size_t top, depth;    // usual ones; 0: all
+    double threshold;     // usual one
+    unsigned needs;       // enum view_needs
+    enum view_run run;
+    enum view_memory memory;
+    enum compared_kind compared;
+    // What the recording says, as rows for every form; NULL: it has none.
+    view_answer_fn *answer;
+    // A screen of its own, in the place of the rows; NULL: rows, or neither.
+    view_print_fn *print;
     struct view_reference reference;
 };
 
@@ -52,12 +117,11 @@ extern const struct view_group view_groups[];  // ends with title NULL
 
 // NULL: there is none of that name, or the name is NULL.
 const struct view *view_find(const char *name);
-// It shows what the program mapped, in the heap's place. `view` may be NULL.
-bool view_is_of_mappings(const struct view *view);
-// It is of the order of events, which an event log has (query/log_views.h). Likewise.
-bool view_is_of_log(const struct view *view);
-// It looks into a process or a core dump (cmds/heap_views.h), not at a recording. Likewise.
-bool view_is_of_memory(const struct view *view);
+// Prints the view that is asked for, in the form that is asked for. False with an error.
+bool view_print(FILE *out, const struct view_subject *subject, struct error *error);
+
+// Returns true if it has one of these bits. `view` may be NULL.
+bool view_has(const struct view *view, unsigned needs);
 
 // What a user asks for: view, measure, filters.
 struct request {
@@ -65,6 +129,7 @@ struct request {
     struct view_options options;
     struct filter_request filter;
     struct snapshot_request snapshot;
+    const struct answer_form *form;  // of the view; NULL: the screen, or is_json
     const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
     bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
     uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
@@ -73,13 +138,18 @@ struct request {
     struct leaks *leaks;  // cmds/leaks.h; set: it is of leaks, whatever the view; NULL: it is not
     bool is_by_chosen;    // the measure was asked for
     bool is_unreachable;  // leaks: what nothing led to at the end, alone
-    bool is_json;
-    bool is_grouped;  // threads of one name are one
-    bool is_of_run;   // of a process among others: what it lacks is no error
-    bool is_printed;  // a tree is printed, even on a terminal
+    bool is_json;         // the whole as one document
+    bool is_grouped;      // threads of one name are one
+    bool is_of_run;       // of a process among others: what it lacks is no error
+    bool is_printed;      // a tree is printed, even on a terminal
 };
 
-// Reads view, measure and filters. False with an error: wrong use.
+// Returns true if all that a recording says is asked for as one JSON document.
+static inline bool request_is_whole(const struct request *request) {
+    return request->is_json && !request->form;
+}
+
+// Reads view, form, measure and filters. False with an error: wrong use.
 bool request_read(const struct command_args *args, struct request *request, struct error *error);
 
 // Takes away what is known without names (threads, lifespan) from one recording's profile, before

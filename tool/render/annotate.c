@@ -225,6 +225,28 @@ static bool build(struct annotation *annotation, const struct profile *profile,
                             error);
 }
 
+static void close_annotation(struct annotation *annotation) {
+    group_list_free(&annotation->files);
+    group_list_free(&annotation->lines);
+    group_list_free(&annotation->calls);
+}
+
+// Opens the source, too. False with an error; then there is nothing to close.
+static bool open_annotation(struct annotation *annotation, const struct profile *profile,
+                            const struct frame_names *names, const char *wanted, FILE **source,
+                            struct error *error) {
+    bool is_ok = build(annotation, profile, names, error) && choose_file(annotation, wanted, error);
+    if (is_ok) {
+        *source = annotate_open_source(annotation->path);
+        // a source that was moved: as the user named it
+        if (!*source && wanted) *source = annotate_open_source(wanted);
+        if (*source) return true;
+        error_set(error, "%s: %s", annotation->path, strerror(errno));
+    }
+    close_annotation(annotation);
+    return false;
+}
+
 bool annotate_print(const struct terminal *terminal, const struct profile *profile,
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error) {
@@ -233,22 +255,105 @@ bool annotate_print(const struct terminal *terminal, const struct profile *profi
                                     .is_sampled = profile->sampling.is_on != 0,
                                     .size_columns =
                                         view->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS};
-    FILE *source = NULL;
-    bool is_ok =
-        build(&annotation, profile, names, error) && choose_file(&annotation, wanted, error);
-    if (is_ok) {
-        source = annotate_open_source(annotation.path);
-        // a source that was moved: as the user named it
-        if (!source && wanted) source = annotate_open_source(wanted);
-        is_ok = source || error_set(error, "%s: %s", annotation.path, strerror(errno));
+    FILE *source;
+    if (!open_annotation(&annotation, profile, names, wanted, &source, error)) return false;
+    print_heading(&annotation, profile, source);
+    print_source(&annotation, source);
+    fclose(source);
+    close_annotation(&annotation);
+    return true;
+}
+
+enum annotated_column {
+    ANNOTATED_SELF,
+    ANNOTATED_TOTAL,
+    ANNOTATED_CALLS,
+    ANNOTATED_LINE,
+    ANNOTATED_TEXT,
+    ANNOTATED_COLUMNS
+};
+
+struct annotated {
+    struct annotation annotation;
+    FILE *source;
+    unsigned number;
+    char text[LINE_BYTES];
+    struct answer_column columns[ANNOTATED_COLUMNS];
+};
+
+// Lines without figures are for programs alone where they are far from all that have some.
+static bool next_line(struct answer *answer, struct answer_row *row) {
+    struct annotated *annotated = answer->state;
+    const struct annotation *annotation = &annotated->annotation;
+    char line[LINE_BYTES];
+    if (!fgets(line, sizeof line, annotated->source)) return false;
+    const unsigned number = ++annotated->number;
+    const struct group *figures = group_of_line(annotation, &annotation->lines, number);
+    const struct group *calls = group_of_line(annotation, &annotation->calls, number);
+    annotate_expand(line, annotated->text, sizeof annotated->text);
+    if (!is_wanted(annotation, number)) row->use = ANSWER_FOR_PROGRAMS;
+    if (figures) answer_set_measured(row, ANNOTATED_SELF, figures->self);
+    if (figures) answer_set_measured(row, ANNOTATED_TOTAL, figures->total);
+    if (calls) answer_set_measured(row, ANNOTATED_CALLS, calls->total);
+    answer_set(row, ANNOTATED_LINE, number);
+    answer_set_text(row, ANNOTATED_TEXT, annotated->text);
+    return true;
+}
+
+static void close_annotated(void *state) {
+    struct annotated *annotated = state;
+    fclose(annotated->source);
+    close_annotation(&annotated->annotation);
+    free(annotated);
+}
+
+static size_t count_lines(FILE *source) {
+    char line[LINE_BYTES];
+    size_t count = 0;
+    while (fgets(line, sizeof line, source)) count++;
+    rewind(source);
+    return count;
+}
+
+static void set_columns(struct annotated *annotated, enum measure by) {
+    const enum answer_unit unit = measure_about(by)->is_bytes ? ANSWER_BYTES : ANSWER_COUNT;
+    const struct answer_column columns[ANNOTATED_COLUMNS] = {
+        [ANNOTATED_SELF] = ANSWER_FIGURES("self", "self", unit, SIZE_COLUMNS, .is_estimate = true),
+        [ANNOTATED_TOTAL] =
+            ANSWER_FIGURES("total", "total", unit, SIZE_COLUMNS, .is_estimate = true),
+        [ANNOTATED_CALLS] =
+            ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS, .is_estimate = true),
+        [ANNOTATED_LINE] = ANSWER_FIGURES("line", "line", ANSWER_NUMBER, NUMBER_COLUMNS),
+        [ANNOTATED_TEXT] = ANSWER_TAILS("text", "  ", NULL, .head = "text")};
+    memcpy(annotated->columns, columns, sizeof columns);
+}
+
+bool annotate_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     const char *wanted, struct error *error) {
+    struct annotated *annotated = calloc(1, sizeof *annotated);
+    if (!annotated) return error_set(error, "no memory for a source file");
+    annotated->annotation.view = view;
+    if (!open_annotation(&annotated->annotation, profile, names, wanted, &annotated->source,
+                         error)) {
+        free(annotated);
+        return false;
     }
-    if (is_ok) {
-        print_heading(&annotation, profile, source);
-        print_source(&annotation, source);
-        fclose(source);
-    }
-    group_list_free(&annotation.files);
-    group_list_free(&annotation.lines);
-    group_list_free(&annotation.calls);
-    return is_ok;
+    size_t count = count_lines(annotated->source);
+    set_columns(annotated, view->by);
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(view->by),
+                              .columns = annotated->columns,
+                              .column_count = ANNOTATED_COLUMNS,
+                              .gap = 1,
+                              .whole = measure_total(view->by, profile).value,
+                              .shown = count,
+                              .count = count,
+                              .next_row = next_line,
+                              .close = close_annotated,
+                              .state = annotated};
+    snprintf(answer->title, sizeof answer->title, "%.*s, %s", (int)sizeof answer->title / 2,
+             annotated->annotation.path, measure_about(view->by)->snapshot);
+    return true;
 }

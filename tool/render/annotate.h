@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_ANNOTATE_H
 #define TOOL_RENDER_ANNOTATE_H
 
+#include "tool/answer/answer.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
@@ -12,6 +13,11 @@
 bool annotate_print(const struct terminal *terminal, const struct profile *profile,
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error);
+
+// The same as rows, a line each; people get those that the screen has.
+bool annotate_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     const char *wanted, struct error *error);
 
 // `wanted` is the end of a path.
 bool annotate_is_meant(const char *path, const char *wanted);

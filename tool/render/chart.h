@@ -6,6 +6,7 @@
 #ifndef TOOL_RENDER_CHART_H
 #define TOOL_RENDER_CHART_H
 
+#include "tool/answer/answer.h"
 #include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
@@ -17,6 +18,11 @@
 bool chart_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error);
+
+// Its intervals as rows, without resident memory and stacks. False with an error: of a sum of
+// processes, of a heap without points, and without memory.
+bool timeline_answer(struct answer *answer, const struct profile *profile,
+                     const struct view_options *view, struct error *error);
 
 // The heaps of several processes together, on one clock. False without memory.
 bool chart_print_combined(const struct terminal *terminal, struct combined *combined,

@@ -5,14 +5,26 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/model/contexts.h"
 #include "tool/model/measure.h"
-#include "tool/render/columns.h"
 #include "tool/render/frames.h"
 #include "tool/render/json_values.h"
 
-enum { PERCENT_COLUMNS = 6, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
-enum { CONTEXT_COLUMNS = 5 };
+enum { SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
+enum context_column {
+    CONTEXT_SHARE,
+    CONTEXT_VALUE,
+    CONTEXT_ALLOCATED,
+    CONTEXT_CALLS,
+    CONTEXT_ENTERED,
+    CONTEXT_NAME,
+    CONTEXT_FREED,
+    CONTEXT_PEAK,
+    CONTEXT_EXIT,
+    CONTEXT_EXIT_BLOCKS,
+    CONTEXT_COLUMNS
+};
 
 struct row {
     const struct context *context;
@@ -21,13 +33,14 @@ struct row {
 };
 
 struct table {
-    const struct terminal *terminal;
     const struct view_options *view;
     struct contexts contexts;
     struct row *rows;
     struct stack *values;  // of all contexts
-    size_t count;
+    size_t count, at;      // rows, and how many were told
     bool is_by_key;
+    char name[FRAME_TEXT_BYTES];  // of the last one
+    struct answer_column columns[CONTEXT_COLUMNS];
 };
 
 static int compare(const void *a, const void *b) {
@@ -81,93 +94,112 @@ static void name_of(const struct table *table, const struct context *context, ch
     if (!context->label_count) snprintf(name, FRAME_TEXT_BYTES, "(none)");
 }
 
-static struct unit_text value_text(const struct table *table, int64_t value) {
-    bool is_bytes = measure_about(table->view->by)->is_bytes;
-    return is_bytes ? units_size_as(value, table->view->is_plain_number) : units_count(value);
-}
-
-static struct columns columns_of(const struct table *table, struct column *items) {
-    const size_t size = table->view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
-    const struct column columns[CONTEXT_COLUMNS] = {
-        {"", PERCENT_COLUMNS, STYLE_STRONG, false},
-        {measure_about(table->view->by)->snapshot, size, STYLE_PLAIN, false},
-        {"allocated", size, STYLE_PLAIN, false},
-        {"calls", COUNT_COLUMNS, STYLE_PLAIN, false},
-        {"entered", COUNT_COLUMNS - 2, STYLE_PLAIN, false}};
-    memcpy(items, columns, sizeof columns);
-    return (struct columns){items, CONTEXT_COLUMNS, 0, 1};
-}
-
-static void print_row(const struct table *table, const struct columns *columns,
-                      const struct row *row, int64_t whole) {
-    char name[FRAME_TEXT_BYTES];
-    size_t used = columns_width(columns) + 2, room = table->terminal->columns;
-    const struct unit_text texts[CONTEXT_COLUMNS] = {
-        units_percent(row->measured.value, whole), value_text(table, row->measured.value),
-        units_size_as((int64_t)row->values.allocated_bytes, table->view->is_plain_number),
-        units_count((int64_t)row->values.allocations), units_count((int64_t)row->context->entered)};
-    columns_print(table->terminal, columns, texts);
-    name_of(table, row->context, name);
-    text_cut(name, room > used + 8 ? room - used : 8);
-    terminal_print(table->terminal, STYLE_NAME, "  %s\n", name);
-}
-
 // What has no number of its own any more.
-static void print_overflow(const struct table *table) {
+static bool has_overflow(const struct table *table) {
     for (size_t i = 0; i < table->contexts.count; i++)
         for (size_t at = 0; at < table->contexts.list[i].label_count; at++) {
             const char *label = table->contexts.list[i].labels[at];
-            if (strcmp(label + strcspn(label, "="), "=" CAIRN_LABEL_OTHER) != 0) continue;
-            terminal_print(table->terminal, STYLE_DIM,
-                           CAIRN_LABEL_OTHER ": labels after the first %u of the process\n",
-                           CAIRN_LABEL_LIMIT);
-            return;
+            if (!strcmp(label + strcspn(label, "="), "=" CAIRN_LABEL_OTHER)) return true;
         }
+    return false;
 }
 
-static void print_none(const struct table *table, const struct profile *profile, const char *key) {
-    char safe[FRAME_TEXT_BYTES];
+static void say_none(struct answer *answer, const char *key) {
+    const struct profile *profile = answer->profile;
     bool is_sum = profile->stack_count && !profile->cell_count;
+    char safe[ANSWER_TEXT_BYTES / 2];
     text_escape(safe, sizeof safe, key ? key : "");
     if (is_sum)
-        terminal_print(table->terminal, STYLE_DIM,
-                       "they are known of each process: --process PID|NAME\n");
+        snprintf(answer->none, sizeof answer->none,
+                 "they are known of each process: --process PID|NAME");
     else if (key)
-        terminal_print(table->terminal, STYLE_DIM, "no label of the key %s was entered\n", safe);
+        snprintf(answer->none, sizeof answer->none, "no label of the key %s was entered", safe);
     else
-        terminal_print(table->terminal, STYLE_DIM,
-                       "the program entered none (docs/reference/api.md)\n");
+        snprintf(answer->none, sizeof answer->none,
+                 "the program entered none (docs/reference/api.md)");
 }
 
-static void print_heading(const struct table *table, size_t shown, const char *key) {
-    char safe[FRAME_TEXT_BYTES];
+static void say_title(struct answer *answer, const char *key) {
+    char safe[ANSWER_TEXT_BYTES / 2];
     text_escape(safe, sizeof safe, key ? key : "");
-    terminal_print(table->terminal, STYLE_STRONG, "%s %s%s%s",
-                   units_count((int64_t)table->count).text,
-                   key                 ? "values of "
-                   : table->count == 1 ? "context"
-                                       : "contexts",
-                   safe, "");
-    list_print_cut(table->terminal, table->view, shown, table->count);
-    fputc('\n', table->terminal->out);
+    snprintf(answer->title, sizeof answer->title, "%s %s%s",
+             units_count((int64_t)answer->count).text,
+             key                  ? "values of "
+             : answer->count == 1 ? "context"
+                                  : "contexts",
+             safe);
 }
 
-bool contexts_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct view_options *view, const char *key, struct error *error) {
-    struct table table = {.terminal = terminal, .view = view};
-    struct column items[CONTEXT_COLUMNS];
-    if (!open_table(&table, profile, key))
+static void close_state(void *state) {
+    close_table(state);
+    free(state);
+}
+
+static bool next_context(struct answer *answer, struct answer_row *out) {
+    struct table *table = answer->state;
+    if (table->at == answer->shown) return false;
+    const struct row *row = &table->rows[table->at++];
+    const struct stack *values = &row->values;
+    name_of(table, row->context, table->name);
+    answer_set_measured(out, CONTEXT_SHARE, row->measured);
+    answer_set_measured(out, CONTEXT_VALUE, row->measured);
+    answer_set_measured(out, CONTEXT_ALLOCATED, measure_stack(MEASURE_ALLOCATED, values));
+    answer_set_measured(out, CONTEXT_CALLS, measure_stack(MEASURE_CALLS, values));
+    answer_set(out, CONTEXT_ENTERED, (int64_t)row->context->entered);
+    answer_set_text(out, CONTEXT_NAME, table->name);
+    answer_set(out, CONTEXT_FREED, (int64_t)values->freed_bytes);
+    answer_set_measured(out, CONTEXT_PEAK, measure_stack(MEASURE_PEAK, values));
+    answer_set_measured(out, CONTEXT_EXIT, measure_stack(MEASURE_EXIT, values));
+    answer_set_measured(out, CONTEXT_EXIT_BLOCKS, measure_stack(MEASURE_EXIT_BLOCKS, values));
+    return true;
+}
+
+static void set_columns(struct table *table, const struct view_options *view) {
+    const size_t size = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
+    struct answer_column value = answer_value_column(view->by, size);
+    value.is_estimate = true;
+    const struct answer_column columns[CONTEXT_COLUMNS] = {
+        [CONTEXT_SHARE] = answer_share_column,
+        [CONTEXT_VALUE] = value,
+        [CONTEXT_ALLOCATED] =
+            ANSWER_FIGURES("allocated_bytes", "allocated", ANSWER_BYTES, size, .is_estimate = true),
+        [CONTEXT_CALLS] = ANSWER_FIGURES("allocations", "calls", ANSWER_COUNT, COUNT_COLUMNS,
+                                         .is_estimate = true),
+        [CONTEXT_ENTERED] = ANSWER_FIGURES("entered", "entered", ANSWER_COUNT, COUNT_COLUMNS - 2),
+        [CONTEXT_NAME] = ANSWER_NAMES("name", ANSWER_TAIL_CUT),
+        [CONTEXT_FREED] = ANSWER_DATA("freed_bytes", ANSWER_BYTES),
+        [CONTEXT_PEAK] = ANSWER_DATA("peak_bytes", ANSWER_BYTES, .is_estimate = true),
+        [CONTEXT_EXIT] = ANSWER_DATA("at_exit_bytes", ANSWER_BYTES, .is_estimate = true),
+        [CONTEXT_EXIT_BLOCKS] = ANSWER_DATA("at_exit_blocks", ANSWER_COUNT, .is_estimate = true)};
+    memcpy(table->columns, columns, sizeof columns);
+}
+
+bool contexts_answer(struct answer *answer, const struct profile *profile,
+                     const struct view_options *view, const char *key, struct error *error) {
+    struct table *table = calloc(1, sizeof *table);
+    if (table) table->view = view;
+    if (!table || !open_table(table, profile, key)) {
+        free(table);
         return error_set(error, "no memory for the list of contexts");
-    size_t shown = view->top && view->top < table.count ? view->top : table.count;
-    const struct columns columns = columns_of(&table, items);
-    print_heading(&table, shown, key);
-    if (!table.count) print_none(&table, profile, key);
-    if (table.count) columns_print_heads(terminal, &columns);
-    if (table.count) fputc('\n', terminal->out);
-    for (size_t i = 0; i < shown; i++)
-        print_row(&table, &columns, &table.rows[i], measure_total(view->by, profile).value);
-    print_overflow(&table);
-    close_table(&table);
+    }
+    set_columns(table, view);
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(view->by),
+                              .columns = table->columns,
+                              .column_count = CONTEXT_COLUMNS,
+                              .gap = 1,
+                              .whole = measure_total(view->by, profile).value,
+                              .shown = answer_cut(view->top, table->count),
+                              .count = table->count,
+                              .next_row = next_context,
+                              .close = close_state,
+                              .state = table};
+    say_title(answer, key);
+    say_none(answer, key);
+    if (has_overflow(table))
+        answer_note(answer, CAIRN_LABEL_OTHER ": labels after the first %u of the process",
+                    CAIRN_LABEL_LIMIT);
     return true;
 }
 

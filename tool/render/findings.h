@@ -9,6 +9,7 @@
 #ifndef TOOL_RENDER_FINDINGS_H
 #define TOOL_RENDER_FINDINGS_H
 
+#include "tool/answer/answer.h"
 #include "tool/render/claims.h"
 #include "tool/render/finding.h"
 #include "tool/render/frames.h"
@@ -36,6 +37,11 @@ bool findings_print(const struct findings *findings, const struct terminal *term
 bool findings_print_all(const struct findings *findings, const struct terminal *terminal,
                         const struct profile *profile, const struct frame_names *names,
                         const struct view_options *view, struct error *error);
+
+// A row for each, the largest gain first. False with an error: of a sum, and without memory.
+bool findings_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error);
 
 // A finding as a sentence, and what a fix saves; false without memory.
 enum { FINDING_TEXT_BYTES = CLAIM_SENTENCE_BYTES };

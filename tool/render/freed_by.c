@@ -339,6 +339,13 @@ bool free_stacks_has_any(const struct profile *profile) {
     return profile->recording->header.has_free_stacks || profile->freed_at.count;
 }
 
+bool free_stacks_are_known(const struct profile *profile, struct error *error) {
+    if (profile_is_sum(profile))
+        return error_set(error, "who freed is known of each process alone: -p PID or NAME");
+    return free_stacks_has_any(profile) ||
+           error_set(error, "who freed was not recorded: cairn run --free-stacks");
+}
+
 // "  75 %   36.6 KiB in 750 blocks" of what the stack allocated.
 static void print_figures(const struct terminal *terminal, const struct stack *stack, int64_t bytes,
                           int64_t blocks, const struct view_options *view) {
@@ -443,10 +450,7 @@ bool free_stacks_print(const struct terminal *terminal, const struct profile *pr
                        struct error *error) {
     struct free_stacks stacks = {.names = names,
                                  .is_one = view->top == 1 || profile->stack_count == 1};
-    if (profile_is_sum(profile))
-        return error_set(error, "who freed is known of each process alone: -p PID or NAME");
-    if (!free_stacks_has_any(profile))
-        return error_set(error, "who freed was not recorded: cairn run --free-stacks");
+    if (!free_stacks_are_known(profile, error)) return false;
     stacks.list = shape_free_stacks(profile, &stacks.count);
     if (!stacks.list) return error_set(error, "no memory for the stacks that freed");
     const struct stacks_notes notes = {.after = note_freers, .context = &stacks};

@@ -32,6 +32,8 @@ bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow)
 
 // Whether it was recorded.
 bool free_stacks_has_any(const struct profile *profile);
+// The same with an error that says why not; it is known of one process.
+bool free_stacks_are_known(const struct profile *profile, struct error *error);
 
 // A list of one stack spells out the frames of those that freed its blocks. False without memory,
 // or if it was not recorded.

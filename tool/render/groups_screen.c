@@ -1,176 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/groups_screen.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/model/threads.h"
-#include "tool/render/columns.h"
-#include "tool/render/interval.h"
-#include "tool/render/shorten.h"
 
 enum {
-    VALUE_COLUMNS = 18,                            // percent and size, with a blank before each ...
-    PLAIN_COLUMNS = 24,                            // ... and where sizes are plain numbers
-    BLOCKS_COLUMNS = 18,                           // " 1,234,567 blocks "
-    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,      // of sampled recordings, instead ...
-    NARROW_COLUMNS = INTERVAL_NARROW_COLUMNS + 2,  // ... and where each line has two values
+    VALUE_COLUMNS = 11,     // a size or a number, with a blank before it ...
+    PLAIN_COLUMNS = 17,     // ... and where sizes are plain numbers
+    BLOCKS_COLUMNS = 10,    // " 1,234,567"
     PERCENTS_COLUMNS = 94,  // of sampled recordings: below, two values have no shares
     WIDE_COLUMNS = 110,     // from here on there is room for the number of blocks too
-    PERCENT_COLUMNS = 6,
-    LABEL_COLUMNS_MIN = 22,
 };
 
-struct table {
-    const struct terminal *terminal;
-    const struct view_options *view;
-    const struct measure_row *about;
-    const struct grouping *grouping;  // NULL: threads
-    int64_t whole;
-    int value_columns;
-    bool has_total, has_blocks, has_shares;
-    bool has_notes;  // on intervals
+static size_t value_columns(const struct view_options *view) {
+    return view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS;
+}
+
+// "812 functions, at the peak".
+static void say_title(struct answer *answer, enum measure by, size_t count, const char *what) {
+    snprintf(answer->title, sizeof answer->title, "%s %s, %s%s", units_count((int64_t)count).text,
+             what, by == MEASURE_CALLS ? "by " : "", measure_about(by)->snapshot);
+}
+
+enum group_column {
+    GROUP_SELF,
+    GROUP_TOTAL,
+    GROUP_BLOCKS,
+    GROUP_LABEL,
+    GROUP_LOCATION,
+    GROUP_NAME,
+    GROUP_SELF_BLOCKS,
+    GROUP_TOTAL_BLOCKS,
+    GROUP_COLUMNS
 };
 
-static struct table table_of(const struct terminal *terminal, const struct profile *profile,
-                             const struct view_options *view, const struct grouping *grouping) {
-    bool has_total = grouping && grouping->has_total;
-    const struct measure_row *about = measure_about(view->by);
-    bool has_notes = profile->sampling.is_on;
-    bool has_shares = !has_total || !has_notes || terminal->columns >= PERCENTS_COLUMNS;
-    int columns = view->is_plain_number ? PLAIN_COLUMNS : VALUE_COLUMNS;
-    return (struct table){.terminal = terminal,
-                          .view = view,
-                          .about = about,
-                          .grouping = grouping,
-                          .whole = measure_total(view->by, profile).value,
-                          .value_columns = columns - (has_shares ? 0 : PERCENT_COLUMNS + 1),
-                          .has_total = has_total,
-                          .has_notes = has_notes,
-                          .has_shares = has_shares,
-                          .has_blocks =
-                              about->is_bytes && (!has_total || terminal->columns >= WIDE_COLUMNS)};
-}
+struct group_table {
+    struct group_list list;
+    const struct grouping *grouping;
+    size_t at;
+    struct measured rest;  // of the groups that are not shown
+    char others[ANSWER_TEXT_BYTES];
+    struct answer_column columns[GROUP_COLUMNS];
+};
 
-static void print_value(const struct table *table, int64_t value) {
-    struct unit_text text = table->about->is_bytes
-                                ? units_size_as(value, table->view->is_plain_number)
-                                : units_count(value);
-    if (!value) {
-        terminal_print(table->terminal, STYLE_DIM, "%*s", table->value_columns, "-");
-        return;
-    }
-    int columns = table->value_columns;
-    if (table->has_shares) {
-        terminal_print(table->terminal, STYLE_STRONG, "%*s", PERCENT_COLUMNS + 1,
-                       units_percent(value, table->whole).text);
-        columns -= PERCENT_COLUMNS + 1;
-    }
-    fprintf(table->terminal->out, " %*s", columns - 1, text.text);
-}
-
-static void print_measured(const struct table *table, struct measured measured) {
-    print_value(table, measured.value);
-    if (!table->has_notes) return;
-    if (measured.value)
-        interval_print(table->terminal, measured, table->has_total);
-    else
-        terminal_indent(table->terminal,
-                        (size_t)(table->has_total ? NARROW_COLUMNS : NOTE_COLUMNS));
-}
-
-static void print_blocks(const struct table *table, struct measured measured) {
-    if (table->has_notes || !table->has_blocks) return;
-    fprintf(table->terminal->out, " %9s %-6s ", units_count(measured.blocks).text,
-            table->about->noun[measured.blocks != 1]);
-}
-
-static size_t columns_of(const struct table *table) {
-    size_t used = (size_t)table->value_columns * (table->has_total ? 2 : 1);
-    if (table->has_notes) return used + (table->has_total ? 2 * NARROW_COLUMNS : NOTE_COLUMNS) + 2;
-    return used + (table->has_blocks ? BLOCKS_COLUMNS : 0) + 2;
-}
-
-// A path loses directories at its front, another name what shorten_function takes.
-static void fit(char *label, size_t columns) {
-    static const char ellipsis[] = "\xe2\x80\xa6";
-    char *cut = label;
-    bool is_path = *label == '/';
-    if (text_columns(label) <= columns) return;
-    if (!is_path) {
-        shorten_function(label, columns);
-        text_cut(label, columns);
-        return;
-    }
-    while (cut && text_columns(cut) + 1 > columns) cut = strchr(cut + 1, '/');
-    if (!cut) cut = strrchr(label, '/');
-    if (cut - label >= (int)sizeof ellipsis - 1) {
-        cut -= sizeof ellipsis - 1;
-        memcpy(cut, ellipsis, sizeof ellipsis - 1);
-        memmove(label, cut, strlen(cut) + 1);
-    }
-    text_cut(label, columns);
-}
-
-static void print_label(const struct table *table, const struct group *group) {
-    char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES];
-    size_t used = columns_of(table), columns = table->terminal->columns;
-    size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
-    bool is_line = table->grouping && !table->grouping->has_stable_names;
-    snprintf(label, sizeof label, "%s", is_line ? text_base_name(group->label) : group->label);
-    snprintf(location, sizeof location, "%s", group->location);
-    size_t wanted = text_columns(label);
-    // the place stands behind a name that leaves room for some of it
-    size_t location_columns = *location ? text_columns(location) + 1 : 0;
-    if (location_columns > room / 3) location_columns = room / 3;
-    size_t label_room = wanted + location_columns > room ? room - location_columns : wanted;
-    fit(label, label_room);
-    terminal_print(table->terminal, STYLE_NAME, "%s", label);
-    size_t left = room - text_columns(label);
-    if (*location && left > 1) {
-        fit(location, left - 1);
-        terminal_print(table->terminal, STYLE_DIM, " %s", location);
-    }
-    fputc('\n', table->terminal->out);
-}
-
-static void print_row(const struct table *table, const struct group *group) {
-    print_measured(table, group->self);
-    if (table->has_total) print_measured(table, group->total);
-    print_blocks(table, group->self.value ? group->self : group->total);
-    terminal_indent(table->terminal, 2);
-    print_label(table, group);
-}
-
-static void print_columns(const struct table *table) {
-    static const char heading[] = INTERVAL_NARROW_HEADING;
-    const struct terminal *terminal = table->terminal;
-    if (!table->has_total) return;
-    size_t note_columns = table->has_notes ? NARROW_COLUMNS : 0;
-    for (int i = 0; i < 2; i++) {
-        terminal_print(terminal, STYLE_DIM, "%*s", table->value_columns, i ? "total" : "self");
-        if (note_columns) terminal_print(terminal, STYLE_DIM, "  %s", heading);
-        if (note_columns && !i) terminal_indent(terminal, note_columns - 2 - text_columns(heading));
-    }
-    fputc('\n', terminal->out);
-}
-
-// Prints the heading of `all` things in `count` rows.
-static void print_heading(const struct table *table, const char *what, size_t all, size_t shown,
-                          size_t count) {
-    terminal_print(table->terminal, STYLE_STRONG, "%s %s, %s%s", units_count((int64_t)all).text,
-                   what, strcmp(table->about->name, "calls") != 0 ? "" : "by ",
-                   table->about->snapshot);
-    list_print_cut(table->terminal, table->view, shown, count);
-    fputc('\n', table->terminal->out);
-}
-
-static size_t count_shown(const struct table *table, const struct group_list *list) {
-    int64_t threshold = view_threshold(table->view, table->whole);
+static size_t count_shown(const struct answer *answer, const struct group_list *list) {
+    const struct view_options *view = answer->options;
+    int64_t threshold = view_threshold(view, answer->whole);
     size_t shown = 0;
-    while (shown < list->groups.count && (!table->view->top || shown < table->view->top)) {
+    while (shown < list->groups.count && (!view->top || shown < view->top)) {
         const struct group *group = &list->groups.items[shown];
         if (group->self.value < threshold && group->total.value < threshold) break;
         shown++;
@@ -178,44 +59,112 @@ static size_t count_shown(const struct table *table, const struct group_list *li
     return shown;
 }
 
-void groups_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct grouping *grouping, const struct group_list *list,
-                  const struct view_options *view) {
-    struct table table = table_of(terminal, profile, view, grouping);
-    size_t count = list->groups.count, shown = count_shown(&table, list);
-    struct measured rest = {0};
-    print_heading(&table, count == 1 ? grouping->one : grouping->name, count, shown, count);
-    print_columns(&table);
-    for (size_t i = 0; i < count; i++) {
-        if (i < shown)
-            print_row(&table, &list->groups.items[i]);
-        else
-            measured_add(&rest, list->groups.items[i].self);
+static bool tell_rest(struct group_table *table, size_t count, struct answer_row *row) {
+    row->use = ANSWER_FOR_PEOPLE;
+    snprintf(table->others, sizeof table->others, "%s",
+             units_counted((int64_t)count, "other", "others").text);
+    answer_set_measured(row, GROUP_SELF, table->rest);
+    answer_set(row, GROUP_BLOCKS, table->rest.blocks);
+    answer_set_text(row, GROUP_LABEL, table->others);
+    return true;
+}
+
+static bool next_group(struct answer *answer, struct answer_row *row) {
+    struct group_table *table = answer->state;
+    size_t at = table->at++;
+    if (at == answer->shown && table->rest.value)
+        return tell_rest(table, answer->count - answer->shown, row);
+    if (at >= answer->shown) return false;
+    const struct group *group = &table->list.groups.items[at];
+    bool is_line = !table->grouping->has_stable_names;
+    answer_set_measured(row, GROUP_SELF, group->self);
+    answer_set_measured(row, GROUP_TOTAL, group->total);
+    answer_set(row, GROUP_BLOCKS, group->self.value ? group->self.blocks : group->total.blocks);
+    answer_set_text(row, GROUP_LABEL, is_line ? text_base_name(group->label) : group->label);
+    if (*group->location) answer_set_text(row, GROUP_LOCATION, group->location);
+    answer_set_text(row, GROUP_NAME, group->label);
+    answer_set(row, GROUP_SELF_BLOCKS, group->self.blocks);
+    answer_set(row, GROUP_TOTAL_BLOCKS, group->total.blocks);
+    return true;
+}
+
+static void close_groups(void *state) {
+    struct group_table *table = state;
+    group_list_free(&table->list);
+    free(table);
+}
+
+static void set_group_columns(struct group_table *table, const struct profile *profile,
+                              const struct view_options *view) {
+    const struct measure_row *about = measure_about(view->by);
+    bool has_total = table->grouping->has_total, is_sampled = profile->sampling.is_on;
+    enum answer_unit unit = about->is_bytes ? ANSWER_BYTES : ANSWER_COUNT;
+    const struct answer_column value = {.unit = unit,
+                                        .place = ANSWER_FIGURE,
+                                        .width = value_columns(view),
+                                        .note = !is_sampled ? ANSWER_NO_NOTE
+                                                : has_total ? ANSWER_NARROW_NOTE
+                                                            : ANSWER_WIDE_NOTE,
+                                        .has_share = true,
+                                        .share_from =
+                                            has_total && is_sampled ? PERCENTS_COLUMNS : 0,
+                                        .has_dash = true,
+                                        .is_estimate = true};
+    const struct answer_column columns[GROUP_COLUMNS] = {
+        [GROUP_SELF] = value,
+        [GROUP_TOTAL] = value,
+        [GROUP_BLOCKS] =
+            ANSWER_FIGURES(NULL, NULL, ANSWER_COUNT, BLOCKS_COLUMNS, .noun = about->noun,
+                           .shown_from = has_total ? WIDE_COLUMNS : 0,
+                           .is_left_out = is_sampled || !about->is_bytes),
+        [GROUP_LABEL] = ANSWER_NAMES(NULL, ANSWER_TAIL_NAME, .head = table->grouping->one),
+        [GROUP_LOCATION] = ANSWER_TAILS("location", NULL, NULL, .style = STYLE_DIM),
+        [GROUP_NAME] = ANSWER_DATA("name", ANSWER_TEXT),
+        [GROUP_SELF_BLOCKS] =
+            ANSWER_DATA("self_blocks", ANSWER_COUNT, .is_left_out = !about->is_bytes),
+        [GROUP_TOTAL_BLOCKS] = ANSWER_DATA("total_blocks", ANSWER_COUNT,
+                                           .is_left_out = !about->is_bytes || !has_total)};
+    memcpy(table->columns, columns, sizeof columns);
+    table->columns[GROUP_SELF].key = "self";
+    table->columns[GROUP_SELF].head = has_total ? "self" : NULL;
+    table->columns[GROUP_TOTAL].key = "total";
+    table->columns[GROUP_TOTAL].head = "total";
+    table->columns[GROUP_TOTAL].is_left_out = !has_total;
+}
+
+bool groups_answer(struct answer *answer, const struct grouping *grouping,
+                   const struct profile *profile, const struct frame_names *names,
+                   const struct view_options *view, struct error *error) {
+    struct group_table *table = calloc(1, sizeof *table);
+    if (!table || !group_list_build(&table->list, grouping, profile, names, view, error)) {
+        if (table) group_list_free(&table->list);
+        free(table);
+        return error_set(error, "no memory for the list of %s", grouping->name);
     }
-    if (!rest.value) return;
-    print_measured(&table, rest);
-    if (table.has_total)
-        terminal_indent(terminal,
-                        (size_t)table.value_columns + (table.has_notes ? NARROW_COLUMNS : 0));
-    print_blocks(&table, rest);
-    terminal_print(terminal, STYLE_DIM, "  %s\n",
-                   units_counted((int64_t)(count - shown), "other", "others").text);
+    const size_t count = table->list.groups.count;
+    table->grouping = grouping;
+    set_group_columns(table, profile, view);
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(view->by),
+                              .columns = table->columns,
+                              .column_count = GROUP_COLUMNS,
+                              .has_heads_always = true,
+                              .whole = measure_total(view->by, profile).value,
+                              .count = count,
+                              .next_row = next_group,
+                              .close = close_groups,
+                              .state = table};
+    answer->shown = count_shown(answer, &table->list);
+    for (size_t i = answer->shown; i < count; i++)
+        measured_add(&table->rest, table->list.groups.items[i].self);
+    say_title(answer, view->by, count, count == 1 ? grouping->one : grouping->name);
+    return true;
 }
 
 static struct measured thread_estimate(const struct profile_thread *thread, bool is_peak) {
     const struct estimate *estimate = is_peak ? &thread->peak_estimate : &thread->exit_estimate;
     return measured_bytes(is_peak ? thread->peak_bytes : thread->exit_bytes, estimate);
-}
-
-// Prints how sure the estimates of a row are, on a line of its own.
-static void print_thread_note(const struct table *table, const struct profile_thread *thread) {
-    bool is_plain = table->view->is_plain_number;
-    struct parts parts = {.terminal = table->terminal};
-    if (table->view->by == MEASURE_PEAK)
-        interval_add_part(&parts, table->about->snapshot, thread_estimate(thread, true), true,
-                          is_plain);
-    interval_add_part(&parts, "at the end", thread_estimate(thread, false), true, is_plain);
-    parts_end(&parts);
 }
 
 int64_t thread_value(const struct profile_thread *thread, enum measure by) {
@@ -231,50 +180,95 @@ int64_t thread_value(const struct profile_thread *thread, enum measure by) {
     }
 }
 
+enum thread_column {
+    THREAD_VALUE,
+    THREAD_ALLOCATED,
+    THREAD_CALLS,
+    THREAD_EXIT,
+    THREAD_NAME,
+    THREAD_TID,
+    THREAD_FOLDED,
+    THREAD_THREADS,
+    THREAD_START,
+    THREAD_END,
+    THREAD_COLUMNS
+};
+
+struct thread_table {
+    struct thread_row *rows;
+    const struct profile *profile;
+    enum measure by;
+    size_t at;
+    size_t member;  // of an account, the thread to be looked at next; 0: no account is told
+    char name[THREAD_TEXT_BYTES];
+    struct answer_column columns[THREAD_COLUMNS];
+};
+
+static void set_measure(struct answer_row *row, const struct profile_thread *thread,
+                        enum measure by) {
+    if (by == MEASURE_PEAK || by == MEASURE_EXIT)
+        answer_set_measured(row, THREAD_VALUE, thread_estimate(thread, by == MEASURE_PEAK));
+    else
+        answer_set(row, THREAD_VALUE, thread_value(thread, by));
+}
+
+// Programs get the calls of each thread that shares an account; what it holds is not known.
+static bool tell_member(struct thread_table *table, uint32_t account, struct answer_row *row) {
+    for (; table->member < table->profile->thread_count; table->member++) {
+        const struct profile_thread *thread = &table->profile->threads[table->member];
+        if (!thread->is_shared || thread->account != account) continue;
+        table->member++;
+        row->level = 1;
+        row->use = ANSWER_FOR_PROGRAMS;
+        answer_set_unknown(row, THREAD_VALUE);
+        answer_set_unknown(row, THREAD_EXIT);
+        answer_set(row, THREAD_ALLOCATED, (int64_t)thread->allocated_bytes);
+        answer_set(row, THREAD_CALLS, (int64_t)thread->allocations);
+        snprintf(table->name, sizeof table->name, "%.*s", (int)sizeof thread->name, thread->name);
+        answer_set_text(row, THREAD_NAME, table->name);
+        answer_set(row, THREAD_TID, thread->tid);
+        answer_set(row, THREAD_START, (int64_t)thread->start_ns);
+        if (thread->end_ns) answer_set(row, THREAD_END, (int64_t)thread->end_ns);
+        return true;
+    }
+    table->member = 0;
+    return false;
+}
+
+static bool next_thread(struct answer *answer, struct answer_row *out) {
+    struct thread_table *table = answer->state;
+    bool has_members = table->at && table->rows[table->at - 1].sharing_count > 1;
+    if (has_members && answer->has_levels && table->member != SIZE_MAX) {
+        if (tell_member(table, table->rows[table->at - 1].sums.account, out)) return true;
+        table->member = SIZE_MAX;
+    }
+    if (table->at == answer->shown) return false;
+    const struct thread_row *row = &table->rows[table->at++];
+    const struct profile_thread *thread = &row->sums;
+    bool is_one = row->sharing_count < 2;
+    table->member = 0;
+    thread_row_text(row, table->name, sizeof table->name);
+    set_measure(out, thread, table->by);
+    answer_set(out, THREAD_ALLOCATED, (int64_t)thread->allocated_bytes);
+    answer_set(out, THREAD_CALLS, (int64_t)thread->allocations);
+    answer_set_measured(out, THREAD_EXIT, thread_estimate(thread, false));
+    answer_set_text(out, THREAD_NAME, table->name);
+    if (thread->tid && is_one) answer_set(out, THREAD_TID, thread->tid);
+    if (thread->folded_count && is_one) answer_set(out, THREAD_FOLDED, thread->folded_count);
+    answer_set(out, THREAD_THREADS, is_one ? 1 + thread->folded_count : row->sharing_count);
+    if (is_one && !thread->folded_count) {
+        answer_set(out, THREAD_START, (int64_t)thread->start_ns);
+        if (thread->end_ns) answer_set(out, THREAD_END, (int64_t)thread->end_ns);
+    }
+    return true;
+}
+
 static int compare_threads(const void *a, const void *b, void *context) {
     const struct thread_row *first = a, *second = b;
     const enum measure *by = context;
     int64_t x = thread_value(&first->sums, *by), y = thread_value(&second->sums, *by);
     if (x != y) return x < y ? 1 : -1;
     return (first->number > second->number) - (first->number < second->number);
-}
-
-enum { THREAD_COLUMNS = 4 };
-
-// The first one has a share and a size.
-static struct columns thread_columns(const struct table *table, struct column *items) {
-    const size_t size = table->view->is_plain_number ? PLAIN_COLUMNS - PERCENT_COLUMNS : 10;
-    const struct column columns[THREAD_COLUMNS] = {
-        {table->about->snapshot, (size_t)table->value_columns, STYLE_PLAIN, false},
-        {"allocated", size, STYLE_PLAIN, false},
-        {"calls", 12, STYLE_PLAIN, false},
-        {"at the end", size, STYLE_PLAIN, false}};
-    memcpy(items, columns, sizeof columns);
-    return (struct columns){items, THREAD_COLUMNS, 0, 1};
-}
-
-static void print_thread(const struct table *table, const struct thread_row *row) {
-    const struct profile_thread *thread = &row->sums;
-    char name[2 * THREAD_TEXT_BYTES], raw[THREAD_TEXT_BYTES];
-    bool is_plain = table->view->is_plain_number;
-    struct column items[THREAD_COLUMNS];
-    thread_columns(table, items);
-    const struct columns rest = {items + 1, THREAD_COLUMNS - 1, 1, 1};
-    const struct unit_text texts[] = {units_size_as((int64_t)thread->allocated_bytes, is_plain),
-                                      units_count((int64_t)thread->allocations),
-                                      units_size_as(thread->exit_bytes, is_plain)};
-    thread_row_text(row, raw, sizeof raw);
-    text_escape(name, sizeof name, raw);
-    print_value(table, thread_value(thread, table->view->by));
-    columns_print(table->terminal, &rest, texts);
-    terminal_print(table->terminal, STYLE_NAME, "  %s", name);
-    if (thread->tid && row->sharing_count < 2)
-        terminal_print(table->terminal, STYLE_DIM, " %" PRIu32, thread->tid);
-    if (thread->folded_count && row->sharing_count < 2)
-        terminal_print(table->terminal, STYLE_DIM, " and %s more",
-                       units_count(thread->folded_count).text);
-    fputc('\n', table->terminal->out);
-    if (table->has_notes) print_thread_note(table, thread);
 }
 
 // Counts what the rows say of shared accounts. False: there are none.
@@ -299,45 +293,88 @@ bool claim_of_accounts(struct claim *claim, const struct profile *profile) {
     return has_any;
 }
 
-static void print_threads_legend(const struct table *table, const struct thread_row *rows,
-                                 size_t count) {
+static void say_legend(struct answer *answer, const struct thread_row *rows) {
     char sentence[CLAIM_SENTENCE_BYTES];
     struct claim claim;
-    if (table->has_notes)
-        terminal_print(table->terminal, STYLE_DIM,
-                       "allocated and calls are counted; the rest are estimates from samples\n");
-    if (!claim_of_rows(&claim, rows, count)) return;
+    if (answer->profile->sampling.is_on)
+        answer_note(answer, "allocated and calls are counted; the rest are estimates from samples");
+    if (!claim_of_rows(&claim, rows, answer->count)) return;
     claim_sentence(&claim, false, sentence);
-    terminal_print(table->terminal, STYLE_DIM, "%s;\n--json has the calls of each\n", sentence);
+    answer_note(answer, "%s;", sentence);
+    answer_note(answer, "--json has the calls of each");
 }
 
-bool threads_print(const struct terminal *terminal, const struct profile *profile,
-                   const struct view_options *view, bool is_grouped, struct error *error) {
-    struct view_options own = *view;
-    // threads know no numbers of blocks: their calls are the nearest
-    if (!measure_about(own.by)->is_bytes) own.by = MEASURE_CALLS;
-    struct table table = table_of(terminal, profile, &own, NULL);
+static void close_threads(void *state) {
+    struct thread_table *table = state;
+    free(table->rows);
+    free(table);
+}
+
+// The first one has a share and a size.
+static void set_thread_columns(struct thread_table *table, const struct view_options *view) {
+    const size_t value = value_columns(view), size = view->is_plain_number ? value + 1 : value - 1;
+    const char *snapshot = measure_about(table->by)->snapshot;
+    bool is_held = table->by == MEASURE_PEAK || table->by == MEASURE_EXIT;
+    const struct answer_column columns[THREAD_COLUMNS] = {
+        [THREAD_VALUE] = ANSWER_FIGURES(
+            "value", snapshot, measure_about(table->by)->is_bytes ? ANSWER_BYTES : ANSWER_COUNT,
+            value, .has_share = true, .has_dash = true, .is_estimate = is_held,
+            .interval_name = table->by == MEASURE_PEAK ? snapshot : NULL),
+        [THREAD_ALLOCATED] = ANSWER_FIGURES("allocated_bytes", "allocated", ANSWER_BYTES, size),
+        [THREAD_CALLS] = ANSWER_FIGURES("allocations", "calls", ANSWER_COUNT, 12),
+        [THREAD_EXIT] = ANSWER_FIGURES("at_exit_bytes", "at the end", ANSWER_BYTES, size,
+                                       .is_estimate = true, .interval_name = "at the end"),
+        [THREAD_NAME] = ANSWER_NAMES("name", ANSWER_TAIL),
+        [THREAD_TID] = ANSWER_TAILS("tid", " ", NULL, .unit = ANSWER_NUMBER, .style = STYLE_DIM),
+        [THREAD_FOLDED] = ANSWER_TAILS(NULL, " and ", " more", .unit = ANSWER_COUNT,
+                                       .style = STYLE_DIM, .head = "further"),
+        [THREAD_THREADS] = ANSWER_DATA("threads", ANSWER_COUNT),
+        [THREAD_START] = ANSWER_DATA("start_ns", ANSWER_TIME),
+        [THREAD_END] = ANSWER_DATA("end_ns", ANSWER_TIME)};
+    memcpy(table->columns, columns, sizeof columns);
+}
+
+static size_t count_threads_shown(const struct answer *answer, const struct thread_table *table) {
+    const struct view_options *view = answer->options;
+    size_t most = answer_cut(view->top, answer->count), shown = 0;
+    int64_t threshold = view_threshold(view, answer->whole);
+    if (threshold <= 1) return most;
+    while (shown < most && thread_value(&table->rows[shown].sums, table->by) >= threshold) shown++;
+    return shown;
+}
+
+bool threads_answer(struct answer *answer, const struct profile *profile,
+                    const struct view_options *view, bool is_grouped, struct error *error) {
+    struct thread_table *table = calloc(1, sizeof *table);
     size_t count = 0;
-    struct thread_row *rows = calloc(profile->thread_count + 1, sizeof *rows);
-    if (!rows || !(is_grouped ? threads_group : threads_rows)(profile, rows, &count)) {
-        free(rows);
+    if (table) table->rows = calloc(profile->thread_count + 1, sizeof *table->rows);
+    if (!table || !table->rows ||
+        !(is_grouped ? threads_group : threads_rows)(profile, table->rows, &count)) {
+        if (table) close_threads(table);
         return error_set(error, "no memory for the list of threads");
     }
-    for (size_t i = 0; i < count; i++) rows[i].number = (uint32_t)i;
-    qsort_r(rows, count, sizeof *rows, compare_threads, &own.by);
-    size_t shown = own.top && own.top < count ? own.top : count;
-    int64_t threshold = view_threshold(&own, table.whole);
-    if (threshold > 1)
-        for (shown = 0; shown < count && (!own.top || shown < own.top); shown++)
-            if (thread_value(&rows[shown].sums, own.by) < threshold) break;
+    // threads know no numbers of blocks: their calls are the nearest
+    table->by = measure_about(view->by)->is_bytes ? view->by : MEASURE_CALLS;
+    table->profile = profile;
+    for (size_t i = 0; i < count; i++) table->rows[i].number = (uint32_t)i;
+    qsort_r(table->rows, count, sizeof *table->rows, compare_threads, &table->by);
+    set_thread_columns(table, view);
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(table->by),
+                              .columns = table->columns,
+                              .column_count = THREAD_COLUMNS,
+                              .gap = 1,
+                              .has_heads_always = true,
+                              .whole = measure_total(table->by, profile).value,
+                              .count = count,
+                              .next_row = next_thread,
+                              .close = close_threads,
+                              .state = table};
+    answer->has_levels = !is_grouped;
+    answer->shown = count_threads_shown(answer, table);
     size_t all = is_grouped ? count : profile->thread_count;
-    print_heading(&table, units_noun((int64_t)all, "thread", "threads"), all, shown, count);
-    struct column items[THREAD_COLUMNS];
-    const struct columns columns = thread_columns(&table, items);
-    columns_print_heads(terminal, &columns);
-    fputc('\n', terminal->out);
-    for (size_t i = 0; i < shown; i++) print_thread(&table, &rows[i]);
-    print_threads_legend(&table, rows, count);
-    free(rows);
+    say_title(answer, table->by, all, units_noun((int64_t)all, "thread", "threads"));
+    say_legend(answer, table->rows);
     return true;
 }

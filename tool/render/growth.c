@@ -1,192 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/growth.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
-#include "tool/model/scopes.h"
 #include "tool/model/snapshots.h"
 #include "tool/render/claims_find.h"
 #include "tool/render/columns.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/stacks.h"
 #include "tool/render/terminal.h"
-
-enum {
-    HIGHS_SHOWN = 4,
-    TIME_COLUMNS = 10,
-    SIZE_COLUMNS = 12,
-    LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES
-};
-
-static const char *reason_text(enum cairn_snapshot_reason reason) {
-    static const char *const texts[] = {[CAIRN_SNAPSHOT_CHURN] = "much was allocated and freed",
-                                        [CAIRN_SNAPSHOT_HIGH] = "new high-water mark",
-                                        [CAIRN_SNAPSHOT_LOW] = "the heap had fallen by a quarter",
-                                        [CAIRN_SNAPSHOT_ASKED] = "snapshot",
-                                        [CAIRN_SNAPSHOT_MARK] = "mark",
-                                        [CAIRN_SNAPSHOT_EXIT] = "the exit handlers had run"};
-    return texts[reason];
-}
-
-static const struct column snapshot_columns[] = {{"at", TIME_COLUMNS, STYLE_PLAIN, false},
-                                                 {"live", SIZE_COLUMNS, STYLE_PLAIN, false},
-                                                 {"blocks", SIZE_COLUMNS, STYLE_PLAIN, false},
-                                                 {"allocated", SIZE_COLUMNS, STYLE_PLAIN, false}};
-static const struct columns snapshot_list = {snapshot_columns, 4, 0, 0};
-// What a heap by name had allocated by then is not kept with a snapshot.
-static const struct columns heap_snapshot_list = {snapshot_columns, 3, 0, 0};
-
-struct snapshot_printer {
-    const struct terminal *terminal;
-    const struct view_options *view;
-    const struct columns *columns;
-    struct scopes scopes;
-    bool is_of_heap;
-};
-
-// NULL: it was taken for malloc's heap.
-static const char *heap_path(const struct scopes *scopes, const struct snapshot *snapshot) {
-    bool is_known = snapshot->heap && snapshot->heap < scopes->count;
-    return is_known ? scopes->list[snapshot->heap].path : NULL;
-}
-
-// Whose heap's ups and downs it was taken for, where that is not the one that is shown.
-static void print_heap(const struct snapshot_printer *printer, const struct snapshot *snapshot) {
-    char name[LABEL_TEXT_BYTES];
-    bool is_by_itself = snapshot->reason == CAIRN_SNAPSHOT_CHURN ||
-                        snapshot->reason == CAIRN_SNAPSHOT_HIGH ||
-                        snapshot->reason == CAIRN_SNAPSHOT_LOW;
-    if (!is_by_itself) return;
-    const char *path = heap_path(&printer->scopes, snapshot);
-    if (path) {
-        text_escape(name, sizeof name, path);
-        fprintf(printer->terminal->out, " (%s)", name);
-    } else if (printer->is_of_heap) {
-        fputs(" (malloc)", printer->terminal->out);
-    }
-}
-
-// A mark of a fork is from before it was one: only its name is known.
-static void print_snapshot(const struct snapshot_printer *printer,
-                           const struct snapshot *snapshot) {
-    const struct terminal *terminal = printer->terminal;
-    const struct view_options *view = printer->view;
-    char label[LABEL_TEXT_BYTES];
-    text_escape(label, sizeof label, snapshot->label);
-    const struct unit_text texts[] = {
-        units_duration(snapshot->at_ns), units_size_as(snapshot->live_bytes, view->is_plain_number),
-        units_count(snapshot->live_blocks),
-        units_size_as((int64_t)snapshot->allocated_bytes, view->is_plain_number)};
-    if (snapshot->has_values)
-        columns_print(terminal, printer->columns, texts);
-    else
-        terminal_print(terminal, STYLE_DIM, "%*s", (int)columns_width(printer->columns),
-                       "what stacks held is not known");
-    fprintf(terminal->out, "  %s", reason_text(snapshot->reason));
-    print_heap(printer, snapshot);
-    if (*label) fprintf(terminal->out, " \"%s\"", label);
-    if (snapshot->missing_values)
-        terminal_print(
-            terminal, STYLE_WARNING, "  %s missing",
-            units_counted((int64_t)snapshot->missing_values, "value is", "values are").text);
-    fputc('\n', terminal->out);
-}
-
-static bool is_plain_high(const struct snapshots *snapshots, size_t i) {
-    if (i >= snapshots->count) return false;
-    const struct snapshot *snapshot = &snapshots->list[i];
-    return snapshot->reason == CAIRN_SNAPSHOT_HIGH && !*snapshot->label;
-}
-
-// Behind a high-water mark and before another, of whichever heap: how many there are from `i` on.
-static size_t highs_between(const struct snapshots *snapshots, size_t i) {
-    size_t count = 0;
-    if (!i || !is_plain_high(snapshots, i - 1)) return 0;
-    while (is_plain_high(snapshots, i + count) && is_plain_high(snapshots, i + count + 1)) count++;
-    return count;
-}
-
-static void print_snapshots(const struct snapshot_printer *printer,
-                            const struct snapshots *snapshots) {
-    const struct terminal *terminal = printer->terminal;
-    if (snapshots->count) columns_print_heads(terminal, printer->columns);
-    if (snapshots->count) fputc('\n', terminal->out);
-    for (size_t i = 0; i < snapshots->count; i++) {
-        size_t alike = highs_between(snapshots, i);
-        if (alike > HIGHS_SHOWN) {
-            terminal_print(terminal, STYLE_DIM, "%*s  %s new high-water marks in between\n",
-                           (int)columns_width(printer->columns), "\xe2\x80\xa6",
-                           units_count((int64_t)alike).text);
-            i += alike - 1;
-            continue;
-        }
-        print_snapshot(printer, &snapshots->list[i]);
-    }
-}
-
-bool snapshots_print(const struct terminal *terminal, const struct profile *profile,
-                     const struct view_options *view, struct error *error) {
-    struct snapshots snapshots;
-    struct snapshot_printer printer = {.terminal = terminal,
-                                       .view = view,
-                                       .columns =
-                                           profile->heap ? &heap_snapshot_list : &snapshot_list,
-                                       .is_of_heap = profile->heap != NULL};
-    if (profile_is_sum(profile))
-        return error_set(error, "snapshots are known of each process alone: -p PID or NAME");
-    if (!snapshots_build(&snapshots, profile, error)) return false;
-    bool is_ok = scopes_read(&printer.scopes, profile->recording);
-    terminal_print(terminal, STYLE_STRONG, "%s",
-                   units_counted((int64_t)snapshots.count, "snapshot", "snapshots").text);
-    terminal_print(terminal, STYLE_DIM, ": what stacks held is known of %s, the peak and the end\n",
-                   snapshots.count ? "these" : "no others than");
-    if (is_ok) print_snapshots(&printer, &snapshots);
-    scopes_free(&printer.scopes);
-    snapshots_free(&snapshots);
-    return is_ok || error_set(error, "no memory for the heaps of this recording");
-}
-
-static void put_snapshot(struct json *json, const struct profile *profile,
-                         const struct scopes *scopes, const struct snapshot *snapshot) {
-    const char *heap = heap_path(scopes, snapshot);
-    json_open_object(json, NULL);
-    json_put_uint(json, "at_ns", snapshot->at_ns);
-    json_put_string(json, "reason", snapshot_reason_name(snapshot->reason));
-    if (heap) json_put_string(json, "heap", heap);
-    json_put_string(json, "label", snapshot->label);
-    json_put_uint(json, "generation", snapshot->generation);
-    json_put_int(json, "live_bytes", snapshot->live_bytes);
-    json_put_int(json, "live_blocks", snapshot->live_blocks);
-    if (!profile->heap) {
-        json_put_uint(json, "allocated_bytes", snapshot->allocated_bytes);
-        json_put_uint(json, "allocations", snapshot->allocations);
-    }
-    json_put_uint(json, "missing_values", snapshot->missing_values);
-    json_put_bool(json, "has_values", snapshot->has_values);
-    json_close(json);
-}
-
-bool snapshots_json_put(struct json *json, const struct profile *profile) {
-    struct snapshots snapshots;
-    struct scopes scopes = {0};
-    struct error error;
-    bool is_built = snapshots_build(&snapshots, profile, &error);
-    bool is_ok = is_built && scopes_read(&scopes, profile->recording);
-    json_open_array(json, "snapshots");
-    for (size_t i = 0; is_ok && i < snapshots.count; i++)
-        put_snapshot(json, profile, &scopes, &snapshots.list[i]);
-    json_close(json);
-    scopes_free(&scopes);
-    if (is_built) snapshots_free(&snapshots);
-    return is_ok;
-}
 
 enum {
     INDENT = 10,
     SPARK_COLUMNS = 24,
     GENERATIONS_SHOWN = 6,
+    LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES,
 };
 
 // The mark that began a generation.
@@ -410,4 +242,117 @@ bool growth_print(const struct terminal *terminal, const struct profile *profile
     growth_free(&growth);
     snapshots_free(&snapshots);
     return is_ok;
+}
+
+enum growth_column {
+    GROWTH_RATE,
+    GROWTH_FIT,
+    GROWTH_FIRST,
+    GROWTH_LAST,
+    GROWTH_INTERVAL,
+    GROWTH_STALLED,
+    GROWTH_FREED,
+    GROWTH_ID,
+    GROWTH_FROM,
+    GROWTH_UNTIL,
+    GROWTH_COLUMNS
+};
+
+static const struct answer_column growth_columns[GROWTH_COLUMNS] = {
+    [GROWTH_RATE] = ANSWER_FIGURES("bytes_per_s", "rises by", ANSWER_RATE, SPARK_COLUMNS),
+    [GROWTH_FIT] = ANSWER_FIGURES("fit", "fit", ANSWER_REAL, INDENT),
+    [GROWTH_FIRST] = ANSWER_FIGURES("first_bytes", "first", ANSWER_BYTES, INDENT),
+    [GROWTH_LAST] = ANSWER_FIGURES("last_bytes", "last", ANSWER_BYTES, INDENT),
+    [GROWTH_INTERVAL] = ANSWER_DATA("rise_interval_bytes", ANSWER_BYTES),
+    [GROWTH_STALLED] = ANSWER_FIGURES("has_stalled", "stalled", ANSWER_BOOL, INDENT),
+    [GROWTH_FREED] = ANSWER_DATA("freed_at_shutdown_bytes", ANSWER_BYTES),
+    [GROWTH_ID] = ANSWER_DATA("id", ANSWER_TEXT),
+    [GROWTH_FROM] = ANSWER_DATA("from_ns", ANSWER_TIME),
+    [GROWTH_UNTIL] = ANSWER_DATA("until_ns", ANSWER_TIME)};
+
+struct growth_list {
+    struct snapshots snapshots;
+    struct growth growth;
+    const struct frame_names *names;
+    struct frame_list frames;
+    size_t at;
+    char id[2 * sizeof(uint64_t) + 1];
+};
+
+static bool next_growing(struct answer *answer, struct answer_row *row) {
+    struct growth_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct growth_stack *how = &list->growth.list[list->at++];
+    const struct stack *stack = &answer->profile->stacks[how->stack];
+    answer->is_failed =
+        !frame_list_fill(&list->frames, answer->profile, list->names, stack->node, 0);
+    snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
+    answer_set_real(row, GROWTH_RATE, how->bytes_per_s);
+    answer_set_real(row, GROWTH_FIT, how->fit);
+    answer_set(row, GROWTH_FIRST, how->first_bytes);
+    answer_set(row, GROWTH_LAST, how->last_bytes);
+    answer_set(row, GROWTH_INTERVAL, how->interval_bytes);
+    answer_set(row, GROWTH_STALLED, how->has_stalled);
+    answer_set(row, GROWTH_FREED, how->freed_bytes);
+    answer_set_text(row, GROWTH_ID, list->id);
+    if (how->has_stalled) answer_set(row, GROWTH_FROM, (int64_t)how->from_ns);
+    if (how->has_stalled) answer_set(row, GROWTH_UNTIL, (int64_t)how->until_ns);
+    row->frames = &list->frames;
+    row->incomplete = stack->cut ? cut_key(stack->cut) : NULL;
+    return !answer->is_failed;
+}
+
+static void close_growing(void *state) {
+    struct growth_list *list = state;
+    frame_list_free(&list->frames);
+    growth_free(&list->growth);
+    snapshots_free(&list->snapshots);
+    free(list);
+}
+
+// Says why no stack is in the list: none grows, or it is not known.
+static void say_none(struct answer *answer, const struct growth_list *list) {
+    char sentence[CLAIM_SENTENCE_BYTES] = "growth is not known of these samples";
+    const struct profile *profile = answer->profile;
+    bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
+    struct claim claim;
+    if (has_values && claim_none(&list->growth, &list->snapshots, &claim))
+        claim_sentence(&claim, false, sentence);
+    snprintf(answer->none, sizeof answer->none, "%.*s", (int)sizeof answer->none - 1, sentence);
+}
+
+bool growth_answer(struct answer *answer, const struct profile *profile,
+                   const struct frame_names *names, const struct view_options *view,
+                   struct error *error) {
+    if (profile_is_sum(profile))
+        return error_set(error, "growth is known of each process alone: -p PID or NAME");
+    struct growth_list *list = calloc(1, sizeof *list);
+    if (!list) return error_set(error, "no memory for the list of stacks");
+    list->names = names;
+    list->frames.are_all_shown = true;
+    struct snapshots *snapshots = &list->snapshots;
+    if (!snapshots_build(snapshots, profile, error) ||
+        !growth_build(&list->growth, snapshots, growth_first(snapshots), GROWTH_SNAPSHOTS_MAX,
+                      error)) {
+        close_growing(list);
+        return false;
+    }
+    drop_small(&list->growth, view_threshold(view, profile->peak.bytes));
+    bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
+    size_t count = has_values && list->growth.is_known ? list->growth.count : 0;
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .columns = growth_columns,
+                              .column_count = GROWTH_COLUMNS,
+                              .gap = 1,
+                              .has_frames = true,
+                              .shown = answer_cut(view->top, count),
+                              .count = count,
+                              .next_row = next_growing,
+                              .close = close_growing,
+                              .state = list};
+    snprintf(answer->title, sizeof answer->title, "%s that grew",
+             units_counted((int64_t)count, "stack", "stacks").text);
+    say_none(answer, list);
+    return true;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks whose live bytes rise from snapshot to snapshot: how fast, how steadily, how they went,
 // and from which generation the blocks are that still live.
-//
-// The snapshots that a recording kept: when, why, and how large the heap was.
 #ifndef TOOL_RENDER_GROWTH_H
 #define TOOL_RENDER_GROWTH_H
 
@@ -19,13 +17,6 @@
 bool growth_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   struct error *error);
-
-// A line for each. False without memory.
-bool snapshots_print(const struct terminal *terminal, const struct profile *profile,
-                     const struct view_options *view, struct error *error);
-
-// Member "snapshots", a list. False without memory.
-bool snapshots_json_put(struct json *json, const struct profile *profile);
 
 // "grew 0.10 s to 2.00 s, flat since", of a stack that has stalled.
 #define GROWTH_SPAN_BYTES 80

@@ -54,8 +54,8 @@ static void describe_rest(const struct picture *picture, const struct view_optio
              own);
 }
 
-static void describe(const struct picture *picture, enum picture_part part,
-                     const struct view_options *view, char *out, size_t size) {
+void memory_part_text(const struct picture *picture, enum picture_part part,
+                      const struct view_options *view, char *out, size_t size) {
     static const char *const words[PICTURE_PARTS] = {
         [PICTURE_MAPPED] = "mapped by the program itself, not by malloc",
         [PICTURE_SLACK] = "slack: rounding and headers of live blocks, about",
@@ -130,7 +130,7 @@ static void print_picture(const struct terminal *terminal, const struct recordin
     fputc('\n', terminal->out);
     for (int part = 0; part < PICTURE_PARTS; part++) {
         if (part == PICTURE_REST) print_names(terminal, recording, picture, view);
-        describe(picture, part, view, text, sizeof text);
+        memory_part_text(picture, part, view, text, sizeof text);
         print_part(terminal, picture, view, picture->bytes[part], text);
     }
     terminal_print(terminal, STYLE_STRONG, "%8s", "100 %");
@@ -157,12 +157,16 @@ static void print_allocator(const struct terminal *terminal, const struct profil
     }
 }
 
+const char *memory_reason_of_none(struct recording *recording) {
+    return recording_imported(recording)
+               ? "the imported file does not have it"
+               : "cairn run looks at a program's memory from outside; this was too short, or "
+                 "recorded without it";
+}
+
 static void print_missing(const struct terminal *terminal, const struct profile *profile) {
-    const char *reason = "cairn run looks at a program's memory from outside; this was too short, "
-                         "or recorded without it";
-    if (recording_imported(profile->recording)) reason = "the imported file does not have it";
     terminal_print(terminal, STYLE_DIM, "what resident memory consisted of is not known:\n%s\n",
-                   reason);
+                   memory_reason_of_none(profile->recording));
 }
 
 // Names the reading at which most was resident; "": it was less than the peak.
@@ -363,6 +367,14 @@ void memory_print_line(const struct terminal *terminal, const struct profile *pr
     fputc('\n', terminal->out);
 }
 
+// What is in one of the others, and not told apart, is unknown.
+bool memory_part_is_known(const struct picture *picture, enum picture_part part) {
+    return !((part == PICTURE_LIVE && !picture->is_live_part) ||
+             (part == PICTURE_FREE && !picture->is_free_part) ||
+             (part == PICTURE_SLACK && !picture->is_slack_part) ||
+             (part == PICTURE_MAPPED && !picture->is_mapped_part));
+}
+
 static void put_picture(struct json *json, const char *key, const struct recording *recording,
                         size_t index) {
     struct picture picture;
@@ -376,10 +388,7 @@ static void put_picture(struct json *json, const char *key, const struct recordi
     json_put_uint(json, "pss_bytes", picture.pss_bytes);
     json_put_uint(json, "swap_bytes", picture.swap_bytes);
     for (int part = 0; part < PICTURE_PARTS; part++)
-        if ((part == PICTURE_LIVE && !picture.is_live_part) ||
-            (part == PICTURE_FREE && !picture.is_free_part) ||
-            (part == PICTURE_SLACK && !picture.is_slack_part) ||
-            (part == PICTURE_MAPPED && !picture.is_mapped_part))
+        if (!memory_part_is_known(&picture, part))
             json_put_null(json, picture_part_key(part));
         else
             json_put_uint(json, picture_part_key(part), picture.bytes[part]);

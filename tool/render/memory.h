@@ -3,7 +3,9 @@
 #ifndef TOOL_RENDER_MEMORY_H
 #define TOOL_RENDER_MEMORY_H
 
+#include "tool/answer/answer.h"
 #include "tool/base/json.h"
+#include "tool/model/figures.h"
 #include "tool/model/profile.h"
 #include "tool/render/claims.h"
 #include "tool/render/terminal.h"
@@ -12,6 +14,17 @@
 // no picture.
 void memory_print(const struct terminal *terminal, const struct profile *profile,
                   const struct view_options *view);
+
+// A row for each part of both. False without memory.
+bool memory_answer(struct answer *answer, const struct profile *profile,
+                   const struct view_options *view, struct error *error);
+
+// For rows: a part in words, safe to print; false: it is in another one, not told apart; why there
+// is no picture.
+void memory_part_text(const struct picture *picture, enum picture_part part,
+                      const struct view_options *view, char *out, size_t size);
+bool memory_part_is_known(const struct picture *picture, enum picture_part part);
+const char *memory_reason_of_none(struct recording *recording);
 
 // Totals of the heap as they were when the tool looked: what the views heap and pages can say of a
 // recording, which has neither the blocks nor the pages.

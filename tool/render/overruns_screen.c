@@ -145,13 +145,13 @@ static bool print_kind(const struct terminal *terminal, const struct profile *pr
                         overrun->found_node, view));
 }
 
-// Where there is no list, why.
-static void print_none(const struct terminal *terminal, const struct profile *profile) {
+// Says why there is no list.
+static const char *reason_of_none(const struct profile *profile) {
     const struct cairn_guard *guard = &profile->overruns.guard;
     const char *reason = "no block was written past, as far as the bands tell";
     if (!guard->band_bytes) reason = "the blocks had no guard bands (cairn run --guard)";
     if (guard->overrun_blocks) reason = "they are known of each process: --process PID|NAME";
-    terminal_print(terminal, STYLE_DIM, "%s\n", reason);
+    return reason;
 }
 
 bool overruns_print(const struct terminal *terminal, const struct profile *profile,
@@ -172,7 +172,7 @@ bool overruns_print(const struct terminal *terminal, const struct profile *profi
         terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
     list_print_cut(terminal, view, shown, count);
     fputc('\n', terminal->out);
-    if (is_ok && !count) print_none(terminal, profile);
+    if (is_ok && !count) terminal_print(terminal, STYLE_DIM, "%s\n", reason_of_none(profile));
     for (size_t i = 0; is_ok && i < shown; i++)
         is_ok = print_kind(terminal, profile, names, view, &kinds[i], i + 1);
     free(kinds);
@@ -272,4 +272,106 @@ bool overruns_put_json(struct json *json, const struct profile *profile,
     json_close(json);
     json_close(json);
     return is_ok;
+}
+
+enum overrun_column {
+    OVERRUN_TIMES,
+    OVERRUN_SIDES,
+    OVERRUN_SIZE,
+    OVERRUN_FOUND,
+    OVERRUN_FOUND_AT,
+    OVERRUN_FOUND_NS,
+    OVERRUN_TID,
+    OVERRUN_ADDRESS,
+    OVERRUN_BEFORE,
+    OVERRUN_BEHIND,
+    OVERRUN_COLUMNS
+};
+
+static const struct answer_column overrun_columns[OVERRUN_COLUMNS] = {
+    [OVERRUN_TIMES] = ANSWER_FIGURES("times", "times", ANSWER_COUNT, INDENT),
+    [OVERRUN_SIDES] = ANSWER_TAILS(NULL, " ", NULL, .head = "written"),
+    [OVERRUN_SIZE] = ANSWER_FIGURES("size", "block of", ANSWER_BYTES, INDENT),
+    [OVERRUN_FOUND] = ANSWER_TAILS(NULL, " ", NULL, .head = "found"),
+    [OVERRUN_FOUND_AT] = ANSWER_DATA("found_at", ANSWER_TEXT),
+    [OVERRUN_FOUND_NS] = ANSWER_DATA("found_ns", ANSWER_TIME),
+    [OVERRUN_TID] = ANSWER_DATA("found_tid", ANSWER_NUMBER),
+    [OVERRUN_ADDRESS] = ANSWER_DATA("address", ANSWER_NUMBER),
+    [OVERRUN_BEFORE] = ANSWER_DATA("changed_bytes_before", ANSWER_BYTES),
+    [OVERRUN_BEHIND] = ANSWER_DATA("changed_bytes_behind", ANSWER_BYTES)};
+
+struct overrun_list {
+    struct kind *kinds;
+    const struct frame_names *names;
+    struct frame_list frames, found;
+    size_t at;
+    char sides[TEXT_BYTES];
+};
+
+static bool next_overrun(struct answer *answer, struct answer_row *row) {
+    struct overrun_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct kind *kind = &list->kinds[list->at++];
+    const struct overrun *overrun = kind->first;
+    const struct cairn_overrun *entry = &overrun->entry;
+    bool has_found = overrun->found_node != TREE_ROOT;
+    sides_text(entry, list->sides, sizeof list->sides);
+    answer_set(row, OVERRUN_TIMES, (int64_t)kind->count);
+    answer_set_text(row, OVERRUN_SIDES, list->sides);
+    answer_set(row, OVERRUN_SIZE, (int64_t)entry->size);
+    answer_set_text(row, OVERRUN_FOUND, found_at_text(entry->found_at));
+    answer_set_text(row, OVERRUN_FOUND_AT, found_at_key(entry->found_at));
+    answer_set(row, OVERRUN_FOUND_NS, (int64_t)entry->found_ns);
+    answer_set(row, OVERRUN_TID, entry->found_tid);
+    answer_set(row, OVERRUN_ADDRESS, (int64_t)entry->address);
+    answer_set(row, OVERRUN_BEFORE, entry->before.changed_bytes);
+    answer_set(row, OVERRUN_BEHIND, entry->behind.changed_bytes);
+    answer->is_failed =
+        !frame_list_fill(&list->frames, answer->profile, list->names, overrun->node, 0) ||
+        (has_found &&
+         !frame_list_fill(&list->found, answer->profile, list->names, overrun->found_node, 0));
+    row->frames = &list->frames;
+    row->freed_by = has_found ? &list->found : NULL;
+    return !answer->is_failed;
+}
+
+static void close_overruns(void *state) {
+    struct overrun_list *list = state;
+    frame_list_free(&list->frames);
+    frame_list_free(&list->found);
+    free(list->kinds);
+    free(list);
+}
+
+bool overruns_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error) {
+    struct overrun_list *list = calloc(1, sizeof *list);
+    size_t count = 0;
+    if (list) list->kinds = kinds_of(&profile->overruns, &count);
+    if (!list || !list->kinds) {
+        free(list);
+        return error_set(error, "no memory for the list of overruns");
+    }
+    list->names = names;
+    list->frames.are_all_shown = list->found.are_all_shown = true;
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .columns = overrun_columns,
+                              .column_count = OVERRUN_COLUMNS,
+                              .gap = 1,
+                              .has_frames = true,
+                              .has_freed_by = true,
+                              .shown = answer_cut(view->top, count),
+                              .count = count,
+                              .next_row = next_overrun,
+                              .close = close_overruns,
+                              .state = list};
+    const uint64_t blocks = profile->overruns.guard.overrun_blocks;
+    snprintf(answer->title, sizeof answer->title, "%s overrun %s", count_text(blocks).text,
+             units_noun((int64_t)blocks, "block", "blocks"));
+    snprintf(answer->none, sizeof answer->none, "%s", reason_of_none(profile));
+    if (count && blocks > profile->overruns.list.count)
+        answer_note(answer, "known of the first %s", count_text(profile->overruns.list.count).text);
+    return true;
 }

@@ -3,6 +3,7 @@
 #ifndef TOOL_RENDER_OVERRUNS_SCREEN_H
 #define TOOL_RENDER_OVERRUNS_SCREEN_H
 
+#include "tool/answer/answer.h"
 #include "tool/base/error.h"
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
@@ -17,6 +18,11 @@ void overruns_print_line(const struct terminal *terminal, const struct profile *
 bool overruns_print(const struct terminal *terminal, const struct profile *profile,
                     const struct frame_names *names, const struct view_options *view,
                     struct error *error);
+
+// A row for each kind of damage. False without memory.
+bool overruns_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error);
 
 // One line for each of the first `top` kinds, for `cairn check`.
 void overruns_print_short(FILE *out, const struct profile *profile, const struct frame_names *names,

@@ -20,6 +20,7 @@
 #include "tool/render/reachability.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
 #include "tool/render/stacks_json.h"
 #include "tool/render/trust.h"
 #include "tool/render/trust_json.h"

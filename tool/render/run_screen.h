@@ -4,6 +4,7 @@
 #ifndef TOOL_RENDER_RUN_SCREEN_H
 #define TOOL_RENDER_RUN_SCREEN_H
 
+#include "tool/answer/answer.h"
 #include "tool/model/combined.h"
 #include "tool/model/profile.h"
 #include "tool/model/run.h"
@@ -28,5 +29,9 @@ void run_screen_print_facts(const struct terminal *terminal, const struct run_sc
 void run_screen_print_context(const struct terminal *terminal, const struct run_screen *screen,
                               const char *what);
 void run_screen_print_table(const struct terminal *terminal, const struct run_screen *screen);
+
+// A row for each process. False without memory.
+bool processes_answer(struct answer *answer, const struct run *run, const struct view_options *view,
+                      struct error *error);
 
 #endif

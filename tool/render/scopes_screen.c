@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/model/scopes.h"
-#include "tool/render/columns.h"
 #include "tool/render/frames.h"
-#include "tool/render/interval.h"
 #include "tool/render/json_values.h"
 
-enum { PERCENT_COLUMNS = 6, SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
+enum { SIZE_COLUMNS = 10, PLAIN_COLUMNS = 14, COUNT_COLUMNS = 11 };
+enum { SCOPE_COLUMNS = 14 };
 
 struct row {
     const struct scope *scope;
@@ -21,13 +21,12 @@ struct row {
 };
 
 struct table {
-    const struct terminal *terminal;
     const struct view_options *view;
     struct scopes scopes;
     struct row *rows;
     struct stack *values;  // of all scopes
-    size_t count;
-    size_t size_columns;
+    size_t count, at;      // rows, and how many were told
+    struct answer_column columns[SCOPE_COLUMNS];
     bool is_of_heap;  // by name: how much more malloc's was is nothing of it
     bool is_sampled;  // pools apart, which count for themselves
 };
@@ -81,158 +80,182 @@ static void close_table(struct table *table) {
     free(table->rows);
 }
 
-static bool open_table(struct table *table, const struct terminal *terminal,
-                       const struct profile *profile, enum cairn_scope_kind kind,
-                       const struct view_options *view, struct error *error) {
-    *table = (struct table){.terminal = terminal,
-                            .view = view,
+static bool open_table(struct table *table, const struct profile *profile,
+                       enum cairn_scope_kind kind, const struct view_options *view,
+                       struct error *error) {
+    *table = (struct table){.view = view,
                             .is_of_heap = profile->heap != NULL,
-                            .is_sampled = profile->sampling.is_on && kind == CAIRN_SCOPE_REGION,
-                            .size_columns = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS};
+                            .is_sampled = profile->sampling.is_on && kind == CAIRN_SCOPE_REGION};
     if (scopes_read(&table->scopes, profile->recording) && fill(table, profile, kind)) return true;
     close_table(table);
     error_set(error, "no memory for the list of regions or pools");
     return false;
 }
 
-static size_t print_heading(const struct table *table, const char *one, const char *several) {
-    const struct view_options *view = table->view;
-    size_t shown = view->top && view->top < table->count ? view->top : table->count;
-    terminal_print(table->terminal, STYLE_STRONG, "%s %s", units_count((int64_t)table->count).text,
-                   table->count == 1 ? one : several);
-    list_print_cut(table->terminal, view, shown, table->count);
-    fputc('\n', table->terminal->out);
-    return shown;
-}
-
-static struct unit_text size_text(const struct table *table, int64_t bytes) {
-    return units_size_as(bytes, table->view->is_plain_number);
-}
-
-static void print_name(const struct table *table, const struct row *row, size_t used) {
-    char name[FRAME_TEXT_BYTES];
-    size_t columns = table->terminal->columns;
-    text_escape(name, sizeof name, row->scope->path);
-    text_cut(name, columns > used + 8 ? columns - used : 8);
-    terminal_print(table->terminal, STYLE_NAME, "  %s\n", name);
-}
-
-// A value of the measure: a size, or a number.
-static struct unit_text value_text(const struct table *table, int64_t value) {
-    bool is_bytes = measure_about(table->view->by)->is_bytes;
-    return is_bytes ? size_text(table, value) : units_count(value);
-}
-
-// How sure the estimates of a region's row are, on a line of its own.
-static void print_estimates(const struct table *table, const struct row *row) {
-    const struct measure_row *about = measure_about(table->view->by);
-    struct parts parts = {.terminal = table->terminal};
-    bool is_plain = table->view->is_plain_number;
-    if (table->view->by != MEASURE_ALLOCATED && table->view->by != MEASURE_CALLS)
-        interval_add_part(&parts, about->snapshot, row->measured, about->is_bytes, is_plain);
-    interval_add_part(&parts, "allocated", measure_stack(MEASURE_ALLOCATED, &row->values), true,
-                      is_plain);
-    interval_add_part(&parts, "calls", measure_stack(MEASURE_CALLS, &row->values), false, is_plain);
-    parts_end(&parts);
-}
-
-static void print_column_heads(const struct table *table, const struct columns *columns) {
-    columns_print_heads(table->terminal, columns);
-    fputc('\n', table->terminal->out);
-}
-
-enum { REGION_COLUMNS = 6, POOL_COLUMNS = 6 };
-
-static struct columns region_columns(const struct table *table, struct column *items) {
-    const size_t size = table->size_columns, count = COUNT_COLUMNS;
-    const struct column columns[REGION_COLUMNS] = {
-        {"", PERCENT_COLUMNS, STYLE_STRONG, false},
-        {measure_about(table->view->by)->snapshot, size, STYLE_PLAIN, false},
-        {"allocated", size, STYLE_PLAIN, false},
-        {"calls", count, STYLE_PLAIN, false},
-        {"begun", count - 2, STYLE_PLAIN, false},
-        {"most more", size, STYLE_PLAIN, false}};
-    memcpy(items, columns, sizeof columns);
-    return (struct columns){items, REGION_COLUMNS - table->is_of_heap, 0, 1};
-}
-
-static void print_region(const struct table *table, const struct columns *columns,
-                         const struct row *row, int64_t whole) {
-    const struct unit_text texts[REGION_COLUMNS] = {
-        units_percent(row->measured.value, whole),
-        value_text(table, row->measured.value),
-        size_text(table, (int64_t)row->values.allocated_bytes),
-        units_count((int64_t)row->values.allocations),
-        units_count((int64_t)row->scope->entry.entries),
-        size_text(table, row->scope->entry.rise_bytes)};
-    columns_print(table->terminal, columns, texts);
-    print_name(table, row, columns_width(columns) + 2);
-    if (table->is_sampled) print_estimates(table, row);
+static void close_state(void *state) {
+    close_table(state);
+    free(state);
 }
 
 // A sum of processes has no cells, which is where regions are known.
-static void print_none(const struct table *table, const struct profile *profile) {
+static const char *reason_of_none(const struct profile *profile) {
     bool is_sum = profile->stack_count && !profile->cell_count;
-    terminal_print(table->terminal, STYLE_DIM, "%s\n",
-                   is_sum ? "they are known of each process: --process PID|NAME"
-                          : "the program named none (docs/reference/api.md)");
+    return is_sum ? "they are known of each process: --process PID|NAME"
+                  : "the program named none (docs/reference/api.md)";
 }
 
-bool regions_print(const struct terminal *terminal, const struct profile *profile,
-                   const struct view_options *view, struct error *error) {
-    struct table table;
-    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_REGION, view, error)) return false;
-    struct column items[REGION_COLUMNS];
-    const struct columns columns = region_columns(&table, items);
-    size_t shown = print_heading(&table, "region", "regions");
-    if (!table.count) print_none(&table, profile);
-    if (table.count) print_column_heads(&table, &columns);
-    for (size_t i = 0; i < shown; i++)
-        print_region(&table, &columns, &table.rows[i], measure_total(view->by, profile).value);
-    close_table(&table);
+// Opens the table as the state of an answer with these columns.
+static bool open_answer(struct answer *answer, const struct profile *profile,
+                        enum cairn_scope_kind kind, const struct view_options *view,
+                        struct error *error) {
+    const char *const one[] = {
+        [CAIRN_SCOPE_REGION] = "region", [CAIRN_SCOPE_POOL] = "name of pools"};
+    const char *const several[] = {
+        [CAIRN_SCOPE_REGION] = "regions", [CAIRN_SCOPE_POOL] = "names of pools"};
+    struct table *table = malloc(sizeof *table);
+    if (!table) return error_set(error, "no memory for the list of regions or pools");
+    if (!open_table(table, profile, kind, view, error)) {
+        free(table);
+        return false;
+    }
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(view->by),
+                              .columns = table->columns,
+                              .gap = 1,
+                              .whole = measure_total(view->by, profile).value,
+                              .shown = answer_cut(view->top, table->count),
+                              .count = table->count,
+                              .close = close_state,
+                              .state = table};
+    snprintf(answer->title, sizeof answer->title, "%s",
+             units_counted((int64_t)table->count, one[kind], several[kind]).text);
+    snprintf(answer->none, sizeof answer->none, "%s", reason_of_none(profile));
     return true;
 }
 
-static struct columns pool_columns(const struct table *table, const struct profile *profile,
-                                   struct column *items) {
-    const size_t size = table->size_columns, count = COUNT_COLUMNS;
-    const struct column columns[POOL_COLUMNS] = {
-        {"own peak", size, STYLE_STRONG, false},
-        {profile_has_ended(profile) ? "left" : "now", size, STYLE_PLAIN, false},
-        {"allocated", size, STYLE_PLAIN, false},
-        {"calls", count, STYLE_PLAIN, false},
-        {"made", count - 4, STYLE_PLAIN, false},
-        {"open", count - 4, STYLE_PLAIN, false}};
-    memcpy(items, columns, sizeof columns);
-    return (struct columns){items, POOL_COLUMNS, 0, 1};
+// The next of the rows that are shown; NULL: that was the last.
+static const struct row *next_of(const struct answer *answer) {
+    struct table *table = answer->state;
+    return table->at < answer->shown ? &table->rows[table->at++] : NULL;
 }
 
-static void print_pool(const struct table *table, const struct columns *columns,
-                       const struct row *row) {
+static void set_columns(struct answer *answer, const struct answer_column *columns, size_t count) {
+    struct table *table = answer->state;
+    memcpy(table->columns, columns, count * sizeof *columns);
+    answer->column_count = count;
+}
+
+enum region_column {
+    REGION_SHARE,
+    REGION_VALUE,
+    REGION_ALLOCATED,
+    REGION_CALLS,
+    REGION_BEGUN,
+    REGION_RISE,
+    REGION_NAME,
+    REGION_FREED,
+    REGION_PEAK,
+    REGION_EXIT,
+    REGION_EXIT_BLOCKS,
+    REGION_COLUMNS
+};
+
+static bool next_region(struct answer *answer, struct answer_row *out) {
+    const struct row *row = next_of(answer);
+    if (!row) return false;
+    const struct stack *values = &row->values;
+    answer_set_measured(out, REGION_SHARE, row->measured);
+    answer_set_measured(out, REGION_VALUE, row->measured);
+    answer_set_measured(out, REGION_ALLOCATED, measure_stack(MEASURE_ALLOCATED, values));
+    answer_set_measured(out, REGION_CALLS, measure_stack(MEASURE_CALLS, values));
+    answer_set(out, REGION_BEGUN, (int64_t)row->scope->entry.entries);
+    answer_set(out, REGION_RISE, row->scope->entry.rise_bytes);
+    answer_set_text(out, REGION_NAME, row->scope->path);
+    answer_set(out, REGION_FREED, (int64_t)values->freed_bytes);
+    answer_set_measured(out, REGION_PEAK, measure_stack(MEASURE_PEAK, values));
+    answer_set_measured(out, REGION_EXIT, measure_stack(MEASURE_EXIT, values));
+    answer_set_measured(out, REGION_EXIT_BLOCKS, measure_stack(MEASURE_EXIT_BLOCKS, values));
+    return true;
+}
+
+bool regions_answer(struct answer *answer, const struct profile *profile,
+                    const struct view_options *view, struct error *error) {
+    const size_t size = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
+    bool is_counted = view->by == MEASURE_ALLOCATED || view->by == MEASURE_CALLS;
+    struct answer_column value = answer_value_column(view->by, size);
+    value.is_estimate = true;
+    value.interval_name = is_counted ? NULL : value.head;
+    const struct answer_column columns[REGION_COLUMNS] = {
+        [REGION_SHARE] = answer_share_column,
+        [REGION_VALUE] = value,
+        [REGION_ALLOCATED] = ANSWER_FIGURES("allocated_bytes", "allocated", ANSWER_BYTES, size,
+                                            .is_estimate = true, .interval_name = "allocated"),
+        [REGION_CALLS] = ANSWER_FIGURES("allocations", "calls", ANSWER_COUNT, COUNT_COLUMNS,
+                                        .is_estimate = true, .interval_name = "calls"),
+        [REGION_BEGUN] = ANSWER_FIGURES("begun", "begun", ANSWER_COUNT, COUNT_COLUMNS - 2),
+        [REGION_RISE] = ANSWER_FIGURES("rise_bytes", "most more", ANSWER_BYTES, size,
+                                       .is_left_out = profile->heap != NULL),
+        [REGION_NAME] = ANSWER_NAMES("name", ANSWER_TAIL_CUT),
+        [REGION_FREED] = ANSWER_DATA("freed_bytes", ANSWER_BYTES),
+        [REGION_PEAK] = ANSWER_DATA("peak_bytes", ANSWER_BYTES, .is_estimate = true),
+        [REGION_EXIT] = ANSWER_DATA("at_exit_bytes", ANSWER_BYTES, .is_estimate = true),
+        [REGION_EXIT_BLOCKS] = ANSWER_DATA("at_exit_blocks", ANSWER_COUNT, .is_estimate = true)};
+    if (!open_answer(answer, profile, CAIRN_SCOPE_REGION, view, error)) return false;
+    set_columns(answer, columns, REGION_COLUMNS);
+    answer->next_row = next_region;
+    return true;
+}
+
+enum pool_column {
+    POOL_PEAK,
+    POOL_EXIT,
+    POOL_ALLOCATED,
+    POOL_CALLS,
+    POOL_MADE,
+    POOL_OPEN,
+    POOL_NAME,
+    POOL_FREED,
+    POOL_EXIT_BLOCKS,
+    POOL_COLUMNS
+};
+
+static bool next_pool(struct answer *answer, struct answer_row *out) {
+    const struct row *row = next_of(answer);
+    if (!row) return false;
     const struct stack *values = &row->values;
     const struct cairn_scope *entry = &row->scope->entry;
-    const struct unit_text texts[POOL_COLUMNS] = {
-        size_text(table, values->peak_bytes),
-        size_text(table, values->exit_bytes),
-        size_text(table, (int64_t)values->allocated_bytes),
-        units_count((int64_t)values->allocations),
-        units_count((int64_t)entry->entries),
-        units_count((int64_t)(entry->entries - entry->ended))};
-    columns_print(table->terminal, columns, texts);
-    print_name(table, row, columns_width(columns) + 2);
+    answer_set(out, POOL_PEAK, values->peak_bytes);
+    answer_set(out, POOL_EXIT, values->exit_bytes);
+    answer_set(out, POOL_ALLOCATED, (int64_t)values->allocated_bytes);
+    answer_set(out, POOL_CALLS, (int64_t)values->allocations);
+    answer_set(out, POOL_MADE, (int64_t)entry->entries);
+    answer_set(out, POOL_OPEN, (int64_t)(entry->entries - entry->ended));
+    answer_set_text(out, POOL_NAME, row->scope->path);
+    answer_set(out, POOL_FREED, (int64_t)values->freed_bytes);
+    answer_set(out, POOL_EXIT_BLOCKS, values->exit_blocks);
+    return true;
 }
 
-bool pools_print(const struct terminal *terminal, const struct profile *profile,
-                 const struct view_options *view, struct error *error) {
-    struct table table;
-    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, view, error)) return false;
-    struct column items[POOL_COLUMNS];
-    const struct columns columns = pool_columns(&table, profile, items);
-    size_t shown = print_heading(&table, "name of pools", "names of pools");
-    if (!table.count) print_none(&table, profile);
-    if (table.count) print_column_heads(&table, &columns);
-    for (size_t i = 0; i < shown; i++) print_pool(&table, &columns, &table.rows[i]);
-    close_table(&table);
+bool pools_answer(struct answer *answer, const struct profile *profile,
+                  const struct view_options *view, struct error *error) {
+    const size_t size = view->is_plain_number ? PLAIN_COLUMNS : SIZE_COLUMNS;
+    const size_t few = COUNT_COLUMNS - 4;
+    const struct answer_column columns[POOL_COLUMNS] = {
+        [POOL_PEAK] =
+            ANSWER_FIGURES("peak_bytes", "own peak", ANSWER_BYTES, size, .style = STYLE_STRONG),
+        [POOL_EXIT] = ANSWER_FIGURES("at_exit_bytes", profile_has_ended(profile) ? "left" : "now",
+                                     ANSWER_BYTES, size),
+        [POOL_ALLOCATED] = ANSWER_FIGURES("allocated_bytes", "allocated", ANSWER_BYTES, size),
+        [POOL_CALLS] = ANSWER_FIGURES("allocations", "calls", ANSWER_COUNT, COUNT_COLUMNS),
+        [POOL_MADE] = ANSWER_FIGURES("made", "made", ANSWER_COUNT, few),
+        [POOL_OPEN] = ANSWER_FIGURES("open", "open", ANSWER_COUNT, few),
+        [POOL_NAME] = ANSWER_NAMES("name", ANSWER_TAIL_CUT),
+        [POOL_FREED] = ANSWER_DATA("freed_bytes", ANSWER_BYTES),
+        [POOL_EXIT_BLOCKS] = ANSWER_DATA("at_exit_blocks", ANSWER_COUNT)};
+    if (!open_answer(answer, profile, CAIRN_SCOPE_POOL, view, error)) return false;
+    set_columns(answer, columns, POOL_COLUMNS);
+    answer->next_row = next_pool;
     return true;
 }
 
@@ -248,14 +271,14 @@ bool pools_print_lines(const struct terminal *terminal, const struct profile *pr
     struct table table;
     struct view_options by_peak = *view;
     by_peak.by = MEASURE_PEAK;
-    if (!open_table(&table, terminal, profile, CAIRN_SCOPE_POOL, &by_peak, error)) return false;
+    if (!open_table(&table, profile, CAIRN_SCOPE_POOL, &by_peak, error)) return false;
     for (size_t i = 0; i < table.count && i < SUMMARY_POOLS; i++) {
         const struct stack *values = &table.rows[i].values;
         print_summary_key(terminal, i ? "" : "pools");
-        size_t used = (size_t)fprintf(
-            terminal->out, "%s at most, %s %s: ", size_text(&table, values->peak_bytes).text,
-            size_text(&table, values->exit_bytes).text,
-            profile_has_ended(profile) ? "left" : "now");
+        size_t used = (size_t)fprintf(terminal->out, "%s at most, %s %s: ",
+                                      units_size_as(values->peak_bytes, view->is_plain_number).text,
+                                      units_size_as(values->exit_bytes, view->is_plain_number).text,
+                                      profile_has_ended(profile) ? "left" : "now");
         char name[FRAME_TEXT_BYTES];
         size_t columns = terminal->columns, taken = SUMMARY_INDENT + SUMMARY_KEY_COLUMNS + used;
         text_escape(name, sizeof name, table.rows[i].scope->path);
@@ -297,7 +320,7 @@ bool scopes_put_json(struct json *json, const struct profile *profile) {
     struct error error;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct table table;
-        if (!open_table(&table, NULL, profile, lists[i].kind, &view, &error)) return false;
+        if (!open_table(&table, profile, lists[i].kind, &view, &error)) return false;
         if (table.count) json_open_array(json, lists[i].key);
         for (size_t at = 0; at < table.count; at++) put_row(json, &table, &table.rows[at]);
         if (table.count) json_close(json);

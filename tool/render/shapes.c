@@ -281,6 +281,21 @@ static void explain_short(const struct terminal *terminal, const struct profile 
     terminal_print(terminal, STYLE_DIM, "\n%s\n", line);
 }
 
+bool shapes_are_known(const struct profile *profile, enum shapes_kind kind, struct error *error) {
+    if (profile->sampling.is_on && kind != SHAPES_SIZES)
+        return error_set(error,
+                         "ages and temporary blocks are known of whole recordings, not of samples "
+                         "(cairn run without --sample)");
+    if (profile_is_sum(profile) && kind != SHAPES_TEMPORARY)
+        return error_set(error, "sizes and ages are known of each process alone: -p PID or NAME");
+    return true;
+}
+
+enum measure shapes_measure(const struct profile *profile, enum measure by) {
+    bool is_known = by != MEASURE_SHORT || measure_is_known(MEASURE_SHORT, profile);
+    return is_known ? by : MEASURE_TEMPORARY;
+}
+
 bool shapes_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   enum shapes_kind kind, uint64_t short_ns, struct error *error) {
@@ -289,16 +304,9 @@ bool shapes_print(const struct terminal *terminal, const struct profile *profile
                                             [SHAPES_AGES] = note_ages};
     struct shapes shapes = {.short_ns = short_ns};
     bool is_sampled = profile->sampling.is_on != 0;
-    if (is_sampled && kind != SHAPES_SIZES)
-        return error_set(error,
-                         "ages and temporary blocks are known of whole recordings, not of samples "
-                         "(cairn run without --sample)");
-    if (profile_is_sum(profile) && kind != SHAPES_TEMPORARY)
-        return error_set(error, "sizes and ages are known of each process alone: -p PID or NAME");
+    if (!shapes_are_known(profile, kind, error)) return false;
     struct view_options options = *view;
-    // of a short program no block was watched, and a file of heaptrack's has temporary ones
-    if (options.by == MEASURE_SHORT && !measure_is_known(MEASURE_SHORT, profile))
-        options.by = MEASURE_TEMPORARY;
+    options.by = shapes_measure(profile, view->by);
     if (!shape_build(&shapes.shape, profile, error)) return false;
     const struct stacks_notes noted = {.before = is_sampled ? note_sampled_sizes : notes[kind],
                                        .context = &shapes};

@@ -11,6 +11,12 @@
 
 enum shapes_kind { SHAPES_TEMPORARY, SHAPES_SIZES, SHAPES_AGES };
 
+// False, with the reason, of samples and sums of which they are not known.
+bool shapes_are_known(const struct profile *profile, enum shapes_kind kind, struct error *error);
+// The measure that stacks are ranked by where this one was asked for: of a short program no block
+// was watched, and a file of heaptrack's has temporary ones.
+enum measure shapes_measure(const struct profile *profile, enum measure by);
+
 // `short_ns`: ages: what counts as short-lived; 0: nothing was said. False without memory.
 bool shapes_print(const struct terminal *terminal, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,

@@ -239,6 +239,14 @@ static bool is_first_of_name(const struct suppressions *suppressions, size_t ind
     return true;
 }
 
+void suppressions_sum(const struct suppressions *suppressions, int64_t *bytes, int64_t *blocks) {
+    *bytes = *blocks = 0;
+    for (size_t i = 0; i < suppressions->rules.count; i++) {
+        *bytes = figures_add(*bytes, suppressions->rules.items[i].bytes);
+        *blocks = figures_add(*blocks, suppressions->rules.items[i].blocks);
+    }
+}
+
 void suppressions_print(const struct suppressions *suppressions, const struct terminal *terminal,
                         const struct view_options *view) {
     enum { SIZE_COLUMNS = 12, BLOCKS_COLUMNS = 10 };

@@ -46,6 +46,9 @@ bool suppressions_add_text(struct suppressions *suppressions, const char *text, 
 bool suppressions_apply(struct suppressions *suppressions, struct profile *profile,
                         const struct frame_names *names, struct error *error);
 
+// What rules took out, all of them together.
+void suppressions_sum(const struct suppressions *suppressions, int64_t *bytes, int64_t *blocks);
+
 // The rules that took something out, and how much; nothing if there are none.
 void suppressions_print(const struct suppressions *suppressions, const struct terminal *terminal,
                         const struct view_options *view);

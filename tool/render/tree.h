@@ -4,14 +4,15 @@
 #ifndef TOOL_RENDER_TREE_H
 #define TOOL_RENDER_TREE_H
 
+#include "tool/answer/answer.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-// For programs that read it: a line a call without limits of width,
-// "->N calls, NB: function (file:line)", plain numbers, two blanks a level. N counts blocks for
-// measures of blocks, B is what was allocated for measures that are no bytes.
-bool tree_print_lines(FILE *out, const struct profile *profile, const struct frame_names *names,
-                      const struct view_options *view, struct error *error);
+// As rows, each call below its caller (level), those that are not worth one summed up ("[3 more]",
+// left_out). Calls are counted whatever the measure is. False without memory.
+bool tree_answer(struct answer *answer, const struct profile *profile,
+                 const struct frame_names *names, const struct view_options *view,
+                 struct error *error);
 
 // False without memory.
 bool tree_print(const struct terminal *terminal, const struct profile *profile,

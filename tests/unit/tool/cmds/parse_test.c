@@ -98,7 +98,7 @@ static void test_messages(void **state) {
         {"run --sample=1 x", "run: --sample takes no value: --sample=1"},
         {"run --foo x", "run: unknown option --foo"},
         {"run --view x", "run: unknown option --view (cairn report has it)"},
-        {"report --format json x", "report: unknown option --format (did you mean --json?)"},
+        {"diff --format json x", "diff: unknown option --format (did you mean --json?)"},
         {"attach --for 5s 1", "attach: unknown option --for (did you mean --record-for?)"},
         {"attach --for=5s 1", "attach: unknown option --for=5s (did you mean --record-for?)"},
         {"attach --duration 5s 1", "unknown option --duration (did you mean --record-for?)"},

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/tools/make_recording.h"
+#include "tool/answer/forms.h"
 #include "tool/model/narrow.h"
 #include "tool/model/profile.h"
 #include "tool/render/chart.h"
@@ -43,23 +44,33 @@ static const struct frame *nameless(void *context, uint32_t place, size_t *count
     return frame;
 }
 
+static void print_answer(const struct terminal *terminal, struct answer *answer,
+                         struct error *error) {
+    assert_true(answer_print_text(terminal, answer, error));
+    answer_close(answer);
+}
+
 static void read_views(const struct terminal *terminal, struct profile *profile,
                        const struct frame_names *names, const struct view_options *view,
                        struct error *error) {
     static const char *const groups[] = {"functions", "types"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         const struct grouping *grouping = grouping_find(groups[i]);
-        struct group_list list;
-        assert_true(group_list_build(&list, grouping, profile, names, view, error));
-        groups_print(terminal, profile, grouping, &list, view);
-        group_list_free(&list);
+        struct answer answer;
+        assert_true(groups_answer(&answer, grouping, profile, names, view, error));
+        print_answer(terminal, &answer, error);
     }
-    assert_true(threads_print(terminal, profile, view, false, error));
+    struct answer threads;
+    assert_true(threads_answer(&threads, profile, view, false, error));
+    print_answer(terminal, &threads, error);
     assert_true(freed_by_print(terminal, profile, view, error));
     assert_true(chart_print(terminal, profile, names, view, error));
     assert_true(shapes_print(terminal, profile, names, view, SHAPES_SIZES, 1, error));
     memory_print(terminal, profile, view);
-    assert_true(tree_print_lines(terminal->out, profile, names, view, error));
+    struct answer tree;
+    assert_true(tree_answer(&tree, profile, names, view, error));
+    assert_true(answer_print_calls(terminal->out, &tree, error));
+    answer_close(&tree);
     bool is_estimate, *are_kept = calloc(profile->thread_count + 1, sizeof *are_kept);
     if (profile->thread_count) are_kept[profile->thread_count / 2] = true;
     assert_true(profile_keep_threads(profile, are_kept, &is_estimate));

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Answers as data: rows of each view in every form are the same, those of stacks are what `report --json` says, and
+what a view or a subject does not have is said. Names of 10,000 characters, escapes, narrow and wide screens, a closed
+pipe."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+
+import cairn_test as t
+
+LISTS = ("stacks", "leaks", "tree", "sizes", "functions", "lines", "files", "directories", "modules", "types", "threads", "regions",
+         "contexts", "pools", "snapshots", "growth", "timeline", "memory", "findings", "overruns", "annotate")
+KEYS = ("allocations", "frees", "allocated_bytes", "peak_bytes", "peak_blocks", "at_exit_bytes")
+LONG = "a" * 10000
+
+
+def asked(path, view, form, *options, status=0):
+    result = t.run_cairn("report", "--view", view, "--format", form, *options, path)
+    t.check_equal(f"{view} as {form} {options}: status: {result.err}", result.status, status)
+    return (result.out if status == 0 else result.err).decode()
+
+
+def plain(value):
+    """As CSV has it: formulas begin with an apostrophe."""
+    if value is None or value is True or value is False:
+        return "" if value is None else str(int(value))
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else str(value)
+
+
+def check_forms(path, view):
+    answer = json.loads(asked(path, view, "json"))
+    rows, columns = answer["rows"], [column["key"] for column in answer["columns"]]
+    t.check_equal(f"{view}: schema, view", (answer["schema"], answer["view"]), (1, view))
+    t.check_equal(f"{view}: keys are told apart", len(set(columns)), len(columns))
+    t.check_equal(f"{view}: shown", answer["shown"], sum(not row.get("level") for row in rows))
+    t.check_equal(f"{view}: --json", json.loads(t.run_cairn("report", "--view", view, "--json", path).out), answer)
+    t.check_equal(f"{view}: ndjson", [json.loads(line) for line in asked(path, view, "ndjson").splitlines()], rows)
+    table = list(csv.DictReader(io.StringIO(asked(path, view, "csv"))))
+    t.check_equal(f"{view}: rows of CSV", len(table), len(rows))
+    for row, line in zip(rows, table):
+        wrong = [key for key in columns if plain(row.get(key)) != line[key]]
+        t.check(not wrong, f"{view}: {wrong} of {row} in {line}")
+    shown = asked(path, view, "md", "--top", "0", "--threshold", "0").splitlines()
+    if view not in ("snapshots", "tree", "memory", "annotate") and rows:  # of many high-water marks people get one line
+        t.check_equal(f"{view}: rows of Markdown", sum(line.startswith("| ") for line in shown), answer["shown"] + 1)
+    return answer
+
+
+def check_stacks(path, document):
+    """A second time, from the document of the whole."""
+    known = {stack["id"]: stack for stack in document["stacks"]}
+    answer = check_forms(path, "stacks")
+    t.check_equal("all stacks of the peak", {row["id"] for row in answer["rows"]},
+                  {name for name, stack in known.items() if stack["peak_bytes"] > 0})
+    for row in answer["rows"]:
+        wrong = [key for key in (*KEYS, "frames") if row[key] != known[row["id"]][key]]
+        t.check(not wrong, f"stacks: {wrong} of {row['id']}")
+    total = sum(row["self"] for row in json.loads(asked(path, "functions", "json"))["rows"])
+    t.check_equal("functions, themselves", total, document["peak"]["bytes"])
+    sizes = json.loads(asked(path, "sizes", "json"))["rows"]
+    calls = sum(row["allocations"] for row in sizes if not row["level"])
+    told = sum(row["size_blocks"] for row in sizes if row["level"]) + sum(row["size_unknown_blocks"] for row in sizes if not row["level"])
+    t.check_equal("sizes of all calls", told, calls)
+
+
+def check_tree(path):
+    """The same calls as rows and as lines; those of the first level are all that was allocated."""
+    options = ("--by", "allocated", "--all-frames", "--top", "0", "--threshold", "0")
+    rows = json.loads(asked(path, "tree", "json", *options))["rows"]
+    lines = asked(path, "tree", "calls", *options).splitlines()
+    places = [f" ({row['location']})" if "location" in row else "" for row in rows]
+    t.check_equal("calls as rows and as lines", lines,
+                  [f"{2 * row['level'] * ' '}->{row['calls']} calls, {row['value']}B: {row['name']}{place}" for row, place in zip(rows, places)])
+    t.check_equal("all calls", sum(row["value"] for row in rows if not row["level"]), t.report(path)["totals"]["allocated_bytes"])
+
+
+def check_refusals(path):
+    t.check(b"cairn report --view owners PID" in t.run_cairn("report", "--view", "owners", "--json", path).err, "owners of a recording")
+    for view, form, said in (("heap", "csv", "has no rows"), ("stacks", "calls", "--view tree"), ("tree", "xml", "unknown form")):
+        t.check(said in asked(path, view, form, status=2), f"{view} as {form}")
+    both = t.run_cairn("report", "--view", "stacks", "--json", "--format", "csv", path)
+    t.check_equal("two forms", both.status, 2)
+    of_process = t.run_cairn("report", "--view", "waste", "--format", "csv", str(os.getpid()))
+    t.check_equal("rows of a process", of_process.status, 2)
+    t.check(b"--json of a PID or core has what it shows" in of_process.err, of_process.err)
+
+
+def check_part(path):
+    """Rows of a part say of which."""
+    part = json.loads(asked(path, "functions", "json", "--focus", "main", "--at", "peak"))
+    t.check_equal("a filter and a moment are said", [note for note in part["notes"] if "--focus 'main'" in note or "peak" in note], part["notes"])
+    t.check_equal("both", len(part["notes"]), 2)
+
+
+def check_run():
+    """The processes of a run, and a view of one of them or of all."""
+    t.run([t.CAIRN, "run", "-q", "-o", "run.cairn", "--", "sh", "-c", "ls / > ls.txt; sort ls.txt > sorted.txt; true"])
+    rows = json.loads(asked("run.cairn", "processes", "json"))["rows"]
+    found = {process["process"]["pid"]: process for process in t.report("run.cairn")["processes"]}
+    t.check_equal("processes", sorted(row["pid"] for row in rows), sorted(found))
+    for row in rows:
+        process = found[row["pid"]]
+        t.check_equal(f"{row['program']}: calls, peak", (row["allocations"], row["peak_bytes"]),
+                      (process["totals"]["allocations"], process["peak"]["bytes"]))
+    t.check_equal("CSV of processes", asked("run.cairn", "processes", "csv").count("\n"), len(rows) + 1)
+    everything = json.loads(asked("run.cairn", "functions", "json", "-p", "all"))
+    t.check(everything["process"] is None and everything["rows"], f"all processes: {everything}")
+    t.check("-p PID" in asked("run.cairn", "timeline", "csv", status=1), "the timeline of a run")
+
+
+def check_long_names():
+    """Whatever a name is, a line is not wider than it says, and forms for programs have all of it."""
+    hostile = "\x1b[31m\u4e2d\u6587|<b>`;\"x"
+    blocks = {"tb": 700, "tbk": 7, "tl": 0, "mb": 700, "mbk": 7, "gb": 700, "gbk": 7, "eb": 700, "ebk": 7}
+    pathlib.Path("long.dhat").write_text(json.dumps({
+        "dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": True, "bkacc": False, "tu": "instrs", "Mtu": "Minstr",
+        "tuth": 0, "cmd": "x", "pid": 1, "te": 100, "tg": 50, "pps": [{**blocks, "fs": [1, 2, 3]}, {**blocks, "fs": [4, 3]}],
+        "ftbl": ["[root]", f"0x1: {hostile} (h.c:1)", f"0x2: {LONG} (l.c:2)", "0x3: main (m.c:3)", "0x4: =1+2 (f.c:4)"]}), "utf-8")
+    t.check_equal("import", t.run_cairn("import", "--format", "dhat", "-o", "long.cairn", "long.dhat").status, 0)
+    for columns in (20, 40, 79, 400):
+        for view in ("functions", "files", "stacks"):
+            shown = t.run_cairn("report", "--view", view, "--by", "calls", "long.cairn", env={"COLUMNS": str(columns)}).out.decode()
+            t.check("\x1b" not in shown and ("main" in shown or view == "files"), f"{view} of {columns} columns: {shown}")
+            wide = [line for line in shown.splitlines() if len(line) > max(columns, 60)]
+            t.check(not wide, f"{view} of {columns} columns: {wide}")
+    rows = json.loads(asked("long.cairn", "stacks", "json", "--by", "calls"))["rows"]
+    t.check(LONG in [frame["function"] for row in rows for frame in row["frames"]], "a long name in JSON")
+    t.check(LONG in asked("long.cairn", "stacks", "csv", "--by", "calls"), "a long name in CSV")
+    stacks = list(csv.DictReader(io.StringIO(asked("long.cairn", "stacks", "csv", "--by", "calls"))))
+    t.check_equal("stacks in CSV", sorted(row["frames"].rsplit(";", 1)[1] for row in stacks), ["=1+2", "\\x1b[31m\u4e2d\u6587|<b>`:\"x"])
+    t.check("'=1+2" in asked("long.cairn", "functions", "csv", "--by", "calls"), "a formula in CSV")
+    told = asked("long.cairn", "functions", "md", "--by", "calls")
+    t.check("\\|\\<b\\>\\`;\"x" in told and "\x1b" not in told, f"markup in Markdown: {told[-200:]}")
+
+
+def check_closed_pipe(path):
+    for form in ("json", "csv", "md"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        result = subprocess.run([t.CAIRN, "report", "--view", "stacks", "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
+                                check=False, timeout=t.TIMEOUT_S)
+        os.close(writer)
+        t.check(result.returncode != 0 and b"Sanitizer" not in result.stderr, f"a closed pipe: {form}: {result}")
+
+
+_, recording = t.record(t.program("threads"))
+whole = t.report(recording)
+for each in LISTS:
+    if each != "stacks":
+        check_forms(recording, each)
+check_stacks(recording, whole)
+check_tree(recording)
+check_refusals(recording)
+check_long_names()
+check_part(recording)
+check_run()
+check_closed_pipe(recording)
+_, named = t.record(t.program("contexts"))
+t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")
+t.finish()

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// An answer is data: rows of typed, named columns, with what is to be said beside them. A view
+// makes one and prints nothing; the forms (tool/answer/forms.h) write it and do not know which view
+// it is.
+//
+// Rows are made one at a time, as a form asks for them: memory does not grow with their number, and
+// texts and frames of a row live until the next one is asked for. Texts are as they were recorded;
+// forms make them safe. An answer is used by one thread.
+#ifndef TOOL_ANSWER_ANSWER_H
+#define TOOL_ANSWER_ANSWER_H
+
+#include "tool/base/error.h"
+#include "tool/model/measure.h"
+#include "tool/render/frames.h"
+#include "tool/render/terminal.h"
+
+enum answer_unit {
+    ANSWER_TEXT,
+    ANSWER_BYTES,
+    ANSWER_COUNT,
+    ANSWER_NUMBER,  // of an identity: a thread's, a line's; no thousands are told apart
+    ANSWER_TIME,    // ns
+    ANSWER_SHARE,   // of answer.whole
+    ANSWER_RATE,    // bytes a second
+    ANSWER_REAL,    // without a unit
+    ANSWER_BOOL,
+};
+
+// The place of a column on a screen.
+enum answer_place {
+    ANSWER_NOWHERE,    // for programs alone
+    ANSWER_FIGURE,     // a figure among those at the left
+    ANSWER_TAIL,       // text behind the figures
+    ANSWER_TAIL_CUT,   // the same, cut at the end of the line
+    ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
+};
+
+enum answer_note { ANSWER_NO_NOTE, ANSWER_NARROW_NOTE, ANSWER_WIDE_NOTE };
+
+struct answer_column {
+    const char *key;   // of JSON and CSV; NULL: for people alone
+    const char *head;  // above the column; "" or NULL: nothing is
+    enum answer_unit unit;
+    enum answer_place place;
+    enum style style;
+    size_t width;  // of a figure
+    // Around a text in the tail; these stand there only if the text does.
+    const char *before, *behind;
+    const char *const *noun;    // behind a figure, one and several of it; NULL: none
+    const char *interval_name;  // of the line below that says how sure it is; NULL: it does not
+    enum answer_note note;      // behind the figure, how sure it is
+    size_t shown_from;          // columns of the narrowest screen that has it
+    bool has_share;             // of answer.whole, in front of it, ...
+    size_t share_from;          // ... on screens from so many columns on
+    bool has_dash;              // in the place of a zero
+    bool is_estimate;           // intervals of its values are told
+    bool is_left_out;           // of this answer
+};
+
+// A column as one line of a table: a figure on the screen, a name behind the figures, or a value
+// for programs alone; further fields may follow.
+#define ANSWER_FIGURES(key_, head_, unit_, width_, ...)                                            \
+    {                                                                                              \
+        .key = (key_), .head = (head_), .unit = (unit_), .width = (width_),                        \
+        .place = ANSWER_FIGURE, __VA_ARGS__                                                        \
+    }
+#define ANSWER_NAMES(key_, place_, ...)                                                            \
+    { .key = (key_), .place = (place_), .style = STYLE_NAME, .before = "  ", __VA_ARGS__ }
+#define ANSWER_TAILS(key_, before_, behind_, ...)                                                  \
+    { .key = (key_), .place = ANSWER_TAIL, .before = (before_), .behind = (behind_), __VA_ARGS__ }
+#define ANSWER_DATA(key_, unit_, ...)                                                              \
+    { .key = (key_), .unit = (unit_), __VA_ARGS__ }
+
+enum answer_state {
+    ANSWER_ABSENT,   // the row has no such value
+    ANSWER_UNKNOWN,  // it has one that is not known
+    ANSWER_KNOWN,
+};
+
+struct answer_cell {
+    enum answer_state state;
+    struct measured measured;
+    double real;       // of ANSWER_RATE and ANSWER_REAL
+    const char *text;  // of ANSWER_TEXT
+};
+
+enum {
+    ANSWER_COLUMNS_MAX = 40,
+    ANSWER_TEXT_BYTES = 256,
+    ANSWER_NOTES_MAX = 6,
+    ANSWER_NOTE_BYTES = 1024
+};
+
+enum answer_use {
+    ANSWER_FOR_ALL,
+    ANSWER_FOR_PROGRAMS,  // a screen has it among those that another row counts
+    ANSWER_FOR_PEOPLE,    // it stands for rows that programs get
+};
+
+struct answer_row {
+    size_t level;  // 0; a part of the last row above it has one more
+    enum answer_use use;
+    struct answer_cell cells[ANSWER_COLUMNS_MAX];
+    const char *instead;              // in the place of its figures on a screen; NULL: nothing
+    const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
+    const struct frame_list *freed_by;
+    const char *incomplete;  // key of the reason for which frames are missing; NULL: none are
+};
+
+struct answer {
+    const char *view;
+    char title[ANSWER_TEXT_BYTES];       // "3 regions"
+    char title_rest[ANSWER_TEXT_BYTES];  // behind it
+    char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
+    char notes[ANSWER_NOTES_MAX][ANSWER_NOTE_BYTES];
+    size_t note_count;
+    char next[ANSWER_TEXT_BYTES];   // command that shows more; "": none
+    const char *measure;            // that rows are ranked by; NULL: by none
+    const struct profile *profile;  // that rows are of; NULL: of several, of a run
+    const struct view_options *options;
+    const struct answer_column *columns;
+    size_t column_count;
+    size_t indent, gap;  // of figures: blanks before the first one, and between two
+    bool has_frames, has_freed_by, has_levels;
+    bool has_heads_always;  // on a screen, above no rows too
+    int64_t whole;          // of which figures are a share
+    size_t shown, count;    // rows of level 0, and how many there are in all
+    // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
+    bool (*next_row)(struct answer *answer, struct answer_row *row);
+    bool is_failed;
+    bool is_sampled;             // of an answer without a profile
+    void (*close)(void *state);  // NULL: nothing is to be freed
+    void *state;                 // of next_row
+};
+
+void answer_set(struct answer_row *row, size_t column, int64_t value);
+void answer_set_measured(struct answer_row *row, size_t column, struct measured measured);
+void answer_set_real(struct answer_row *row, size_t column, double value);
+void answer_set_text(struct answer_row *row, size_t column, const char *text);  // NULL: unknown
+void answer_set_unknown(struct answer_row *row, size_t column);
+
+// The columns of what rows are ranked by: its share of the whole, and the value.
+extern const struct answer_column answer_share_column;
+struct answer_column answer_value_column(enum measure by, size_t width);
+
+// Returns the length of a list of `count` rows that `top` cuts; 0: it does not.
+static inline size_t answer_cut(size_t top, size_t count) {
+    return top && top < count ? top : count;
+}
+
+// Returns true if columns that are estimates have intervals.
+bool answer_is_sampled(const struct answer *answer);
+
+// Adds a line below the rows.
+void answer_note(struct answer *answer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// Returns the next row of those for people or for programs; false at the end.
+bool answer_next(struct answer *answer, enum answer_use use, struct answer_row *row);
+
+// Returns false, with an error, if rows are missing for want of memory.
+bool answer_check(const struct answer *answer, struct error *error);
+void answer_close(struct answer *answer);
+
+#endif

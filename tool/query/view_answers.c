@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/query/view_answers.h"
+
+#include "tool/model/threads.h"
+#include "tool/render/annotate.h"
+#include "tool/render/chart.h"
+#include "tool/render/contexts_screen.h"
+#include "tool/render/findings.h"
+#include "tool/render/freed_by.h"
+#include "tool/render/groups_screen.h"
+#include "tool/render/growth.h"
+#include "tool/render/mappings.h"
+#include "tool/render/memory.h"
+#include "tool/render/overruns_screen.h"
+#include "tool/render/pool_candidates_screen.h"
+#include "tool/render/run_screen.h"
+#include "tool/render/scopes_screen.h"
+#include "tool/render/shapes.h"
+#include "tool/render/snapshots_screen.h"
+#include "tool/render/stack_answers.h"
+#include "tool/render/stacks.h"
+#include "tool/render/tree.h"
+#include "tool/tui/browser.h"
+
+bool view_print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return stacks_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
+bool view_answer_tree(const struct view_subject *subject, struct answer *answer,
+                      struct error *error) {
+    recording_drop_cells(&subject->opened->recording);  // a tree goes by stacks, and is large
+    return tree_answer(answer, &subject->opened->profile, subject->names,
+                       &subject->request->options, error);
+}
+
+// On a terminal it is to be walked through, unless --print says otherwise. In a pipe it is what the
+// terminal would show; programs ask for a form.
+bool view_print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct request *request = subject->request;
+    const struct profile *profile = &subject->opened->profile;
+    recording_drop_cells(&subject->opened->recording);
+    if (!request->is_printed && terminal.is_terminal && browser_is_possible()) {
+        fflush(out);
+        *error->text = 0;
+        return browser_run(profile, subject->names, &request->options, error);
+    }
+    return tree_print(&terminal, profile, subject->names, &request->options, error);
+}
+
+bool view_answer_groups(const struct view_subject *subject, struct answer *answer,
+                        struct error *error) {
+    return groups_answer(answer, grouping_find(subject->request->view->name),
+                         &subject->opened->profile, subject->names, &subject->request->options,
+                         error);
+}
+
+bool view_answer_threads(const struct view_subject *subject, struct answer *answer,
+                         struct error *error) {
+    return threads_answer(answer, &subject->opened->profile, &subject->request->options,
+                          subject->request->is_grouped, error);
+}
+
+// Who freed whose blocks stands below the threads.
+bool view_print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    struct answer answer;
+    if (!view_answer_threads(subject, &answer, error)) return false;
+    bool is_ok = answer_print_text(&terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok &&
+           freed_by_print(&terminal, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_regions(const struct view_subject *subject, struct answer *answer,
+                         struct error *error) {
+    return regions_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_contexts(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return contexts_answer(answer, &subject->opened->profile, &subject->request->options,
+                           subject->request->context_key, error);
+}
+
+bool view_answer_pools(const struct view_subject *subject, struct answer *answer,
+                       struct error *error) {
+    return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return chart_print(&terminal, &subject->opened->profile, subject->names,
+                       &subject->request->options, error);
+}
+
+static bool print_shapes(FILE *out, const struct view_subject *subject, enum shapes_kind kind,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct request *request = subject->request;
+    return shapes_print(&terminal, &subject->opened->profile, subject->names, &request->options,
+                        kind, request->short_ns, error);
+}
+
+bool view_print_temporary(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_TEMPORARY, error);
+}
+
+bool view_print_sizes(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_SIZES, error);
+}
+
+bool view_print_ages(FILE *out, const struct view_subject *subject, struct error *error) {
+    return print_shapes(out, subject, SHAPES_AGES, error);
+}
+
+bool view_print_frees(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return free_stacks_print(&terminal, &subject->opened->profile, subject->names,
+                             &subject->request->options, error);
+}
+
+bool view_print_growth(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return growth_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
+bool view_print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    const struct profile *profile = &subject->opened->profile;
+    struct findings findings;
+    if (profile_is_sum(profile))
+        return error_set(error, "findings are of one process: give --process");
+    return findings_find(&findings, profile, error) &&
+           findings_settle(&findings, profile, subject->names, error) &&
+           findings_print_all(&findings, &terminal, profile, subject->names,
+                              &subject->request->options, error);
+}
+
+bool view_answer_snapshots(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return snapshots_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_print_memory(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    (void)error;
+    memory_print(&terminal, &subject->opened->profile, &subject->request->options);
+    return true;
+}
+
+bool view_print_overruns(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return overruns_print(&terminal, &subject->opened->profile, subject->names,
+                          &subject->request->options, error);
+}
+
+bool view_print_mappings(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return mapped_print(&terminal, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
+bool view_print_pool_candidates(FILE *out, const struct view_subject *subject,
+                                struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return pool_candidates_print(&terminal, &subject->opened->profile, subject->names,
+                                 &subject->request->options, error);
+}
+
+bool view_print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    return annotate_print(&terminal, &subject->opened->profile, subject->names,
+                          &subject->request->options, subject->request->source, error);
+}
+
+// Of a recording there are totals; processes and cores do not come here.
+bool view_print_heap_totals(FILE *out, const struct view_subject *subject, struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    (void)error;
+    memory_print_totals(&terminal, &subject->opened->profile, &subject->request->options,
+                        subject->request->view->memory == MEMORY_PAGES);
+    return true;
+}
+
+// A recording does not have what is in blocks; processes and cores do not come here.
+bool view_print_no_contents(FILE *out, const struct view_subject *subject, struct error *error) {
+    (void)out;
+    return view_check_recording(subject->request->view, error);
+}
+
+bool view_answer_stacks(const struct view_subject *subject, struct answer *answer,
+                        struct error *error) {
+    return stacks_answer(answer, &subject->opened->profile, subject->names,
+                         &subject->request->options, error);
+}
+
+bool view_answer_temporary(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return shapes_answer(answer, &subject->opened->profile, subject->names,
+                         &subject->request->options, SHAPES_TEMPORARY, error);
+}
+
+bool view_answer_sizes(const struct view_subject *subject, struct answer *answer,
+                       struct error *error) {
+    return shapes_answer(answer, &subject->opened->profile, subject->names,
+                         &subject->request->options, SHAPES_SIZES, error);
+}
+
+bool view_answer_ages(const struct view_subject *subject, struct answer *answer,
+                      struct error *error) {
+    return shapes_answer(answer, &subject->opened->profile, subject->names,
+                         &subject->request->options, SHAPES_AGES, error);
+}
+
+bool view_answer_frees(const struct view_subject *subject, struct answer *answer,
+                       struct error *error) {
+    return frees_answer(answer, &subject->opened->profile, subject->names,
+                        &subject->request->options, error);
+}
+
+bool view_answer_growth(const struct view_subject *subject, struct answer *answer,
+                        struct error *error) {
+    return growth_answer(answer, &subject->opened->profile, subject->names,
+                         &subject->request->options, error);
+}
+
+bool view_answer_mappings(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return mappings_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, error);
+}
+
+bool view_answer_overruns(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return overruns_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, error);
+}
+
+bool view_answer_timeline(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return timeline_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_memory(const struct view_subject *subject, struct answer *answer,
+                        struct error *error) {
+    return memory_answer(answer, &subject->opened->profile, &subject->request->options, error);
+}
+
+bool view_answer_findings(const struct view_subject *subject, struct answer *answer,
+                          struct error *error) {
+    return findings_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, error);
+}
+
+bool view_answer_processes(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return processes_answer(answer, subject->run, &subject->request->options, error);
+}
+
+bool view_answer_annotated(const struct view_subject *subject, struct answer *answer,
+                           struct error *error) {
+    return annotate_answer(answer, &subject->opened->profile, subject->names,
+                           &subject->request->options, subject->request->source, error);
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/render/stack_answers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/base/units.h"
+#include "tool/model/mapped.h"
+#include "tool/model/stack_fields.h"
+#include "tool/render/freed_by.h"
+
+enum { VALUE_COLUMNS = 11, BLOCKS_COLUMNS = 10, EXTRA_MAX = 8, KINDS_BYTES = 64, ID_BYTES = 17 };
+
+// Columns of every list, then its own.
+enum stack_column {
+    STACK_SHARE,
+    STACK_VALUE,
+    STACK_BLOCKS,
+    STACK_ID,
+    STACK_FIELD,
+    STACK_EXTRA = STACK_FIELD + STACK_FIELD_COUNT,
+    STACK_COLUMNS = STACK_EXTRA + EXTRA_MAX
+};
+
+struct stack_list {
+    const struct profile *profile;
+    const struct frame_names *names;
+    struct view_options view;
+    uint32_t *ranking;
+    size_t at;    // stacks that were told
+    size_t part;  // of the last one, those of its parts
+    struct frame_list frames, freed_by;
+    struct shape shape;
+    struct shape_free_stack *free_stacks;
+    size_t free_stack_count;
+    char id[ID_BYTES], kinds[KINDS_BYTES];
+    // What else a list has of a stack; NULL: nothing.
+    void (*tell)(struct stack_list *list, const struct stack *stack, struct answer_row *row);
+    // Its parts, a row each. False: that were all.
+    bool (*tell_part)(struct stack_list *list, const struct stack *stack, size_t part,
+                      struct answer_row *row);
+    bool is_failed;
+    struct answer_column columns[STACK_COLUMNS];
+};
+
+// The measure that a field is of, and how sure its estimate is; MEASURE_COUNT: none.
+static enum measure measure_of_field(const struct stack_field *field) {
+    static const struct {
+        size_t offset;
+        enum measure measure;
+    } measures[] = {{offsetof(struct stack, peak_bytes), MEASURE_PEAK},
+                    {offsetof(struct stack, peak_blocks), MEASURE_PEAK_BLOCKS},
+                    {offsetof(struct stack, exit_bytes), MEASURE_EXIT},
+                    {offsetof(struct stack, exit_blocks), MEASURE_EXIT_BLOCKS},
+                    {offsetof(struct stack, allocated_bytes), MEASURE_ALLOCATED},
+                    {offsetof(struct stack, allocations), MEASURE_CALLS}};
+    for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+        if (measures[i].offset == field->offset) return measures[i].measure;
+    return MEASURE_COUNT;
+}
+
+static void set_fields(const struct stack_list *list, const struct stack *stack,
+                       struct answer_row *row) {
+    bool has_frees = profile_has_frees(list->profile);
+    for (size_t i = 0; stack_fields[i].key; i++) {
+        enum measure measure = measure_of_field(&stack_fields[i]);
+        if (!has_frees && !stack_field_is_of_calls(&stack_fields[i]))
+            answer_set_unknown(row, STACK_FIELD + i);
+        else if (measure != MEASURE_COUNT)
+            answer_set_measured(row, STACK_FIELD + i, measure_stack(measure, stack));
+        else
+            answer_set(row, STACK_FIELD + i, stack_field_value(&stack_fields[i], stack));
+    }
+}
+
+static const struct stack *last_told(const struct stack_list *list) {
+    return &list->profile->stacks[list->ranking[list->at - 1]];
+}
+
+static bool next_stack(struct answer *answer, struct answer_row *row) {
+    struct stack_list *list = answer->state;
+    if (list->at && list->tell_part) {
+        row->level = 1;
+        row->use = ANSWER_FOR_PROGRAMS;
+        if (list->tell_part(list, last_told(list), list->part++, row)) return true;
+        memset(row, 0, sizeof *row);
+        list->part = SIZE_MAX;
+    }
+    answer->is_failed |= list->is_failed;
+    if (list->at == answer->shown || answer->is_failed) return false;
+    const struct stack *stack = &list->profile->stacks[list->ranking[list->at++]];
+    struct measured measured = measure_stack(list->view.by, stack);
+    list->part = 0;
+    if (!frame_list_fill(&list->frames, list->profile, list->names, stack->node, 0)) {
+        answer->is_failed = true;
+        return false;
+    }
+    snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
+    answer_set_measured(row, STACK_SHARE, measured);
+    answer_set_measured(row, STACK_VALUE, measured);
+    answer_set(row, STACK_BLOCKS, measured.blocks);
+    answer_set_text(row, STACK_ID, list->id);
+    set_fields(list, stack, row);
+    row->frames = &list->frames;
+    row->incomplete = stack->cut ? cut_key(stack->cut) : NULL;
+    if (list->tell) list->tell(list, stack, row);
+    return true;
+}
+
+static void close_list(void *state) {
+    struct stack_list *list = state;
+    shape_free(&list->shape);
+    frame_list_free(&list->frames);
+    frame_list_free(&list->freed_by);
+    free(list->free_stacks);
+    free(list->ranking);
+    free(list);
+}
+
+static void set_columns(struct stack_list *list, const struct answer_column *extra, size_t count) {
+    const struct measure_row *about = measure_about(list->view.by);
+    list->columns[STACK_SHARE] = answer_share_column;
+    list->columns[STACK_VALUE] = answer_value_column(list->view.by, VALUE_COLUMNS);
+    list->columns[STACK_VALUE].is_estimate = true;
+    list->columns[STACK_BLOCKS] = (struct answer_column)ANSWER_FIGURES(
+        NULL, about->noun[1], ANSWER_COUNT, BLOCKS_COLUMNS, .is_left_out = !about->is_bytes);
+    list->columns[STACK_ID] = (struct answer_column)ANSWER_DATA("id", ANSWER_TEXT);
+    for (size_t i = 0; stack_fields[i].key; i++) {
+        bool is_bytes = strstr(stack_fields[i].key, "bytes") != NULL;
+        list->columns[STACK_FIELD + i] = (struct answer_column)ANSWER_DATA(
+            stack_fields[i].key, is_bytes ? ANSWER_BYTES : ANSWER_COUNT,
+            .is_estimate = measure_of_field(&stack_fields[i]) != MEASURE_COUNT);
+    }
+    if (count) memcpy(list->columns + STACK_EXTRA, extra, count * sizeof *extra);
+}
+
+static void say_title(struct answer *answer, enum measure by, bool is_now) {
+    const struct measure_row *about = measure_about(by);
+    snprintf(answer->title, sizeof answer->title, "%s, %s",
+             units_counted((int64_t)answer->count, "stack", "stacks").text,
+             is_now ? "now" : about->snapshot);
+}
+
+// Stacks that are worth a line, of those that have a value.
+static size_t count_shown(const struct stack_list *list, size_t count) {
+    const struct view_options *view = &list->view;
+    int64_t least = view_threshold(view, measure_total(view->by, list->profile).value);
+    size_t shown = answer_cut(view->top, count);
+    if (view->threshold <= 0 && view->min_bytes <= 0) return shown;
+    while (shown &&
+           measure_value(view->by, &list->profile->stacks[list->ranking[shown - 1]]) < least)
+        shown--;
+    return shown;
+}
+
+// Opens a list of ranked stacks; its maker adds what else it has. NULL, with an error: there is
+// none.
+static struct stack_list *open_list(struct answer *answer, const struct profile *profile,
+                                    const struct frame_names *names,
+                                    const struct view_options *view,
+                                    const struct answer_column *extra, size_t extra_count,
+                                    struct error *error) {
+    struct stack_list *list = calloc(1, sizeof *list);
+    size_t count = 0;
+    if (!measure_is_known(view->by, profile)) {
+        free(list);
+        error_set(error, "%s are not known of this recording", measure_about(view->by)->snapshot);
+        return NULL;
+    }
+    if (list) list->ranking = measure_rank(view->by, profile, &count);
+    if (!list || !list->ranking) {
+        free(list);
+        error_set(error, "no memory for the list of stacks");
+        return NULL;
+    }
+    list->profile = profile;
+    list->names = names;
+    list->view = *view;
+    list->frames.are_all_shown = list->freed_by.are_all_shown = true;
+    set_columns(list, extra, extra_count);
+    *answer = (struct answer){.profile = profile,
+                              .options = &list->view,
+                              .measure = measure_name(view->by),
+                              .columns = list->columns,
+                              .column_count = STACK_EXTRA + extra_count,
+                              .gap = 1,
+                              .has_frames = true,
+                              .whole = measure_total(view->by, profile).value,
+                              .shown = count_shown(list, count),
+                              .count = count,
+                              .next_row = next_stack,
+                              .close = close_list,
+                              .state = list};
+    say_title(answer, view->by, view->by == MEASURE_EXIT && !profile_has_ended(profile));
+    return list;
+}
+
+bool stacks_answer(struct answer *answer, const struct profile *profile,
+                   const struct frame_names *names, const struct view_options *view,
+                   struct error *error) {
+    return open_list(answer, profile, names, view, NULL, 0, error) != NULL;
+}
+
+static void tell_reallocs(struct stack_list *list, const struct stack *stack,
+                          struct answer_row *row) {
+    struct shape_reallocs reallocs;
+    shape_reallocs(&list->shape, stack->number, &reallocs);
+    answer_set(row, STACK_EXTRA, (int64_t)reallocs.calls);
+    answer_set(row, STACK_EXTRA + 1, (int64_t)reallocs.in_place);
+    answer_set(row, STACK_EXTRA + 2, (int64_t)reallocs.grown);
+    answer_set(row, STACK_EXTRA + 3, (int64_t)reallocs.copied_bytes);
+}
+
+static const struct answer_column realloc_columns[] = {
+    ANSWER_DATA("reallocs", ANSWER_COUNT), ANSWER_DATA("reallocs_in_place", ANSWER_COUNT),
+    ANSWER_DATA("reallocs_grown", ANSWER_COUNT),
+    ANSWER_DATA("reallocs_copied_bytes", ANSWER_BYTES)};
+
+enum { SIZE_LEAST = STACK_EXTRA, SIZE_MOST, SIZE_CALLS, SIZE_AT_LEAST, SIZE_UNKNOWN };
+
+static const struct answer_column size_columns[] = {
+    ANSWER_DATA("size_least", ANSWER_BYTES), ANSWER_DATA("size_most", ANSWER_BYTES),
+    ANSWER_DATA("size_blocks", ANSWER_COUNT, .is_estimate = true),
+    ANSWER_DATA("size_blocks_are_least", ANSWER_BOOL),
+    ANSWER_DATA("size_unknown_blocks", ANSWER_COUNT)};
+
+// Sizes that were kept one by one; further blocks of one may be in the number of unknown ones.
+static bool tell_size(struct stack_list *list, const struct stack *stack, size_t part,
+                      struct answer_row *row) {
+    struct shape_sizes sizes;
+    shape_sizes(&list->shape, stack->number, &sizes);
+    if (part >= sizes.count) return false;
+    answer_set(row, SIZE_LEAST, (int64_t)sizes.list[part].size);
+    answer_set(row, SIZE_MOST, (int64_t)sizes.list[part].size);
+    answer_set(row, SIZE_CALLS, (int64_t)sizes.list[part].count);
+    answer_set(row, SIZE_AT_LEAST, sizes.list[part].is_at_least);
+    return true;
+}
+
+static void tell_sizes(struct stack_list *list, const struct stack *stack, struct answer_row *row) {
+    struct shape_sizes sizes;
+    uint64_t known = 0, listed = 0;
+    shape_sizes(&list->shape, stack->number, &sizes);
+    for (size_t i = 0; i < SHAPE_SIZE_BUCKETS; i++) known += sizes.buckets[i];
+    for (size_t i = 0; i < sizes.count; i++) listed += sizes.list[i].count;
+    answer_set(row, SIZE_UNKNOWN, (int64_t)(sizes.unknown + (known > listed ? known - listed : 0)));
+}
+
+static bool tell_sampled_size(struct stack_list *list, const struct stack *stack, size_t part,
+                              struct answer_row *row) {
+    struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
+    int64_t others;
+    if (part >= shape_sampled_sizes(&list->shape, stack->number, sizes, &others)) return false;
+    answer_set(row, SIZE_LEAST, sizes[part].least);
+    answer_set(row, SIZE_MOST, sizes[part].most);
+    answer_set_measured(row, SIZE_CALLS, sizes[part].calls);
+    return true;
+}
+
+static void tell_sampled_sizes(struct stack_list *list, const struct stack *stack,
+                               struct answer_row *row) {
+    struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
+    int64_t others;
+    shape_sampled_sizes(&list->shape, stack->number, sizes, &others);
+    answer_set(row, SIZE_UNKNOWN, others);
+}
+
+enum { AGE_KIND = STACK_EXTRA, AGE_FROM, AGE_TO, AGE_BLOCKS };
+
+static const struct answer_column age_columns[] = {
+    ANSWER_DATA("age_unit", ANSWER_TEXT), ANSWER_DATA("age_from", ANSWER_NUMBER),
+    ANSWER_DATA("age_below", ANSWER_NUMBER), ANSWER_DATA("age_blocks", ANSWER_COUNT)};
+
+// Buckets with blocks, by powers of two: those of milliseconds, then those of allocations of the
+// thread in between.
+static bool tell_age(struct stack_list *list, const struct stack *stack, size_t part,
+                     struct answer_row *row) {
+    struct shape_ages ages;
+    if (!shape_ages(&list->shape, stack->number, &ages)) return false;
+    for (size_t i = 0; i < 2 * CAIRN_AGE_BUCKETS; i++) {
+        size_t bucket = i % CAIRN_AGE_BUCKETS;
+        bool is_time = i < CAIRN_AGE_BUCKETS;
+        uint64_t blocks = is_time ? ages.ms[bucket] : ages.calls[bucket];
+        if (!blocks || part--) continue;
+        answer_set_text(row, AGE_KIND, is_time ? "ms" : "allocations");
+        answer_set(row, AGE_FROM, bucket ? INT64_C(1) << (bucket - 1) : 0);
+        answer_set(row, AGE_TO, INT64_C(1) << bucket);
+        answer_set(row, AGE_BLOCKS, (int64_t)blocks);
+        return true;
+    }
+    return false;
+}
+
+bool shapes_answer(struct answer *answer, const struct profile *profile,
+                   const struct frame_names *names, const struct view_options *view,
+                   enum shapes_kind kind, struct error *error) {
+    static const struct {
+        const struct answer_column *columns;
+        size_t count;
+    } extras[] = {[SHAPES_TEMPORARY] = {realloc_columns, 4},
+                  [SHAPES_SIZES] = {size_columns, 5},
+                  [SHAPES_AGES] = {age_columns, 4}};
+    struct view_options options = *view;
+    bool is_sampled = profile->sampling.is_on;
+    if (!shapes_are_known(profile, kind, error)) return false;
+    options.by = shapes_measure(profile, view->by);
+    struct stack_list *list = open_list(answer, profile, names, &options, extras[kind].columns,
+                                        extras[kind].count, error);
+    if (!list) return false;
+    if (!shape_build(&list->shape, profile, error)) {
+        answer_close(answer);
+        return false;
+    }
+    answer->has_levels = kind != SHAPES_TEMPORARY;
+    if (kind == SHAPES_TEMPORARY) list->tell = tell_reallocs;
+    if (kind == SHAPES_SIZES) list->tell = is_sampled ? tell_sampled_sizes : tell_sizes;
+    if (kind == SHAPES_SIZES) list->tell_part = is_sampled ? tell_sampled_size : tell_size;
+    if (kind == SHAPES_AGES) list->tell_part = tell_age;
+    if (kind == SHAPES_AGES && profile->log) answer_note(answer, "%s", profile->log->note);
+    return true;
+}
+
+static const struct answer_column free_columns[] = {ANSWER_DATA("freed_there_bytes", ANSWER_BYTES),
+                                                    ANSWER_DATA("frees_there", ANSWER_COUNT)};
+
+static bool tell_free(struct stack_list *list, const struct stack *stack, size_t part,
+                      struct answer_row *row) {
+    size_t count;
+    const struct shape_free_stack *own =
+        shape_free_stacks_of(list->free_stacks, list->free_stack_count, stack->number, &count);
+    if (part >= count) return false;
+    answer_set(row, STACK_EXTRA, (int64_t)own[part].bytes);
+    answer_set(row, STACK_EXTRA + 1, (int64_t)own[part].frees);
+    list->is_failed |=
+        !frame_list_fill(&list->freed_by, list->profile, list->names, own[part].node, 0);
+    row->freed_by = &list->freed_by;
+    return true;
+}
+
+bool frees_answer(struct answer *answer, const struct profile *profile,
+                  const struct frame_names *names, const struct view_options *view,
+                  struct error *error) {
+    if (!free_stacks_are_known(profile, error)) return false;
+    struct stack_list *list = open_list(answer, profile, names, view, free_columns, 2, error);
+    if (!list) return false;
+    list->free_stacks = shape_free_stacks(profile, &list->free_stack_count);
+    list->tell_part = tell_free;
+    answer->has_levels = answer->has_freed_by = true;
+    if (list->free_stacks) return true;
+    answer_close(answer);
+    return error_set(error, "no memory for the stacks that freed");
+}
+
+static const struct answer_column mapping_columns[] = {
+    ANSWER_DATA("kinds", ANSWER_TEXT), ANSWER_DATA("reserved_bytes", ANSWER_BYTES),
+    ANSWER_DATA("reserved_mappings", ANSWER_COUNT)};
+
+static void tell_mapping(struct stack_list *list, const struct stack *stack,
+                         struct answer_row *row) {
+    const struct stack_more *more = stack_more(stack);
+    mapped_kinds_text(more->mapping_kinds, list->kinds, sizeof list->kinds);
+    answer_set_text(row, STACK_EXTRA, list->kinds);
+    answer_set(row, STACK_EXTRA + 1, more->reserved_bytes);
+    answer_set(row, STACK_EXTRA + 2, more->reserved_ranges);
+}
+
+bool mappings_answer(struct answer *answer, const struct profile *profile,
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error) {
+    struct stack_list *list = open_list(answer, profile, names, view, mapping_columns, 3, error);
+    if (list) list->tell = tell_mapping;
+    return list != NULL;
+}
