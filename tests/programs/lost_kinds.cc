@@ -175,16 +175,21 @@ void *hold_on_stack(void *) {
     pause();
     return mine;
 }
-// The register is made of `hidden` there, so that nothing else leads to the block.
+// The register is made of `hidden` there, so that nothing else leads to the block; `is_held` says
+// that it has been.
+volatile int is_held;
 void *hold_in_register(void *) {
     pthread_barrier_wait(&are_ready);
 #if defined __x86_64__
-    __asm__ volatile("not %%rbx\n\tsyscall" ::"b"(hidden), "a"(SYS_pause) : "rcx", "r11", "memory");
+    __asm__ volatile("not %%rbx\n\tmovl $1, %0\n\tsyscall"
+                     : "=m"(is_held)
+                     : "b"(hidden), "a"(SYS_pause)
+                     : "rcx", "r11", "memory");
 #else
     register void *held __asm__("x19") = hidden;
-    __asm__ volatile("mvn x19, x19\n\tmov x0, #0\n\tmov x1, #0\n\tmov x2, #0\n\tmov x3, #0\n\t"
-                     "mov x8, %1\n\tsvc 0"
-                     : "+r"(held)
+    __asm__ volatile("mvn x19, x19\n\tmov w0, #1\n\tstr w0, %1\n\t"
+                     "mov x0, #0\n\tmov x1, #0\n\tmov x2, #0\n\tmov x3, #0\n\tmov x8, %2\n\tsvc 0"
+                     : "+r"(held), "=m"(is_held)
                      : "i"(SYS_ppoll)
                      : "x0", "x1", "x2", "x3", "x8", "memory");
 #endif
@@ -239,6 +244,7 @@ void lose_beside_register() {
     Node *block = make(LARGE);
     hidden = reinterpret_cast<void *>(turned(block));
     beside(hold_in_register);
+    while (!is_held) sched_yield();
 }
 void lose_beside_thread_local() {
     beside(hold_thread_local);

@@ -182,7 +182,7 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
     }
 }
 
-// How sure the figures of a row are, on a line of its own.
+// Prints how sure the figures of a row are, on a line of its own.
 static void print_intervals(const struct terminal *terminal, const struct answer *answer,
                             const struct answer_row *row) {
     struct parts parts = {.terminal = terminal};

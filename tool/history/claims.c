@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a history claims: that a commit moved a figure, that it may have, that it moved nothing.
+// Claims of a history: that a commit moved a figure, that it may have, that it moved nothing.
 #include "tool/history/screen.h"
 
 enum { LEVELS_BYTES = 512 };

@@ -33,7 +33,7 @@ static bool is_bin(const struct bin *bin) {
            room / WORD <= BLOCKS_MAX && used <= room && least <= room && used % WORD == 0;
 }
 
-// How many bins follow one another in one table.
+// Counts the bins that follow one another in one table.
 static size_t count_bins(const struct bin *bins, size_t most) {
     size_t count = 0;
     if (most > BINS_MAX) most = BINS_MAX;

@@ -60,7 +60,7 @@ static bool is_slab_plausible(const struct record *record, uint64_t bytes) {
     return regions && regions <= JEMALLOC_REGIONS_MAX && get(record, field_free) <= regions;
 }
 
-// What the leaf's word says of an extent, and what its record says: the same?
+// Compares what the leaf's word says of an extent with what its record says.
 static bool is_plausible(const struct record *record, uint64_t word, uint64_t page) {
     enum { UNUSED_LOW_BITS = 0x60 };
     const uint64_t bytes = record->bytes_and_number & ~(PAGE_BYTES - 1);

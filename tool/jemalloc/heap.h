@@ -16,7 +16,7 @@ struct jemalloc_source {
 };
 
 // Adds each block, used or free, and fills in `heap->other`. Blocks that jemalloc took for itself
-// are not among them. What is not found or fails leaves the heap as it was.
+// are not among them. The heap stays as it was if nothing is found or there is no memory.
 enum jemalloc_finding jemalloc_heap_add(const struct jemalloc_source *source,
                                         struct glibc_heap *heap);
 

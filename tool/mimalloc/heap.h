@@ -24,8 +24,8 @@ enum mimalloc_finding {
 };
 
 // Adds each block, used or free, to the heap, which is glibc's so far, and fills in `heap->other`.
-// What is not found or fails leaves the heap as it was. A block that was asked for with an
-// alignment may be used from a later address on than its first.
+// The heap stays as it was if nothing is found or there is no memory. A block that was asked for
+// with an alignment may be used from a later address on than its first.
 enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct glibc_heap *heap);
 
 // True if a segment begins at `address`.

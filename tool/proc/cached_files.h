@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the files that a process has open lies in the page cache, by cachestat(2), which
-// Linux has since 6.5.
+// Measures how much of the files that a process has open lies in the page cache, by cachestat(2),
+// which Linux has since 6.5.
 //
 // Each file is opened once more for an instant, for reading: a descriptor duplicated from the
 // process would keep its lock of flock, or a file that it just wrote from being executed. A file

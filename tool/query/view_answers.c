@@ -63,7 +63,7 @@ bool view_answer_threads(const struct view_subject *subject, struct answer *answ
                           subject->request->is_grouped, error);
 }
 
-// Who freed whose blocks stands below the threads.
+// Adds who freed whose blocks, below the threads.
 bool view_print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     struct answer answer;
@@ -177,7 +177,7 @@ bool view_print_annotated(FILE *out, const struct view_subject *subject, struct 
                           &subject->request->options, subject->request->source, error);
 }
 
-// Of a recording there are totals; processes and cores do not come here.
+// Takes the totals of a recording; processes and cores do not come here.
 bool view_print_heap_totals(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     (void)error;

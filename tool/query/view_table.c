@@ -9,7 +9,7 @@ static const double tree_threshold = 0.01, owners_threshold = 0.01, growth_thres
 static const double candidates_threshold = 0.001;
 
 // clang-format off
-// What a list of stacks goes by, and what groups of frames do.
+// Names what a list of stacks goes by, and what groups of frames do.
 #define LIST_OPTIONS "--by --blocks --top --depth --all-frames"
 #define GROUP_OPTIONS "--by --blocks --top --threshold --min-bytes --all-frames"
 

@@ -99,7 +99,7 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
-    // What the recording says, as rows for every form; NULL: it has none.
+    // Makes rows for every form of what the recording says; NULL: it has none.
     view_answer_fn *answer;
     // A screen of its own, in the place of the rows; NULL: rows, or neither.
     view_print_fn *print;
