@@ -16,7 +16,7 @@ import cairn_test as t
 QUERY = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
          "SELECT count(DISTINCT printf('%0*d', i % 300, i)), group_concat(i) FROM n;")
 PROGRAM = ["sqlite3", ":memory:", QUERY]
-LIBRARY = t.loaded_library()
+LIBRARY = t.own_tool()
 # The last probe fires once all of them are there.
 SCRIPT = """usdt:L:cairn:alloc { @alloc[pid] = count(); @bytes[pid] = sum(arg1); }
 usdt:L:cairn:free { @free[pid] = count(); }

@@ -242,6 +242,18 @@ def loaded_library():
     return run_cairn("env").out.decode().split("'")[1]
 
 
+def own_tool():
+    """From now on the tool and its libraries are copies, files of this test alone: the kernel sets a tracer's probes in
+    all processes that have the file, and valgrind would execute them in another test. Returns the library."""
+    global CAIRN
+    directory = pathlib.Path(fresh_path("tool"))
+    directory.mkdir()
+    for file in [loaded_library(), *pathlib.Path(CAIRN).parent.glob("libcairn*.so"), CAIRN]:
+        shutil.copy(file, directory)
+    CAIRN = str(directory / "cairn")
+    return str(directory / "libcairn.so")
+
+
 def record_alone(argv, env=None, preload=RUNTIME, **options):
     """Runs argv with the preload alone; returns (Result, path of the recording)."""
     path = fresh_path("alone") + ".cairn"

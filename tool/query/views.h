@@ -4,10 +4,10 @@
 #ifndef TOOL_QUERY_VIEWS_H
 #define TOOL_QUERY_VIEWS_H
 
-#include "tool/query/arguments.h"
 #include <stdio.h>
 
 #include "tool/answer/forms.h"
+#include "tool/query/arguments.h"
 #include "tool/query/merged.h"
 #include "tool/query/snapshot_options.h"
 #include "tool/render/filter.h"
