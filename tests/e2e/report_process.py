@@ -6,7 +6,9 @@ be looked at is refused with the reason; the process goes on."""
 
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -87,10 +89,43 @@ def check_refused():
     t.check(result.status == 1 and b"no process 4194305" in result.err, f"nobody: {result}")
     if os.geteuid() == 0:
         result = t.run(["setpriv", "--reuid=65534", "--clear-groups", str(t.CAIRN), "report", "1"])
-        t.check(result.status == 1 and b"belongs to another user" in result.err, f"another's: {result}")
+        t.check(result.status == 1 and b"it belongs to user 0; ask as root" in result.err, f"another's: {result}")
+
+
+def check_several():
+    """Of several processes of one name the pids are told."""
+    name = t.fresh_path("twins")
+    shutil.copy(shutil.which("sleep"), name)
+    base = os.path.basename(name)
+    with t.Process([name, "1000"]) as one, t.Process([name, "1001"]) as other:
+        t.wait_until(lambda: all(pathlib.Path(f"/proc/{process.pid}/comm").read_text() == base + "\n" for process in (one, other)))
+        os.rename(name, "elsewhere")
+        result = report(base)
+        t.check(result.status == 1 and all(f"{process.pid} (".encode() in result.err for process in (one, other)),
+                f"several: {result}")
+        result = report(one.pid, "--format", "csv")
+        t.check(result.status == 2 and b"no rows for --format csv" in result.err, f"a form: {result}")
+        one.kill()
+        other.kill()
+
+
+def check_static():
+    """What attach would refuse is no next command."""
+    with open("static.c", "w", encoding="ascii") as file:
+        file.write("#include <unistd.h>\nint main(void) { return (int)read(0, &(char){0}, 1); }\n")
+    if subprocess.run(["gcc", "-static", "-o", "static", "static.c"], stderr=subprocess.DEVNULL, check=False).returncode:
+        t.skip_part("a static program, since there is no static libc")
+        return
+    with t.Process(["./static"], stdin=subprocess.PIPE) as program:
+        result = report(program.pid)
+        t.check(result.status == 0 and b"next:" not in result.out, f"static: {result}")
+        t.check_equal("static: next", json.loads(report(program.pid, "--json").out)["next"], None)
+        program.stdin.close()
 
 
 for twin in TWINS:
     check_twin(twin)
 check_refused()
+check_several()
+check_static()
 t.finish()

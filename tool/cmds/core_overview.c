@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/base/json.h"
 #include "tool/base/text.h"
@@ -13,9 +14,12 @@
 #include "tool/cmds/core_sets.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_waste_rows.h"
+#include "tool/heap/other_heaps.h"
+#include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/render/claims_summary.h"
+#include "tool/watch/program.h"
 #include "tool/watch/rss_parts.h"
 
 enum { TOP = 3, NAME_BYTES = 256 };
@@ -64,7 +68,8 @@ bool core_overview_is_possible(const char *word) {
     struct error error;
     pid_t pid;
     if (!word || !running_may_be(word) || live_choose(word, &process, &error)) return false;
-    return running_find(word, &pid, &error) && process_stat(pid, &stat);
+    if (running_find(word, &pid, &error)) return process_stat(pid, &stat);
+    return access(word, F_OK) && running_count(word, &pid) > 1;  // which are they?
 }
 
 // --- what is looked at
@@ -109,33 +114,17 @@ static bool tell_absence(const struct overview *overview, struct error *error) {
         return error_set(error, "process %d: it has ended: nothing of its memory is left", pid);
     if (process_read(overview->pid, "statm", pages, sizeof pages) && !strncmp(pages, "0 ", 2))
         return error_set(error, "process %d: it has no memory of its own: it is the kernel's", pid);
-    return error_set(error,
-                     "process %d: its memory may not be read: it belongs to another user, or has "
-                     "forbidden it; ask as root (sudo)",
-                     pid);
-}
-
-// Finds how much of another allocator's memory is resident, and what blocks in use take of it.
-static void find_other(const struct overview *overview, struct other_resident *other) {
-    const struct stopped_image *live = &overview->subject.look.live;
-    const struct glibc_heap *heap = core_heap_of(&overview->subject);
-    *other = (struct other_resident){.name = heap->other.name};
-    for (size_t i = 0; i < heap->other.memory.items.count; i++) {
-        const struct span *span = &heap->other.memory.items.items[i];
-        other->bytes += stopped_resident_bytes(live, span->start, span->end);
-    }
-    for (size_t i = 0; i < heap->chunks.count; i++) {
-        const struct glibc_chunk *chunk = &heap->chunks.items[i];
-        if (!chunk_is_free(chunk))
-            other->used_bytes +=
-                stopped_resident_bytes(live, chunk->address, chunk->address + chunk->size);
-    }
+    struct error why;
+    if (examine_to_read(overview->pid, &why)) error_set(&why, "its size is not known");
+    return error_set(error, "process %d: its memory may not be read: %s%s", pid, why.text,
+                     geteuid() ? "; ask as root (sudo)" : "");
 }
 
 static void find_parts(struct overview *overview) {
-    struct other_resident other;
     if (overview->has_other) {
-        find_other(overview, &other);
+        const struct glibc_heap *heap = core_heap_of(&overview->subject);
+        struct other_resident other = {.name = heap->other.name};
+        other.bytes = other_heap_resident(heap, &overview->subject.look.live, &other.used_bytes);
         resident_parts_find_other(&overview->resident, &other, &overview->parts);
     } else {
         resident_parts_find(&overview->resident, overview->has_heap ? &overview->heap : NULL,
@@ -355,8 +344,19 @@ static const char *next_view(const struct overview *overview) {
 
 static void write_next(const struct overview *overview, char text[NAME_BYTES]) {
     const char *view = next_view(overview);
-    snprintf(text, NAME_BYTES, view ? "cairn report --view %s %d" : "cairn attach %.0s%d",
-             view ? view : "", (int)overview->pid);
+    struct program program;
+    struct error unused;
+    char file[NAME_BYTES];
+    int pid = (int)overview->pid, status;
+    snprintf(file, sizeof file, "/proc/%d/exe", pid);
+    if (view)
+        snprintf(text, NAME_BYTES, "cairn report --view %s %d", view, pid);
+    else if (strstr(overview->why_no_heap, "--no-copy-limit"))
+        snprintf(text, NAME_BYTES, "cairn report --no-copy-limit %d", pid);
+    else if (program_find(file, &program, &status, &unused) && program.obstacle)
+        *text = 0;  // attach would refuse it
+    else
+        snprintf(text, NAME_BYTES, "cairn attach %d", pid);
 }
 
 // --- forms
@@ -427,7 +427,7 @@ static void print_screen(const struct overview *overview) {
            units_size((int64_t)overview->resident.picture.rss_bytes).text);
     terminal_print(&terminal, STYLE_STRONG, "  %s\n", sentence);
     for (int i = 0; i < SECTIONS; i++) print_section(overview, &terminal, (enum section_id)i);
-    terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
+    if (*next) terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
 }
 
 static void put_section(struct json *json, const struct section *section, const char *key) {
@@ -473,7 +473,7 @@ static void print_json(const struct overview *overview) {
                     overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
     for (int i = 0; i < SECTIONS; i++)
         put_section(&json, &overview->sections[i], section_words[i].key);
-    json_put_string(&json, "next", next);
+    json_put_string(&json, "next", *next ? next : NULL);
     json_close(&json);
 }
 

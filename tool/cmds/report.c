@@ -438,6 +438,14 @@ int cmd_report(const struct command_args *args) {
     }
     int overview_status;
     if (report_overview(args, &overview_status)) return overview_status;
+    if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
+        core_overview_is_possible(args->words[0])) {
+        error_set(&error,
+                  "%s: of a process that is not recorded there are no rows for --format %s; "
+                  "--json has what is shown, and --view owners, types and containers have rows",
+                  args->command->name, args_text(args, OPTION_FORMAT, ""));
+        return command_fail(STATUS_USAGE, &error);
+    }
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);
