@@ -64,6 +64,10 @@ own_files \( -name '*.py' -o -name '*.sh' \) | while IFS= read -r file; do
     [ $is_program = $is_executable ] || echo "$file: a script is executable (git add --chmod=+x), and starts with #!"
 done >>"$problems"
 
+# What a build left behind is no source.
+git ls-files -z 2>/dev/null |
+    xargs -r -0 sh -c 'find "$@" -maxdepth 0 -size +1024k -printf "%p: more than 1 MiB: no source\n" 2>/dev/null' sh >>"$problems" || true
+
 started=$(date +@%s)
 if [ -f "$stamp" ] && [ "$stamp" -nt .clang-format ] && [ "$stamp" -nt "$(command -v clang-format)" ]; then
     own_files \( -name '*.c' -o -name '*.h' -o -name '*.cc' \) -newer "$stamp"

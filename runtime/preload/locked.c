@@ -151,8 +151,8 @@ static bool lock_current(int flags, int *result) {
     return true;
 }
 
-// Where the program's mappings cannot be told from cairn's, pages are locked as they are touched:
-// the kernel would fill all that cairn has reserved.
+// Locks pages as they are touched if the program's mappings cannot be told from cairn's: the kernel
+// would fill all that cairn has reserved.
 static int lock_as_touched(int flags) {
     int saved_errno = errno;
     bool is_sparing = flags & MCL_CURRENT && holdings_bytes();

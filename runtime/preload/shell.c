@@ -64,7 +64,7 @@ static void hide(struct hidden *hidden) {
     write_by_kernel(hidden->value, text, hidden->length);
 }
 
-// Where the program has set another value meanwhile, that stays.
+// Puts it back, unless the program has set another value meanwhile.
 static void show(const struct hidden *hidden) {
     if (hidden->value && variables_preload(environ) == hidden->value &&
         strlen(hidden->value) == hidden->length)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs hold that nobody records, and that are asked why they are so big.
+// Programs that nobody records, and that are asked why they are so big.
 #ifndef TESTS_TRUTH_NOW_H
 #define TESTS_TRUTH_NOW_H
 

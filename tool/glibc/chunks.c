@@ -440,6 +440,27 @@ void glibc_heap_free(struct glibc_heap *heap) {
     spans_free(&heap->other.memory);
 }
 
+static int compare_chunks(const void *a, const void *b) {
+    const struct glibc_chunk *left = a, *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other) {
+    const size_t before = heap->chunks.count;
+    for (size_t i = 0; i < other->chunks.count; i++) {
+        struct glibc_chunk *slot = array_push(&heap->chunks);
+        if (slot) *slot = other->chunks.items[i];
+        if (!slot) heap->chunks.count = before;
+        if (!slot) return false;
+    }
+    if (before)
+        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
+    heap->broken_count += other->broken_count;
+    heap->other = other->other;
+    other->other = (struct other_heap){.name = NULL};
+    return true;
+}
+
 const struct glibc_chunk *glibc_chunk_of(const struct glibc_heap *heap, uint64_t address) {
     size_t low;
     search_first(low, heap->chunks.count, heap->chunks.items[low].address > address);

@@ -86,6 +86,10 @@ bool chunk_is_free(const struct glibc_chunk *chunk);
 bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, struct error *error);
 void glibc_heap_free(struct glibc_heap *heap);
 
+// Moves the chunks of another allocator's heap, and what it is, to those of the heap. False without
+// memory: then both are as before.
+bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other);
+
 // The chunk whose block the address lies in (also that of a block of no bytes), or NULL.
 const struct glibc_chunk *glibc_chunk_of(const struct glibc_heap *heap, uint64_t address);
 

@@ -111,50 +111,61 @@ static bool may_be_leaf(uint64_t word) {
     return word % ALIGNED == 0 && word <= ADDRESS_MOST && word >= PAGE_BYTES;
 }
 
+// Finds the first word of a leaf that is not 0, and takes the pieces that it reads off
+// `pieces_left`, at whose end it finds none: a program's own pointers lead to much memory that is
+// empty.
+static struct first_word first_word_of(const struct memory_reader *memory, uint64_t leaf,
+                                       unsigned *pieces_left) {
+    const uint64_t piece_bytes = PIECE_WORDS * sizeof(uint64_t);
+    struct first_word first = {0};
+    for (uint64_t at = leaf; at < leaf + LEVEL_BYTES && *pieces_left && !first.word;
+         at += piece_bytes, --*pieces_left)
+        each_word(memory, at, at + piece_bytes, keep_first, &first);
+    return first;
+}
+
 // Says whether a leaf is at that address whose place in the root is `wanted`, or any. `top` gets
 // the place, by the first extent in it, which may have begun in a leaf before.
 static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_t wanted,
-                      uint64_t *top) {
-    struct first_word first = {0};
+                      uint64_t *top, unsigned *pieces_left) {
     struct record record;
     if (!may_be_leaf(leaf)) return LEAF_NONE;
-    each_word(memory, leaf, leaf + LEVEL_BYTES, keep_first, &first);
-    if (!first.word) return LEAF_EMPTY;
+    const struct first_word first = first_word_of(memory, leaf, pieces_left);
+    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
     if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES)) return LEAF_NONE;
     const uint64_t number = (first.address - leaf) / sizeof(uint64_t);
-    const uint64_t last = (record.address + record.bytes_and_number) >> LEAF_SHIFT;
-    for (*top = record.address >> LEAF_SHIFT; *top <= last && *top < LEVEL_WORDS; ++*top)
-        if ((wanted == ANY_TOP || wanted == *top) &&
-            is_plausible(&record, first.word, (*top << LEVEL_BITS | number) << PAGE_SHIFT))
-            return LEAF_FULL;
+    const uint64_t begun = record.address >> LEAF_SHIFT;
+    const uint64_t begun_number = record.address >> PAGE_SHIFT & (LEVEL_WORDS - 1);
+    *top = wanted == ANY_TOP ? begun + (number < begun_number) : wanted;
+    if (*top < LEVEL_WORDS &&
+        is_plausible(&record, first.word, (*top << LEVEL_BITS | number) << PAGE_SHIFT))
+        return LEAF_FULL;
     return LEAF_NONE;
 }
 
 struct search {
     const struct memory_reader *memory;
-    uint64_t start, end;  // of the data that is searched
-    uint64_t root;        // 0: not found
-    unsigned tried;
+    uint64_t start, end;        // of the data that is searched
+    uint64_t root;              // 0: not found
+    unsigned pieces_left;       // that may be read in the search of a leaf ...
+    unsigned root_pieces_left;  // ... and of those that a root has
 };
 
 // Every word of a root leads to the leaf of its place.
 static bool see_root(void *context, uint64_t address, uint64_t word) {
-    const struct search *search = context;
+    struct search *search = context;
     const uint64_t number = (address - search->root) / sizeof(uint64_t);
     uint64_t top;
-    return judge_leaf(search->memory, word, number, &top) != LEAF_NONE;
+    return judge_leaf(search->memory, word, number, &top, &search->root_pieces_left) != LEAF_NONE;
 }
 
 // A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
 // lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
-    enum { TRIED_MAX = 4096 };
     struct search *search = context;
     uint64_t top = 0;
-    if (search->tried >= TRIED_MAX) return false;
-    if (!may_be_leaf(word)) return true;
-    search->tried++;
-    if (judge_leaf(search->memory, word, ANY_TOP, &top) != LEAF_FULL ||
+    if (!search->pieces_left) return false;
+    if (judge_leaf(search->memory, word, ANY_TOP, &top, &search->pieces_left) != LEAF_FULL ||
         top * sizeof(uint64_t) > address)
         return true;
     const uint64_t root = address - top * sizeof(uint64_t);
@@ -166,7 +177,9 @@ static bool try_leaf(void *context, uint64_t address, uint64_t word) {
 }
 
 uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data) {
-    struct search search = {.memory = memory};
+    enum { PIECES_MAX = 4096, ROOT_PIECES_MAX = 1 << 17 };
+    struct search search = {
+        .memory = memory, .pieces_left = PIECES_MAX, .root_pieces_left = ROOT_PIECES_MAX};
     for (size_t i = 0; i < data->items.count && !search.root; i++) {
         search.start = data->items.items[i].start;
         search.end = data->items.items[i].end;

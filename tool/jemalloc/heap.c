@@ -98,28 +98,8 @@ static bool read_caches(const struct jemalloc_source *source, struct jemalloc_ca
     return !is_out_of_memory;
 }
 
-static int compare_chunks(const void *a, const void *b) {
-    const struct glibc_chunk *left = a, *right = b;
-    return (left->address > right->address) - (left->address < right->address);
-}
-
-static bool join(struct glibc_heap *heap, struct adding *adding) {
-    for (size_t i = 0; i < adding->found.chunks.count; i++) {
-        struct glibc_chunk *slot = array_push(&heap->chunks);
-        if (!slot) return false;
-        *slot = adding->found.chunks.items[i];
-    }
-    if (heap->chunks.count > adding->found.chunks.count)
-        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
-    heap->broken_count += adding->found.broken_count;
-    heap->other = adding->found.other;
-    adding->found.other = (struct other_heap){0};
-    return true;
-}
-
 static bool add_all(const struct jemalloc_source *source, const struct jemalloc_extents *extents,
                     struct glibc_heap *heap) {
-    const size_t before = heap->chunks.count;
     struct jemalloc_caches caches = {0};
     struct adding adding = {.caches = &caches, .found = {.other = {.name = "jemalloc"}}};
     struct other_heap *other = &adding.found.other;
@@ -131,8 +111,7 @@ static bool add_all(const struct jemalloc_source *source, const struct jemalloc_
                           extents->tables.items.items[i].end);
     adding.found.broken_count += extents->torn_count;
     spans_settle(&other->memory);
-    is_ok = is_ok && join(heap, &adding);
-    if (!is_ok) heap->chunks.count = before;
+    is_ok = is_ok && glibc_heap_join(heap, &adding.found);
     jemalloc_caches_free(&caches);
     glibc_heap_free(&adding.found);
     return is_ok;

@@ -210,19 +210,6 @@ static int compare(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
-static bool join(struct glibc_heap *heap, struct glibc_heap *found) {
-    for (size_t i = 0; i < found->chunks.count; i++) {
-        struct glibc_chunk *slot = array_push(&heap->chunks);
-        if (!slot) return false;
-        *slot = found->chunks.items[i];
-    }
-    if (heap->chunks.count > found->chunks.count)
-        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare);
-    heap->other = found->other;
-    found->other = (struct other_heap){0};
-    return true;
-}
-
 static bool read_all(struct reading *reading, const struct memory_view *view) {
     bool is_ok = true;
     for (size_t i = 0; i < view->segment_count && is_ok; i++)
@@ -238,7 +225,6 @@ static bool read_all(struct reading *reading, const struct memory_view *view) {
 
 enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct glibc_heap *heap) {
     struct reading *reading = calloc(1, sizeof *reading);
-    const size_t before = heap->chunks.count;
     bool is_ok = reading && (reading->segment = malloc(sizeof *reading->segment));
     if (is_ok) {
         reading->memory = &view->reader;
@@ -248,9 +234,8 @@ enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct g
     bool is_found = is_ok && reading->page_count > reading->torn_count &&
                     reading->torn_count <= reading->page_count / 8 + 1;
     if (is_found) {
-        heap->broken_count += reading->torn_count + reading->found.broken_count;
-        is_ok = join(heap, &reading->found);
-        if (!is_ok) heap->chunks.count = before;
+        reading->found.broken_count += reading->torn_count;
+        is_ok = glibc_heap_join(heap, &reading->found);
     }
     if (reading) {
         glibc_heap_free(&reading->found);

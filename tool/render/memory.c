@@ -367,7 +367,7 @@ void memory_print_line(const struct terminal *terminal, const struct profile *pr
     fputc('\n', terminal->out);
 }
 
-// What is in one of the others, and not told apart, is unknown.
+// Returns false for a part that is within another one, and not told apart.
 bool memory_part_is_known(const struct picture *picture, enum picture_part part) {
     return !((part == PICTURE_LIVE && !picture->is_live_part) ||
              (part == PICTURE_FREE && !picture->is_free_part) ||

@@ -61,7 +61,7 @@ static int teardown(void **state) {
     return rmdir(cgroup.path);
 }
 
-// How much is left over may be charged ahead on a machine with many processors.
+// Returns what is left over: on a machine with many processors it may be charged ahead.
 static uint64_t rest_of(const struct cgroup_parts *parts) {
     return parts->bytes[CGROUP_AHEAD] + parts->bytes[CGROUP_NOT_KNOWN];
 }
@@ -111,7 +111,7 @@ static void test_version_2(void **state) {
     assert_int_equal(parts.over_bytes, 0);
 }
 
-// Where huge pages of hugetlbfs are a part of memory, they are not beside it, too.
+// Huge pages of hugetlbfs that are a part of memory are not beside it, too.
 static void test_accounted_hugetlb(void **state) {
     (void)state;
     write_file("memory.current", "5000000\n");
@@ -232,7 +232,7 @@ static void test_gone(void **state) {
     assert_false(cgroup_parts_read(&cgroup, &parts));
 }
 
-// What is no cgroup with memory says what to do.
+// A path that is no cgroup with memory is refused with what to do.
 static void test_reasons(void **state) {
     (void)state;
     struct cgroup found;

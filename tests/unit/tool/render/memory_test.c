@@ -65,7 +65,7 @@ static void test_names(void **state) {
     assert_int_equal(recording.names.count, 0);
 }
 
-// Where it is not known what of the rest is mapped, names are told of that.
+// Names are taken out of the rest if nobody knows what of it is mapped.
 static void test_within_rest(void **state) {
     (void)state;
     set_picture(0);
