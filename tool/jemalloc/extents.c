@@ -147,6 +147,8 @@ struct search {
     const struct memory_reader *memory;
     uint64_t start, end;        // of the data that is searched
     uint64_t root;              // 0: not found
+    uint64_t last;              // word that was not 0
+    unsigned together;          // such words, up to it, without a gap
     unsigned pieces_left;       // that may be read in the search of a leaf ...
     unsigned root_pieces_left;  // ... and of those that a root has
 };
@@ -159,12 +161,23 @@ static bool see_root(void *context, uint64_t address, uint64_t word) {
     return judge_leaf(search->memory, word, number, &top, &search->root_pieces_left) != LEAF_NONE;
 }
 
+// In a root a word for each gigabyte of heap stands alone among zeros. A table of a program's own
+// pointers has many words together, of which the first ones are tried.
+static bool is_amidst(struct search *search, uint64_t address) {
+    enum { GAP_BYTES = 512, TRIED_TOGETHER = 16 };
+    bool is_alone = address - search->last >= GAP_BYTES;
+    search->together = is_alone ? 0 : search->together + 1;
+    search->last = address;
+    return search->together >= TRIED_TOGETHER;
+}
+
 // A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
 // lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
     struct search *search = context;
     uint64_t top = 0;
     if (!search->pieces_left) return false;
+    if (is_amidst(search, address)) return true;
     if (judge_leaf(search->memory, word, ANY_TOP, &top, &search->pieces_left) != LEAF_FULL ||
         top * sizeof(uint64_t) > address)
         return true;
