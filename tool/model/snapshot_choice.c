@@ -95,8 +95,9 @@ static struct snapshot_choice nearest(const struct snapshots *snapshots, uint64_
             note_neighbour(&near, at_snapshot(snapshots, i), wanted_ns);
     struct snapshot_choice end = {.kind = CHOICE_EXIT, .at_ns = end_ns(snapshots)};
     note_neighbour(&near, end, wanted_ns);
-    bool is_after =
-        near.has_after && (!near.has_before || is_after_nearer(snapshots, &near, &wanted));
+    bool is_met = near.has_before && near.before.at_ns == wanted_ns;
+    bool is_after = near.has_after && !is_met &&
+                    (!near.has_before || is_after_nearer(snapshots, &near, &wanted));
     struct snapshot_choice best = is_after ? near.after : near.before;
     wanted.kind = best.kind;
     wanted.snapshot = best.snapshot;
