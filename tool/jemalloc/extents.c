@@ -111,74 +111,50 @@ static bool may_be_leaf(uint64_t word) {
     return word % ALIGNED == 0 && word <= ADDRESS_MOST && word >= PAGE_BYTES;
 }
 
-// Finds the first word of a leaf that is not 0, and takes the pieces that it reads off
-// `pieces_left`, at whose end it finds none: a program's own pointers lead to much memory that is
-// empty.
-static struct first_word first_word_of(const struct memory_reader *memory, uint64_t leaf,
-                                       unsigned *pieces_left) {
-    const uint64_t piece_bytes = PIECE_WORDS * sizeof(uint64_t);
-    struct first_word first = {0};
-    for (uint64_t at = leaf; at < leaf + LEVEL_BYTES && *pieces_left && !first.word;
-         at += piece_bytes, --*pieces_left)
-        each_word(memory, at, at + piece_bytes, keep_first, &first);
-    return first;
-}
-
 // Says whether a leaf is at that address whose place in the root is `wanted`, or any. `top` gets
 // the place, by the first extent in it, which may have begun in a leaf before.
 static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_t wanted,
-                      uint64_t *top, unsigned *pieces_left) {
+                      uint64_t *top) {
+    struct first_word first = {0};
     struct record record;
     if (!may_be_leaf(leaf)) return LEAF_NONE;
-    const struct first_word first = first_word_of(memory, leaf, pieces_left);
-    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
+    each_word(memory, leaf, leaf + LEVEL_BYTES, keep_first, &first);
+    if (!first.word) return LEAF_EMPTY;
     if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES)) return LEAF_NONE;
     const uint64_t number = (first.address - leaf) / sizeof(uint64_t);
-    const uint64_t begun = record.address >> LEAF_SHIFT;
-    const uint64_t begun_number = record.address >> PAGE_SHIFT & (LEVEL_WORDS - 1);
-    *top = wanted == ANY_TOP ? begun + (number < begun_number) : wanted;
-    if (*top < LEVEL_WORDS &&
-        is_plausible(&record, first.word, (*top << LEVEL_BITS | number) << PAGE_SHIFT))
-        return LEAF_FULL;
+    const uint64_t last = (record.address + record.bytes_and_number) >> LEAF_SHIFT;
+    for (*top = record.address >> LEAF_SHIFT; *top <= last && *top < LEVEL_WORDS; ++*top)
+        if ((wanted == ANY_TOP || wanted == *top) &&
+            is_plausible(&record, first.word, (*top << LEVEL_BITS | number) << PAGE_SHIFT))
+            return LEAF_FULL;
     return LEAF_NONE;
 }
 
 struct search {
     const struct memory_reader *memory;
-    uint64_t start, end;        // of the data that is searched
-    uint64_t root;              // 0: not found
-    uint64_t last;              // word that was not 0
-    unsigned together;          // such words, up to it, without a gap
-    unsigned pieces_left;       // that may be read in the search of a leaf ...
-    unsigned root_pieces_left;  // ... and of those that a root has
+    uint64_t start, end;  // of the data that is searched
+    uint64_t root;        // 0: not found
+    unsigned tried;
 };
 
 // Every word of a root leads to the leaf of its place.
 static bool see_root(void *context, uint64_t address, uint64_t word) {
-    struct search *search = context;
+    const struct search *search = context;
     const uint64_t number = (address - search->root) / sizeof(uint64_t);
     uint64_t top;
-    return judge_leaf(search->memory, word, number, &top, &search->root_pieces_left) != LEAF_NONE;
-}
-
-// In a root a word for each gigabyte of heap stands alone among zeros. A table of a program's own
-// pointers has many words together, of which the first ones are tried.
-static bool is_amidst(struct search *search, uint64_t address) {
-    enum { GAP_BYTES = 512, TRIED_TOGETHER = 16 };
-    bool is_alone = address - search->last >= GAP_BYTES;
-    search->together = is_alone ? 0 : search->together + 1;
-    search->last = address;
-    return search->together >= TRIED_TOGETHER;
+    return judge_leaf(search->memory, word, number, &top) != LEAF_NONE;
 }
 
 // A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
 // lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
+    enum { TRIED_MAX = 4096 };
     struct search *search = context;
     uint64_t top = 0;
-    if (!search->pieces_left) return false;
-    if (is_amidst(search, address)) return true;
-    if (judge_leaf(search->memory, word, ANY_TOP, &top, &search->pieces_left) != LEAF_FULL ||
+    if (search->tried >= TRIED_MAX) return false;
+    if (!may_be_leaf(word)) return true;
+    search->tried++;
+    if (judge_leaf(search->memory, word, ANY_TOP, &top) != LEAF_FULL ||
         top * sizeof(uint64_t) > address)
         return true;
     const uint64_t root = address - top * sizeof(uint64_t);
@@ -190,9 +166,7 @@ static bool try_leaf(void *context, uint64_t address, uint64_t word) {
 }
 
 uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data) {
-    enum { PIECES_MAX = 4096, ROOT_PIECES_MAX = 1 << 17 };
-    struct search search = {
-        .memory = memory, .pieces_left = PIECES_MAX, .root_pieces_left = ROOT_PIECES_MAX};
+    struct search search = {.memory = memory};
     for (size_t i = 0; i < data->items.count && !search.root; i++) {
         search.start = data->items.items[i].start;
         search.end = data->items.items[i].end;
