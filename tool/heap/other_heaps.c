@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tool/jemalloc/extents.h"
 #include "tool/jemalloc/heap.h"
 #include "tool/mimalloc/heap.h"
 #include "tool/proc/maps.h"
@@ -10,29 +11,31 @@
 #include "tool/proc/remote.h"
 
 // Finds the writable data of modules, with the zeroed memory behind their files.
-static bool find_data(const struct core_image *core, struct spans *data) {
+static bool find_data(const struct core_image *core, struct jemalloc_place *place) {
     bool is_ok = true;
     for (size_t i = 0; i < core->segments.count && is_ok; i++) {
         const struct memory_segment *segment = &core->segments.items[i];
-        if (segment->is_writable && core_module_of(core, segment->start))
-            is_ok = spans_add(data, segment->start, segment->start + segment->bytes);
+        const uint64_t end = segment->start + segment->bytes;
+        is_ok = jemalloc_place_add_memory(place, segment->start, end);
+        if (is_ok && segment->is_writable && core_module_of(core, segment->start))
+            is_ok = spans_add(&place->data, segment->start, end);
     }
-    spans_settle(data);
+    jemalloc_place_settle(place);
     return is_ok;
 }
 
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap) {
-    struct spans data = {0};
+    struct jemalloc_place place = {0};
     const struct memory_view view = core_view(core);
     uint64_t *pointers = calloc(core->threads.count + 1, sizeof *pointers);
-    bool is_ok = pointers && find_data(core, &data);
+    bool is_ok = pointers && find_data(core, &place);
     for (size_t i = 0; i < core->threads.count && is_ok; i++)
         pointers[i] = core->threads.items[i].pointer;
-    const struct jemalloc_source source = {&view, &data, pointers, core->threads.count};
+    const struct jemalloc_source source = {&view, &place, pointers, core->threads.count};
     is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
     if (is_ok && !heap->other.name) is_ok = mimalloc_heap_add(&view, heap) != MIMALLOC_FAILED;
     free(pointers);
-    spans_free(&data);
+    jemalloc_place_free(&place);
     return is_ok;
 }
 
@@ -45,8 +48,8 @@ static bool begins_segment(const struct memory_reader *memory, const struct mapp
 
 // Finds the data of modules, with the zeroed memory right behind their files. `has_segment` becomes
 // true if there is one of mimalloc's.
-static bool find_data_of_process(pid_t pid, const struct memory_reader *memory, struct spans *data,
-                                 bool *has_segment) {
+static bool find_data_of_process(pid_t pid, const struct memory_reader *memory,
+                                 struct jemalloc_place *place, bool *has_segment) {
     struct maps maps;
     struct mapping mapping;
     struct error unused;
@@ -56,13 +59,14 @@ static bool find_data_of_process(pid_t pid, const struct memory_reader *memory, 
     while (is_ok && maps_next(&maps, &mapping)) {
         bool is_file = mapping_is_file(&mapping);
         if (mapping.permissions[1] == 'w' && (is_file || mapping.start == module_end))
-            is_ok = spans_add(data, mapping.start, mapping.end);
+            is_ok = spans_add(&place->data, mapping.start, mapping.end);
         else if (mapping.permissions[1] == 'w' && !*has_segment)
             *has_segment = begins_segment(memory, &mapping);
+        is_ok = is_ok && jemalloc_place_add_memory(place, mapping.start, mapping.end);
         if (is_file) module_end = mapping.end;
     }
     maps_close(&maps);
-    spans_settle(data);
+    jemalloc_place_settle(place);
     return is_ok;
 }
 
@@ -71,14 +75,14 @@ static bool read_present(const void *context, uint64_t address, void *bytes, siz
 }
 
 bool process_has_other_heap(pid_t pid) {
-    struct spans data = {0};
+    struct jemalloc_place place = {0};
     struct remote remote = remote_of(pid);
     remote.pagemap = pagemap_open(pid);
     const struct memory_reader memory = {.read = read_present, .context = &remote};
     bool has = false;
-    if (remote.pagemap.file >= 0 && find_data_of_process(pid, &memory, &data, &has))
-        has = has || jemalloc_find_root(&memory, &data);
-    spans_free(&data);
+    if (remote.pagemap.file >= 0 && find_data_of_process(pid, &memory, &place, &has))
+        has = has || jemalloc_find_root(&memory, &place);
+    jemalloc_place_free(&place);
     remote_close(&remote);
     return has;
 }

@@ -97,7 +97,10 @@ struct first_word {
     uint64_t address, word;
 };
 
+// Passes over words that lead to no record: an extent that was joined to the one before left such a
+// word, which comes first if that one began in the leaf before.
 static bool keep_first(void *context, uint64_t address, uint64_t word) {
+    if (!(word & RECORD_MASK)) return true;
     *(struct first_word *)context = (struct first_word){address, word};
     return false;
 }
@@ -111,15 +114,32 @@ static bool may_be_leaf(uint64_t word) {
     return word % ALIGNED == 0 && word <= ADDRESS_MOST && word >= PAGE_BYTES;
 }
 
+// Finds the first word of a leaf that leads to a record. False: there is no memory, as behind most
+// words that lead to no leaf. Little is read if the word comes soon; else the pieces that are read
+// are taken off `pieces_left`, at whose end it finds none: a program's own pointers lead to much
+// empty memory.
+static bool find_first_word(const struct memory_reader *memory, uint64_t leaf,
+                            unsigned *pieces_left, struct first_word *first) {
+    enum { SOON_WORDS = 64 };
+    const uint64_t piece_bytes = PIECE_WORDS * sizeof(uint64_t);
+    uint64_t soon[SOON_WORDS];
+    if (!memory_read(memory, leaf, soon, sizeof soon)) return false;
+    for (size_t i = 0; i < SOON_WORDS; i++)
+        if (soon[i] && !keep_first(first, leaf + i * sizeof *soon, soon[i])) return true;
+    for (uint64_t at = leaf; at < leaf + LEVEL_BYTES && *pieces_left && !first->word;
+         at += piece_bytes, --*pieces_left)
+        each_word(memory, at, at + piece_bytes, keep_first, first);
+    return true;
+}
+
 // Says whether a leaf is at that address whose place in the root is `wanted`, or any. `top` gets
 // the place, by the first extent in it, which may have begun in a leaf before.
 static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_t wanted,
-                      uint64_t *top) {
+                      uint64_t *top, unsigned *pieces_left) {
     struct first_word first = {0};
     struct record record;
-    if (!may_be_leaf(leaf)) return LEAF_NONE;
-    each_word(memory, leaf, leaf + LEVEL_BYTES, keep_first, &first);
-    if (!first.word) return LEAF_EMPTY;
+    if (!may_be_leaf(leaf) || !find_first_word(memory, leaf, pieces_left, &first)) return LEAF_NONE;
+    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
     if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES)) return LEAF_NONE;
     const uint64_t number = (first.address - leaf) / sizeof(uint64_t);
     const uint64_t last = (record.address + record.bytes_and_number) >> LEAF_SHIFT;
@@ -132,29 +152,43 @@ static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_
 
 struct search {
     const struct memory_reader *memory;
-    uint64_t start, end;  // of the data that is searched
-    uint64_t root;        // 0: not found
-    unsigned tried;
+    const struct spans *gigabytes;
+    uint64_t start, end;        // of the data that is searched
+    uint64_t root;              // 0: not found
+    unsigned tries_left;        // words of these data that may lead to a leaf
+    unsigned pieces_left;       // that may be read in the search of a leaf ...
+    unsigned root_pieces_left;  // ... and of those that a root has
 };
 
 // Every word of a root leads to the leaf of its place.
 static bool see_root(void *context, uint64_t address, uint64_t word) {
-    const struct search *search = context;
+    struct search *search = context;
     const uint64_t number = (address - search->root) / sizeof(uint64_t);
     uint64_t top;
-    return judge_leaf(search->memory, word, number, &top) != LEAF_NONE;
+    return judge_leaf(search->memory, word, number, &top, &search->root_pieces_left) != LEAF_NONE;
+}
+
+// Says whether a word at that address can stand for a gigabyte of memory, in a root that lies
+// within the data. Most of the data are not much longer than a root: a program's own pointers are
+// rarely where one stands.
+static bool may_stand(const struct search *search, uint64_t address) {
+    const uint64_t beyond = address + LEVEL_BYTES;
+    uint64_t first = beyond > search->end ? (beyond - search->end + 7) / sizeof(uint64_t) : 0;
+    const uint64_t start = first, end = (address - search->start) / sizeof(uint64_t) + 1;
+    struct span gap;
+    return start < end && !(spans_gap(search->gigabytes, &first, end, &gap) && gap.start == start &&
+                            gap.end == end);
 }
 
 // A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
 // lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
-    enum { TRIED_MAX = 4096 };
     struct search *search = context;
     uint64_t top = 0;
-    if (search->tried >= TRIED_MAX) return false;
-    if (!may_be_leaf(word)) return true;
-    search->tried++;
-    if (judge_leaf(search->memory, word, ANY_TOP, &top) != LEAF_FULL ||
+    if (!search->pieces_left || !search->tries_left) return false;
+    if (!may_be_leaf(word) || !may_stand(search, address)) return true;
+    search->tries_left--;
+    if (judge_leaf(search->memory, word, ANY_TOP, &top, &search->pieces_left) != LEAF_FULL ||
         top * sizeof(uint64_t) > address)
         return true;
     const uint64_t root = address - top * sizeof(uint64_t);
@@ -165,11 +199,17 @@ static bool try_leaf(void *context, uint64_t address, uint64_t word) {
     return true;
 }
 
-uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data) {
-    struct search search = {.memory = memory};
-    for (size_t i = 0; i < data->items.count && !search.root; i++) {
-        search.start = data->items.items[i].start;
-        search.end = data->items.items[i].end;
+uint64_t jemalloc_find_root(const struct memory_reader *memory,
+                            const struct jemalloc_place *place) {
+    enum { TRIES_MAX = 1 << 16, PIECES_MAX = 1 << 13, ROOT_PIECES_MAX = 1 << 14 };
+    struct search search = {.memory = memory,
+                            .gigabytes = &place->gigabytes,
+                            .pieces_left = PIECES_MAX,
+                            .root_pieces_left = ROOT_PIECES_MAX};
+    for (size_t i = 0; i < place->data.items.count && !search.root; i++) {
+        search.start = place->data.items.items[i].start;
+        search.end = place->data.items.items[i].end;
+        search.tries_left = TRIES_MAX;
         if (search.end - search.start >= LEVEL_BYTES)
             each_word(memory, search.start, search.end, try_leaf, &search);
     }
@@ -233,11 +273,11 @@ static bool see_leaf(void *context, uint64_t address, uint64_t leaf) {
 }
 
 enum jemalloc_finding jemalloc_extents_read(const struct memory_reader *memory,
-                                            const struct spans *data,
+                                            const struct jemalloc_place *place,
                                             struct jemalloc_extents *extents) {
     *extents = (struct jemalloc_extents){0};
     struct reading reading = {.memory = memory, .extents = extents};
-    reading.root = jemalloc_find_root(memory, data);
+    reading.root = jemalloc_find_root(memory, place);
     if (!reading.root) return JEMALLOC_NONE;
     if (spans_add(&extents->tables, reading.root, reading.root + LEVEL_BYTES) &&
         each_word(memory, reading.root, reading.root + LEVEL_BYTES, see_leaf, &reading)) {
@@ -246,6 +286,21 @@ enum jemalloc_finding jemalloc_extents_read(const struct memory_reader *memory,
     }
     jemalloc_extents_free(extents);
     return reading.is_out_of_memory ? JEMALLOC_FAILED : JEMALLOC_NONE;
+}
+
+bool jemalloc_place_add_memory(struct jemalloc_place *place, uint64_t start, uint64_t end) {
+    return start >= end ||
+           spans_add(&place->gigabytes, start >> LEAF_SHIFT, ((end - 1) >> LEAF_SHIFT) + 1);
+}
+
+void jemalloc_place_settle(struct jemalloc_place *place) {
+    spans_settle(&place->data);
+    spans_settle(&place->gigabytes);
+}
+
+void jemalloc_place_free(struct jemalloc_place *place) {
+    spans_free(&place->data);
+    spans_free(&place->gigabytes);
 }
 
 void jemalloc_extents_free(struct jemalloc_extents *extents) {

@@ -49,12 +49,24 @@ struct jemalloc_extents {
     uint64_t torn_count;                  // words that contradict what they lead to
 };
 
-// Searches the root in `data`, the writable memory of modules.
+// The memory in which a root is searched.
+struct jemalloc_place {
+    struct spans data;       // addresses: the writable memory of modules
+    struct spans gigabytes;  // numbers of the gigabytes that have any memory of the process
+};
+
+// Adds memory of the process. False without memory.
+bool jemalloc_place_add_memory(struct jemalloc_place *place, uint64_t start, uint64_t end);
+
+// To be called when all is added.
+void jemalloc_place_settle(struct jemalloc_place *place);
+void jemalloc_place_free(struct jemalloc_place *place);
+
 enum jemalloc_finding jemalloc_extents_read(const struct memory_reader *memory,
-                                            const struct spans *data,
+                                            const struct jemalloc_place *place,
                                             struct jemalloc_extents *extents);
-// Returns the root's address in `data`; 0: none is found.
-uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct spans *data);
+// Returns the root's address; 0: none is found.
+uint64_t jemalloc_find_root(const struct memory_reader *memory, const struct jemalloc_place *place);
 
 void jemalloc_extents_free(struct jemalloc_extents *extents);
 

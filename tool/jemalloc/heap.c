@@ -121,7 +121,7 @@ enum jemalloc_finding jemalloc_heap_add(const struct jemalloc_source *source,
                                         struct glibc_heap *heap) {
     struct jemalloc_extents extents;
     const enum jemalloc_finding finding =
-        jemalloc_extents_read(&source->view->reader, source->data, &extents);
+        jemalloc_extents_read(&source->view->reader, source->place, &extents);
     if (finding != JEMALLOC_FOUND) return finding;
     bool is_ok = add_all(source, &extents, heap);
     jemalloc_extents_free(&extents);

@@ -10,8 +10,8 @@
 
 struct jemalloc_source {
     const struct memory_view *view;
-    const struct spans *data;         // the writable memory of modules
-    const uint64_t *thread_pointers;  // of the threads, as far as they are known
+    const struct jemalloc_place *place;  // where its table is searched
+    const uint64_t *thread_pointers;     // of the threads, as far as they are known
     size_t thread_count;
 };
 

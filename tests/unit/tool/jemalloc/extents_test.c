@@ -108,13 +108,14 @@ static int teardown(void **state) {
 }
 
 static enum jemalloc_finding read_all(struct jemalloc_extents *extents) {
-    struct spans data = {0};
-    assert_true(spans_add(&data, DATA, DATA + sizeof made->data));
-    spans_settle(&data);
-    enum jemalloc_finding finding = jemalloc_extents_read(&memory, &data, extents);
-    assert_int_equal(jemalloc_find_root(&memory, &data),
+    struct jemalloc_place place = {0};
+    assert_true(spans_add(&place.data, DATA, DATA + sizeof made->data));
+    assert_true(jemalloc_place_add_memory(&place, HEAP, HEAP + (2 << PAGE_SHIFT)));
+    jemalloc_place_settle(&place);
+    enum jemalloc_finding finding = jemalloc_extents_read(&memory, &place, extents);
+    assert_int_equal(jemalloc_find_root(&memory, &place),
                      finding == JEMALLOC_FOUND ? DATA + BEFORE * sizeof(uint64_t) : 0);
-    spans_free(&data);
+    jemalloc_place_free(&place);
     return finding;
 }
 
@@ -154,6 +155,17 @@ static void test_what_is_changed_meanwhile_is_counted(void **state) {
     jemalloc_extents_free(&extents);
 }
 
+// An extent that was joined to one of the leaf before leaves a class without a record.
+static void test_a_leaf_may_begin_with_what_was_joined(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    made->leaves[1][0] = UINT64_C(232) << 48;
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.items.count, 3);
+    assert_int_equal(extents.torn_count, 0);
+    jemalloc_extents_free(&extents);
+}
+
 static void test_other_layouts_are_none(void **state) {
     (void)state;
     struct jemalloc_extents extents;
@@ -180,9 +192,13 @@ static void test_empty_data_are_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_sizes_are_those_of_jemalloc),          TEST(test_extents_are_read),
-        TEST(test_what_is_changed_meanwhile_is_counted), TEST(test_other_layouts_are_none),
-        TEST(test_classes_that_differ_are_none),         TEST(test_empty_data_are_none),
+        TEST(test_sizes_are_those_of_jemalloc),
+        TEST(test_extents_are_read),
+        TEST(test_what_is_changed_meanwhile_is_counted),
+        TEST(test_a_leaf_may_begin_with_what_was_joined),
+        TEST(test_other_layouts_are_none),
+        TEST(test_classes_that_differ_are_none),
+        TEST(test_empty_data_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
