@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cairn report PID` of a process that nobody recorded: one sentence that is true of each of five twins and false of
 the others, parts that add up to resident memory and agree with mallinfo2, within 40 lines of 80 columns; what cannot
-be looked at is refused with the reason; the process goes on."""
+be looked at is refused with the reason; the process goes on. `cairn report CORE` says the same of its core."""
 
 import json
 import os
@@ -18,7 +18,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
 # Each twin, its sentence, and the view that is named next.
 TWINS = {
     "used": (r"nothing stands out: .* are in use in glibc's malloc, and touched", "owners"),
-    "freed": (r".* of it \(.*\) are free in glibc's malloc, but still resident", "remedies"),
+    "freed": (r".* of it \(.*\) are free in glibc's malloc", "remedies"),
     "mapped": (r"most of it, .*, is mapped by the program or another allocator", None),
     "untouched": (r"most of it, .*, is code, data and files", None),
     "equal": (r".* are in use in glibc's malloc, and .* there are of no use", "waste"),
@@ -37,8 +37,29 @@ def parts_of(screen):
     return {name.split(",")[0]: bytes_of(size) for _, size, name in rows}
 
 
-def report(pid, *options):
-    return t.run_cairn("report", *options, str(pid), env={**os.environ, "COLUMNS": "80"})
+def report(subject, *options):
+    return t.run_cairn("report", *options, str(subject), env={**os.environ, "COLUMNS": "80"})
+
+
+def check_core(way, pid, used, free):
+    """The same answer from the core alone, where the sentence is of the heap."""
+    subprocess.run(["gcore", "-o", "dump", str(pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    core = f"dump.{pid}"
+    result = report(core)
+    lines = result.out.decode().splitlines()
+    t.check_equal(f"{way}, core: status", result.status, 0)
+    t.check(re.fullmatch(rf"  {TWINS[way][0]}", lines[1]), f"{way}, core: {lines[1]}",
+            is_grave=True)
+    t.check_equal(f"{way}, core: next", lines[-1], f"next: cairn report --view {TWINS[way][1]} {core}")
+    t.check(len(lines) <= 40 and "resident" not in result.out.decode(), f"{way}, core: {result.out.decode()}")
+    answer = json.loads(report(core, "--json").out)
+    parts = {row["what"].split(",")[0]: row["bytes"] for row in answer["resident"]}
+    t.check_equal(f"{way}, core: parts add up", (sum(parts.values()), answer["rss_bytes"]), (answer["dump_bytes"], None),
+                  is_grave=True)
+    for name, truth in (("in use in glibc's malloc", used), ("free in glibc's malloc", free)):
+        t.check(abs(parts.get(name, 0) - truth) <= 0.02 * (used + free) + 2 * 64 * 1024,
+                f"{way}, core: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
+    os.unlink(core)
 
 
 def check_twin(way):
@@ -75,6 +96,8 @@ def check_twin(way):
         refused = report(program.pid, *options)
         t.check((refused.status, refused.out) == (1, b"") and f"is not being recorded: cairn attach {program.pid}".encode() in refused.err,
                 f"{way}: {options} need a recording: {refused}")
+    if way in ("freed", "equal"):
+        check_core(way, program.pid, used, free)
     program.communicate(b"", timeout=t.PATIENCE_S)
     t.check_equal(f"{way}: the program goes on", program.returncode, 0, is_grave=True)
 

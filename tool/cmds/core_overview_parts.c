@@ -43,8 +43,9 @@ static void add_heap(const struct rss_parts *resident, const struct heap_state *
     uint64_t other = anonymous > in_heap ? anonymous - in_heap : 0;
     add(parts, PART_USED, in_heap - free, "in use in glibc's malloc");
     add(parts, PART_FREE, free,
-        is_cut ? "free in glibc's malloc, still resident, at least"
-               : "free in glibc's malloc, still resident");
+        parts->are_dumped ? "free in glibc's malloc"
+        : is_cut          ? "free in glibc's malloc, still resident, at least"
+                          : "free in glibc's malloc, still resident");
     add_names(resident, parts, &other);
     add(parts, PART_OTHER, other,
         heap              ? "mapped by the program or another allocator"
@@ -62,7 +63,7 @@ static void add_rest(const struct cairn_picture *picture, struct resident_parts 
 
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
                          const struct giveback *giveback, struct resident_parts *parts) {
-    *parts = (struct resident_parts){.count = 0};
+    *parts = (struct resident_parts){.are_dumped = parts->are_dumped};
     add_heap(resident, heap, giveback, parts);
     add_rest(&resident->picture, parts);
 }
@@ -74,10 +75,11 @@ void resident_parts_find_other(const struct rss_parts *resident, const struct ot
     const uint64_t used = other->used_bytes < in_heap ? other->used_bytes : in_heap;
     uint64_t rest = anonymous - in_heap;
     char text[RESIDENT_TEXT_BYTES];
-    *parts = (struct resident_parts){.count = 0};
+    *parts = (struct resident_parts){.are_dumped = parts->are_dumped};
     snprintf(text, sizeof text, "in use in %s", other->name);
     add(parts, PART_USED, used, text);
-    snprintf(text, sizeof text, "free in %s or its tables, still resident", other->name);
+    snprintf(text, sizeof text, "free in %s or its tables%s", other->name,
+             parts->are_dumped ? "" : ", still resident");
     add(parts, PART_FREE, in_heap - used, text);
     add_names(resident, parts, &rest);
     add(parts, PART_OTHER, rest, "other anonymous memory");
@@ -89,4 +91,29 @@ uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind
     for (size_t i = 0; i < parts->count; i++)
         if (parts->items[i].kind == kind) bytes += parts->items[i].bytes;
     return bytes;
+}
+
+static bool has_stack(const struct core_image *core, const struct memory_segment *segment) {
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const uint64_t stack = core->threads.items[i].stack;
+        if (stack >= segment->start && stack < segment->end) return true;
+    }
+    return false;
+}
+
+void resident_of_dump(const struct core_image *core, struct rss_parts *resident) {
+    struct cairn_picture *picture = &resident->picture;
+    *resident = (struct rss_parts){.libc_data = {0, 0}};
+    for (size_t i = 0; i < core->segments.count; i++) {
+        const struct memory_segment *segment = &core->segments.items[i];
+        uint64_t *kind = &picture->heap_bytes;
+        if (core_module_of(core, segment->start))
+            kind = &picture->files_bytes;
+        else if (!segment->is_writable)
+            kind = &picture->other_bytes;
+        else if (has_stack(core, segment))
+            kind = &picture->stacks_bytes;
+        *kind += segment->bytes;
+        picture->rss_bytes += segment->bytes;
+    }
 }

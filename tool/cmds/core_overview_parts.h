@@ -4,6 +4,7 @@
 #define TOOL_CMDS_CORE_OVERVIEW_PARTS_H
 
 #include "tool/glibc/giveback.h"
+#include "tool/heap/image.h"
 #include "tool/model/heap_state.h"
 #include "tool/watch/rss_parts.h"
 
@@ -22,6 +23,7 @@ struct resident_parts {
     struct resident_part items[RESIDENT_PARTS_MAX];
     size_t count;
     uint64_t all_bytes;  // their sum
+    bool are_dumped;     // set before: of a core, which does not say what was resident
 };
 
 // `heap`: its figures; NULL: they are not known, and what is free is as far as `giveback` says.
@@ -39,6 +41,10 @@ struct other_resident {
 // The same where that is what the process has.
 void resident_parts_find_other(const struct rss_parts *resident, const struct other_resident *other,
                                struct resident_parts *parts);
+
+// Fills in what the memory in a core consists of, as if it had been resident. Thread stacks are
+// known by the pointers of the threads.
+void resident_of_dump(const struct core_image *core, struct rss_parts *resident);
 
 // Sums up those of a kind.
 uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind);

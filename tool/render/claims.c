@@ -173,7 +173,7 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         {BYTES("bytes"), COUNT("blocks"), BYTES("shared_bytes"), BYTES("leaked_bytes"), COUNT("leaked_blocks"),
          COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes")}},
     [CLAIM_NOW_FREE] = {"now_free", mappings_and_heap,
-        "{bytes} of it ({bytes%rss_bytes}) are free in {allocator}, but still resident", as_read, RSS,
+        "{bytes} of it ({bytes%rss_bytes}) are free in {allocator}", as_read, RSS,
         {NOW_FIELDS, NAME("allocator")}},
     [CLAIM_NOW_OTHER] = {"now_other", mappings_and_heap,
         "most of it, {bytes} ({bytes%rss_bytes}), is {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_overview_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/json.h"
+#include "tool/base/text.h"
+#include "tool/base/units.h"
+
+// --- forms
+
+static const struct {
+    const char *key, *title;
+} section_words[SECTIONS] = {
+    [SECTION_PARTS] = {"resident", "resident memory"},
+    [SECTION_TYPES] = {"types", "types of blocks in use"},
+    [SECTION_WASTE] = {"waste", "of no use: never touched, zero, equal or unused"},
+    [SECTION_OWNERS] = {"owners", "who keeps them"},
+    [SECTION_REMEDIES] = {"remedies", "would give back"},
+};
+
+static void print_label(const struct terminal *terminal, const char *label) {
+    enum { FIGURES_COLUMNS = 21 };
+    char text[KIN_LABEL_BYTES];
+    snprintf(text, sizeof text, "%s", label);
+    text_cut(text, terminal->columns > 2 * FIGURES_COLUMNS ? terminal->columns - FIGURES_COLUMNS
+                                                           : FIGURES_COLUMNS);
+    terminal_print(terminal, STYLE_NAME, "%s", text);
+    putchar('\n');
+}
+
+static void print_row(const struct terminal *terminal, enum section_id id, uint64_t all,
+                      const struct section_row *row) {
+    printf("  %6s %10s  ", units_percent((int64_t)row->bytes, (int64_t)all).text,
+           units_size((int64_t)row->bytes).text);
+    if (row->class) printf("%s: ", row->class);
+    if (id == SECTION_PARTS)
+        puts(row->label);
+    else
+        print_label(terminal, row->label);
+}
+
+// Prints what there is beside the parts of resident memory.
+static void print_beside(const struct overview *overview, const struct terminal *terminal) {
+    uint64_t swapped = overview->resident.picture.swap_bytes;
+    if (swapped) printf("  %17s  swapped out beside it\n", units_size((int64_t)swapped).text);
+    if (!overview->has_heap && !overview->has_other)
+        terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
+                       overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
+}
+
+static void print_section(const struct overview *overview, const struct terminal *terminal,
+                          enum section_id id) {
+    const struct section *section = &overview->sections[id];
+    if (!section->is_there || !(section->count || id != SECTION_REMEDIES)) return;
+    bool is_dump = id == SECTION_PARTS && overview->is_core;
+    terminal_print(terminal, STYLE_DIM, "%s", is_dump ? "memory in it" : section_words[id].title);
+    if (id == SECTION_TYPES)
+        terminal_print(terminal, STYLE_DIM, ", %s in all",
+                       units_size((int64_t)section->all_bytes).text);
+    putchar('\n');
+    for (size_t i = 0; i < section->count; i++)
+        print_row(terminal, id, section->all_bytes, &section->rows[i]);
+    if (id == SECTION_WASTE && !section->count) printf("  %17s\n", "nothing");
+    if (*section->why) terminal_print(terminal, STYLE_DIM, "not known: %s\n", section->why);
+    if (id == SECTION_PARTS) print_beside(overview, terminal);
+}
+
+static void print_head(const struct overview *overview, const struct terminal *terminal) {
+    const char *size = units_size((int64_t)overview->resident.picture.rss_bytes).text;
+    terminal_print(terminal, STYLE_STRONG, "%s", overview->name);
+    if (overview->pid)
+        terminal_print(terminal, STYLE_STRONG, overview->is_core ? ", process %d" : " (%d)",
+                       (int)overview->pid);
+    if (overview->is_core)
+        printf(" · %s of memory in it, no recording:\n", size);
+    else
+        printf(" · %s resident, not recorded:\n", size);
+}
+
+void overview_print_screen(const struct overview *overview) {
+    const struct terminal terminal = terminal_of(stdout);
+    char sentence[CLAIM_SENTENCE_BYTES], next[OVERVIEW_NEXT_BYTES];
+    overview_sentence(overview, sentence);
+    overview_next(overview, next);
+    print_head(overview, &terminal);
+    terminal_print(&terminal, STYLE_STRONG, "  %s\n", sentence);
+    for (int i = 0; i < SECTIONS; i++) print_section(overview, &terminal, (enum section_id)i);
+    if (*next) terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
+}
+
+static void put_section(struct json *json, const struct section *section, const char *key) {
+    if (!section->is_there || *section->why) {
+        json_put_null(json, key);
+        return;
+    }
+    json_open_array(json, key);
+    for (size_t i = 0; i < section->count; i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "bytes", section->rows[i].bytes);
+        json_put_string(json, "what", section->rows[i].label);
+        if (section->rows[i].class) json_put_string(json, "class", section->rows[i].class);
+        json_close(json);
+    }
+    json_close(json);
+}
+
+static void put_sizes(struct json *json, const struct overview *overview) {
+    const struct cairn_picture *picture = &overview->resident.picture;
+    if (overview->is_core) {
+        json_put_null(json, "rss_bytes");
+        json_put_null(json, "swap_bytes");
+        json_put_uint(json, "dump_bytes", picture->rss_bytes);
+    } else {
+        json_put_uint(json, "rss_bytes", picture->rss_bytes);
+        json_put_uint(json, "swap_bytes", picture->swap_bytes);
+        json_put_null(json, "dump_bytes");
+    }
+}
+
+void overview_print_json(const struct overview *overview) {
+    char sentence[CLAIM_SENTENCE_BYTES], next[OVERVIEW_NEXT_BYTES];
+    overview_sentence(overview, sentence);
+    overview_next(overview, next);
+    struct claim claim;
+    struct json json;
+    json_start(&json, stdout);
+    json_open_object(&json, NULL);
+    json_put_string(&json, "schema", "cairn.overview/1");
+    if (overview->pid)
+        json_put_uint(&json, "pid", (uint64_t)overview->pid);
+    else
+        json_put_null(&json, "pid");
+    json_put_string(&json, "name", overview->name);
+    put_sizes(&json, overview);
+    if (overview->is_open && !overview->is_core)
+        json_put_uint(&json, "pause_ns", overview->subject.look.live.pause_ns);
+    else
+        json_put_null(&json, "pause_ns");
+    json_put_string(&json, "sentence", sentence);
+    if (overview_claim(overview, &claim))
+        claim_put_json_alone(&json, &claim);
+    else
+        json_put_null(&json, "claims");
+    json_put_string(&json, "not_known",
+                    overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
+    for (int i = 0; i < SECTIONS; i++)
+        put_section(&json, &overview->sections[i], section_words[i].key);
+    json_put_string(&json, "next", *next ? next : NULL);
+    json_close(&json);
+}
