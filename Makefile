@@ -501,6 +501,8 @@ fuzz-afl:
 
 # The page of `cairn open` without its data is read by the assembler (web/src; CONTRIBUTING.md).
 $(foreach kind,obj quick san fuzz afl,$(BUILD)/$(kind)/tool/web/template.o): web/report.html
+# So are the how-to pages.
+$(foreach kind,obj quick san fuzz afl,$(BUILD)/$(kind)/tool/manual/pages.o): $(wildcard docs/howto/*.md) tool/manual/pages.def
 
 # clang-tidy is slow: one stamp a file, renewed when the file's object was. Nearly all of its time is the
 # static analyzer's, which looks at no more than so many states of a function: 225000 is its own

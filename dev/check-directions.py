@@ -59,6 +59,7 @@ ALLOWED = {
                    "tool/proc", "tool/watch", "tool/query"],
     "tool/push": ["format", "tool/base", "tool/model", "tool/render", "tool/export", "tool/proc", "tool/watch",
                   "tool/query"],
+    "tool/manual": ["tool/base", "tool/render/terminal.h"],
     "tool/torture": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool/mcp": ["format", "tool/base", "tool/model"],

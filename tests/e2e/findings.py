@@ -21,7 +21,7 @@ def look(kind, *words, options=(), env=None):
     told = [" ".join(part.split()) for part in TITLE.split(text)[1:]]
     t.check(told or "no findings" in text, f"{kind}: {text}")
     for each in told:
-        page = re.search(r"how: docs/howto/findings\.md#([a-z-]+)$", each)
+        page = re.search(r"how: cairn help findings#([a-z-]+)$", each)
         titles = [re.sub(r"[^\w -]", "", line[3:].lower()).replace(" ", "-") for line in PAGE.splitlines() if line.startswith("## ")]
         t.check(page and page[1] in titles, f"{kind}: no page: {each}")
         t.check(re.search("a fix saves (up to|at least) ", each), f"{kind}: saves nothing: {each}")
@@ -135,7 +135,7 @@ def look_into(*words):
 said, told, held = look_into()
 mended, none, less = look_into("fixed")
 match = re.search(r"^finding: (\d+) of equal strings, 19,975 copies of 25 strings, most of take_name.*: keep each once\n"
-                  r"a fix saves up to (\d+) of the heap; how: docs/howto/findings.md#equal-strings$", said, re.MULTILINE)
+                  r"a fix saves up to (\d+) of the heap; how: cairn help findings#equal-strings$", said, re.MULTILINE)
 t.check(match and [one["kind"] for one in told] == ["strings"], f"strings: {said} {told}")
 t.check_equal("strings: saved", match and int(match[2]), held - less)
 t.check_equal("strings: of the mended program", (none, "finding:" in mended), ([], False))

@@ -3,6 +3,7 @@
 """Help, manual page and completion are made of one table: each option that a command's help names is
 in all of them, and shells and scdoc accept what is made."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -26,19 +27,31 @@ overview = said("all")
 commands = re.findall(r"^  ([a-z-]+) ", overview[:overview.index("Topics")], re.MULTILINE)
 first = re.findall(r"^  ([a-z-]+) ", said(), re.MULTILINE)
 t.check(len(first) == 11 and set(first) < set(commands), f"the first help has {first}")
-topics = re.findall(r"^  ([a-z]+) ", overview[overview.index("Topics"):], re.MULTILINE)
-t.check("run" in commands and "peak" in topics, f"overview: {commands} {topics}")
+topics = re.findall(r"^  ([a-z-]+) ", overview[overview.index("Topics"):], re.MULTILINE)
+t.check_equal("a topic is a page of docs/howto", sorted(topics),
+              sorted(path.stem for path in (t.SOURCE / "docs/howto").glob("*.md")))
+t.check("run" in commands, f"overview: {commands}")
 options = {name: options_of(name, "--help=all") for name in commands}
 for name, wanted in options.items():
     short = options_of(name, "--help")
     t.check(short <= wanted and len(short) <= 12 or short == wanted, f"{name} --help: {sorted(short)}")
 t.check(len(options["report"]) > 40 > 12 >= len(options_of("help", "report")), "report --help has what matters")
 for topic in topics:
-    for command, option in re.findall(r"cairn ([a-z]+)[^\n]*? --([a-z-]+)", said(topic)):
-        t.check(command not in options or option in options[command],
-                f"topic {topic}: cairn {command} has no --{option}")
-    for command in re.findall(r"^  cairn ([a-z]+)", said(topic), re.MULTILINE):
+    text = said(topic + ".md")
+    for command in re.findall(r"^    (?:\$ )?cairn ([a-z-]+)", text, re.MULTILINE):
         t.check(command in commands, f"topic {topic}: there is no cairn {command}")
+    t.check(not re.search(r"^(?!    ).*(\]\(|\*\*)|<!--|^#|^\|", text, re.MULTILINE), f"topic {topic}: Markdown is left")
+    if topic in commands:
+        t.check(f"cairn help {topic}.md" in said(topic), f"help {topic} names no page")
+claims = (t.SOURCE / "tool/render/claims.c").read_text()
+for place in sorted({"findings#" + one for one in re.findall(r'FINDINGS "([a-z-]+)"', claims)}
+                    | set(re.findall(r'"docs/howto/([a-z-]+\.md(?:#[a-z-]+)?)"', claims))):
+    t.check(len(said(place).splitlines()) > 1, f"help {place}: nothing")
+section = said("findings#arenas")
+t.check(section.startswith("Arenas\n") and "\nEqual strings" not in section, f"a section: {section}")
+t.check_equal("no such section", t.run_cairn("help", "findings#nothing").status, 2)
+wide = t.run_cairn("help", "growth", env={**os.environ, "COLUMNS": "40"}).out.decode()
+t.check(all(len(line) <= 40 for line in wide.splitlines() if not line.startswith("  ")), f"40 columns: {wide}")
 pathlib.Path("app").write_text("#!/bin/sh\n")
 pathlib.Path("app").chmod(0o755)
 for words, meant in ((["./app", "--x", "a b"], "did you mean: cairn run ./app --x 'a b'"),

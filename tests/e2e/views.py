@@ -192,6 +192,17 @@ def check_color(path):
     t.check(b"auto, always or never" in view(path, "--color", "sometimes", status=2), "--color sometimes")
 
 
+def check_rankings(recording):
+    """Several rankings in one print are those of each, the summary once, short-lived blocks by their view."""
+    every = t.run_cairn("report", "--by", "peak,exit,calls,temporary", recording)
+    wanted = [t.run_cairn("report", *options, recording).out for options in (
+        (), *(("--view", "stacks", "--by", one) for one in ("exit", "calls")), ("--view", "temporary"))]
+    t.check_equal("four rankings", (every.status, every.out), (0, b"\n".join(wanted)))
+    for options, meant in ((("--by", "peak,nothing"), b'cannot rank by "nothing"'), (("--by", "peak,exit", "--json"), b"one measure")):
+        refused = t.run_cairn("report", *options, recording)
+        t.check((refused.status, refused.out) == (2, b"") and meant in refused.err, f"{options}: {refused}")
+
+
 _, recording = t.record(t.program("containers"))
 whole = t.report(recording)
 if whole is not None:
@@ -202,4 +213,5 @@ if whole is not None:
     check_screens(recording)
     check_color(recording)
     check_limits(recording, whole["stacks"])
+    check_rankings(recording)
 t.finish()

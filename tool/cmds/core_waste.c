@@ -176,12 +176,12 @@ static bool find_strings(const struct waste_sums *sums, char label[KIN_LABEL_BYT
 
 static void print_finding(const struct waste_sums *sums, const struct terminal *terminal,
                           const struct view_options *options) {
-    char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES];
+    char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES], help[FINDING_HELP_BYTES];
     struct finding finding;
     if (!find_strings(sums, label, &finding)) return;
     if (finding_text(&finding, NULL, NULL, options, text)) printf("finding: %s\n", text);
     finding_gain_text(&finding, NULL, options->is_plain_number, text);
-    terminal_print(terminal, STYLE_DIM, "%s; how: %s\n", text, finding_page(finding.kind));
+    terminal_print(terminal, STYLE_DIM, "%s; how: %s\n", text, finding_help(finding.kind, help));
 }
 
 static void put_finding(struct json *json, const struct waste_sums *sums) {

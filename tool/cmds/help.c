@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Help, made of the tables of commands, options, views and topics.
+// Help, made of the tables of commands, options, views and pages.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "tool/cmds/manual.h"
 #include "tool/cmds/reference.h"
 #include "tool/export/export.h"
+#include "tool/manual/pages.h"
 #include "tool/query/views.h"
 
 enum { NAME_COLUMNS = 24, LINE_COLUMNS = 96, TEXT_BYTES = 1024 };
@@ -124,21 +125,18 @@ void commands_print_overview(FILE *out) {
           out);
 }
 
-static const struct topic *topic_find(const char *name) {
-    for (const struct topic *topic = topics; topic->name; topic++)
-        if (!strcmp(topic->name, name)) return topic;
-    return NULL;
-}
-
 static void print_topics(FILE *out) {
-    for (const struct topic *topic = topics; topic->name; topic++)
-        fprintf(out, "  %-10s %s\n", topic->name, topic->title);
+    for (const struct page *page = pages; page->name; page++) {
+        char title[PAGE_TITLE_BYTES];
+        page_title(page, title);
+        fprintf(out, "  %-13s %s\n", page->name, title);
+    }
 }
 
 static void print_all(FILE *out) {
     for (const struct command *const *each = commands; *each; each++)
         print_command_line(out, *each);
-    fputs("\nTopics, cairn help TOPIC:\n", out);
+    fputs("\nTopics, cairn help TOPIC (TOPIC.md if a command has that name):\n", out);
     print_topics(out);
 }
 
@@ -154,7 +152,7 @@ static int fail_unknown(const char *word) {
     near_start(&near, word, strlen(word));
     for (const struct command *const *each = commands; *each; each++)
         near_try(&near, (*each)->name);
-    for (const struct topic *topic = topics; topic->name; topic++) near_try(&near, topic->name);
+    for (const struct page *page = pages; page->name; page++) near_try(&near, page->name);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) near_try(&near, lists[i].word);
     char question[TEXT_BYTES];
     near_ask(&near, question, sizeof question);
@@ -163,18 +161,28 @@ static int fail_unknown(const char *word) {
     return command_fail(STATUS_USAGE, &error);
 }
 
+static int print_howto(const struct page *page, const char *section) {
+    const struct terminal terminal = terminal_of(stdout);
+    struct error error;
+    if (page_print(&terminal, page, section)) return STATUS_OK;
+    error_set(&error, "help: %s has no section \"%s\"; cairn help %s.md prints all of it",
+              page->name, section, page->name);
+    return command_fail(STATUS_USAGE, &error);
+}
+
 static int print_page(const char *word) {
     const struct command *command = command_find(word);
-    const struct topic *topic = topic_find(word);
+    const char *section;
+    const struct page *page = page_find(word, &section);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         if (strcmp(lists[i].word, word) != 0) continue;
         lists[i].print(stdout);
         return STATUS_OK;
     }
-    if (!command && !topic) return fail_unknown(word);
-    if (command) command_print_help(stdout, command, false);
-    if (topic)
-        printf("%s%s: %s\n\n%s", command ? "\n" : "", topic->name, topic->title, topic->text);
+    if (!command && !page) return fail_unknown(word);
+    if (!command) return print_howto(page, section);
+    command_print_help(stdout, command, false);
+    if (page) printf("\nHow to go about it:  cairn help %s.md\n", word);
     return STATUS_OK;
 }
 

@@ -6,100 +6,8 @@
 #include <string.h>
 
 #include "tool/cmds/commands.h"
+#include "tool/manual/pages.h"
 #include "tool/query/views.h"
-
-// clang-format off
-const struct topic topics[] = {
-    {"peak", "what held the memory when most was in use",
-     "  cairn run PROGRAM                 the five call sites that held most at the peak\n"
-     "  cairn report --view tree          from main inwards: where the peak went\n"
-     "  cairn report --inverted           from allocating functions to their callers\n"
-     "  cairn report --view types         by container and element\n"
-     "\n"
-     "\"At the peak\" is one point in time: when the whole heap was largest. What each stack held\n"
-     "then adds up to the peak; a stack may have held more at another time.\n"
-     "--focus REGEX looks at stacks through a function or file, --thread at threads.\n"},
-    {"leaks", "what was never freed",
-     "  cairn leaks                       what was left at the end, by stack\n"
-     "  cairn leaks --view tree           the same as a tree, from main inwards\n"
-     "  cairn run --unreachable PROGRAM   searches memory for pointers at its end, then:\n"
-     "  cairn leaks --unreachable         only what nothing refers to; of a PID too\n"
-     "\n"
-     "Without --unreachable all that was not freed is shown, also what a program keeps\n"
-     "until its end on purpose. Blocks left by stacks that run once are seldom leaks; many\n"
-     "blocks of one stack often are.\n"},
-    {"growth", "a server or loop that takes more and more",
-     "  cairn run SERVER                  in one terminal\n"
-     "  cairn top SERVER                  in another: its stacks, live\n"
-     "  cairn ctl SERVER mark warm        when it has warmed up\n"
-     "  cairn report --since warm PID     what was allocated since then, and still lives\n"
-     "  cairn report --view growth PID    stacks that rise: how fast, how steadily\n"
-     "\n"
-     "PID is the server's, while it runs; afterwards the recording. cairn run --mark-every\n"
-     "60s marks by itself. A leak rises in a straight line and its blocks are of every\n"
-     "generation; a cache fills up and stays. --view timeline shows the heap over time.\n"},
-    {"temporary", "memory that is allocated and freed again at once",
-     "  cairn report --view temporary     what its thread frees soon after\n"
-     "  cairn report --by calls           what allocates most often\n"
-     "  cairn report --by allocated       what allocates most bytes, kept or not\n"
-     "  cairn report --lifespan gone      only what was freed before the end\n"
-     "\n"
-     "Such memory does not make a program large, but slow: each block costs time, and so\n"
-     "does clearing and copying it. Reuse a buffer, or reserve room before a loop.\n"},
-    {"containers", "programs in containers and images",
-     "  cairn run --exec PROGRAM          as the image's command: the program keeps pid 1\n"
-     "  cairn env --for docker            variables for an image that cannot start cairn\n"
-     "\n"
-     "The file is written to CAIRN_OUTPUT; put it on a volume. Names: read the recording\n"
-     "beside the image's files, cairn report --sysroot /path/to/root; or keep them in it\n"
-     "inside, cairn symbolize RECORDING. While the container runs, --sysroot\n"
-     "/proc/PID/root does it from outside.\n"},
-    {"ci", "tests that fail when a program takes more memory",
-     "  cairn check                       budgets for recordings (cairn help check)\n"
-     "  cairn diff old.cairn new.cairn    what changed, function by function\n"
-     "  cairn run -q --symbols all -o test.cairn ./test\n"
-     "\n"
-     "-q prints nothing, the status is the program's own. --symbols all keeps every name,\n"
-     "to read the artifact on another machine. cairn report --json is for scripts.\n"},
-    {"formats", "files, and the formats of other tools",
-     "  NAME.PID.cairn                    a recording, or a directory with one a process\n"
-     "  cairn report --json               a report for scripts (docs/reference/json.md)\n"
-     "  cairn export --format FORMAT      flame graphs, pprof and others: cairn help export\n"
-     "  cairn import FILE                 the other way: cairn help import\n"
-     "\n"
-     "The bytes of a recording are described in docs/reference/format.md. cairn run and attach\n"
-     "keep names in a recording (--symbols), cairn symbolize does so later.\n"},
-    {"findings", "what to do about the findings of a summary",
-     "  a stack that grows                find what should free it: --view growth, cairn top\n"
-     "  a buffer that is grown            reserve its room before the loop that fills it\n"
-     "  short-lived blocks                use one again, or the stack: --view temporary\n"
-     "  freed at once, one by one         one block for all of them, or a pool\n"
-     "  reserved and not used             reserve less: --view containers PID\n"
-     "  hand-over between threads         let the thread that allocates free: --view threads\n"
-     "  fragmentation, arenas             MALLOC_ARENA_MAX=2, malloc_trim(0): --view remedies PID\n"
-     "  equal strings, unused ends        keep each text once, in its size: --view waste PID\n"
-     "\n"
-     "cairn report --view findings tells all of them and what each would save.\n"},
-    {"owners", "who keeps blocks, whoever allocated them",
-     "  cairn report --view owners PID    variables, and what only they lead to\n"
-     "  cairn report --view types PID     blocks by type; --view containers: how full they are\n"
-     "  cairn report --view waste PID     equal strings, zeros, room that is not used\n"
-     "  cairn core PID explain ADDRESS    the way from a variable to a block\n"
-     "\n"
-     "They read what is in blocks: of a process that runs, recorded or not, which stands for\n"
-     "some milliseconds, or of a core dump. A recording does not have it.\n"},
-    {"rss", "why resident memory is larger than the heap",
-     "  cairn report --view memory        what it consisted of, of a recording\n"
-     "  cairn report --view heap PID      what is free in glibc's arenas, and why it stays\n"
-     "  cairn report --view pages PID     whose blocks keep its pages\n"
-     "  cairn report --view remedies PID  what would give memory back, and how much\n"
-     "  cairn whatif                      what another allocator or setting would take\n"
-     "\n"
-     "Resident memory has code, stacks, mapped files, what the allocator holds free, and\n"
-     "cairn's own tables beside the heap.\n"},
-    {NULL, NULL, NULL},
-};
-// clang-format on
 
 // Text between single quotes, in bash and fish alike.
 static void put_quoted(FILE *out, const char *text) {
@@ -124,7 +32,7 @@ static void print_names(FILE *out) {
 }
 
 static void print_topics(FILE *out) {
-    for (const struct topic *topic = topics; topic->name; topic++) fprintf(out, " %s", topic->name);
+    for (const struct page *page = pages; page->name; page++) fprintf(out, " %s", page->name);
 }
 
 static void print_bash(FILE *out) {
@@ -321,8 +229,14 @@ void manual_print_page(FILE *out) {
           out);
     for (const struct command *const *each = commands; *each; each++)
         print_page_command(out, *each);
-    fputs("# TOPICS\n\n", out);
-    for (const struct topic *topic = topics; topic->name; topic++) {
-        fprintf(out, "## %s: %s\n\n```\n%s```\n\n", topic->name, topic->title, topic->text);
+    fputs("# HOW-TO PAGES\n\n*cairn help* NAME prints them.\n\n", out);
+    for (const struct page *page = pages; page->name; page++) {
+        char title[PAGE_TITLE_BYTES];
+        page_title(page, title);
+        fputc('*', out);
+        put_scdoc(out, page->name);
+        fputs("*\n\t", out);
+        put_scdoc(out, title);
+        fputs("\n\n", out);
     }
 }

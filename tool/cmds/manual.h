@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What else is made of the table of commands: completion for shells and the manual page.
-//
-// Pages of `cairn help TOPIC`: how to go about a question.
 #ifndef TOOL_CMDS_MANUAL_H
 #define TOOL_CMDS_MANUAL_H
 
@@ -13,13 +11,5 @@ bool manual_print_completion(FILE *out, const char *shell);
 
 // The source of the manual page, in the language of scdoc.
 void manual_print_page(FILE *out);
-
-struct topic {
-    const char *name;
-    const char *title;
-    const char *text;
-};
-
-extern const struct topic topics[];  // ends with name NULL
 
 #endif

@@ -13,6 +13,7 @@
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_unreachable.h"
 #include "tool/cmds/core_waste.h"
+#include "tool/cmds/report_rankings.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
@@ -422,6 +423,7 @@ int cmd_report(const struct command_args *args) {
     struct subject subject;
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);
+    if (rankings_are_asked(args)) return rankings_report(args);
     report.is_all = process && !strcmp(process, "all");
     if (report.is_all) process = NULL;
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);

@@ -176,6 +176,13 @@ const char *finding_page(enum finding_kind kind) {
     return claim_row(rules[kind].claim)->page;
 }
 
+const char *finding_help(enum finding_kind kind, char text[FINDING_HELP_BYTES]) {
+    const char *page = finding_page(kind), *name = strrchr(page, '/'), *mark = strchr(page, '#');
+    const int size = (int)strcspn(name + 1, ".");
+    snprintf(text, FINDING_HELP_BYTES, "cairn help %.*s%s", size, name + 1, mark ? mark : "");
+    return text;
+}
+
 const char *findings_view(const struct findings *findings) {
     return findings->count ? rules[findings->list[0].kind].view : NULL;
 }
@@ -332,7 +339,7 @@ bool findings_print_all(const struct findings *findings, const struct terminal *
         if (!print_sure(terminal, finding, profile, names, view))
             return error_set(error, "no memory for a stack");
         terminal_indent(terminal, NOTE_INDENT);
-        terminal_print(terminal, STYLE_DIM, "how: %s\n", finding_page(finding->kind));
+        terminal_print(terminal, STYLE_DIM, "how: %s\n", finding_help(finding->kind, text));
     }
     return true;
 }

@@ -60,6 +60,10 @@ const char *finding_name(enum finding_kind kind);
 const char *finding_view(enum finding_kind kind);
 const char *finding_page(enum finding_kind kind);
 
+// Writes the command that prints that place.
+enum { FINDING_HELP_BYTES = 128 };
+const char *finding_help(enum finding_kind kind, char text[FINDING_HELP_BYTES]);
+
 // The view that says more about the largest finding; NULL: there is no finding.
 const char *findings_view(const struct findings *findings);
 
