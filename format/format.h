@@ -27,6 +27,7 @@
 #define CAIRN_CELL_BLOCK 64u       // cells are handed to threads in blocks of this many
 #define CAIRN_CELL_NONE 0u         // no cell: an empty slot of the live map
 #define CAIRN_CELL_OTHER 1u        // the cell for events whose stack could not be kept
+#define CAIRN_PYTHON_OUTSIDE 2u    // has_python_frames: outside of the native frame that runs them
 #define CAIRN_SLOT_SHARED 0xffffu  // owner of cells that no single thread writes
 #define CAIRN_DEPTH_MAX 32767u     // frames of one stack; deeper ones end in CAIRN_CUT_DEPTH
 #define CAIRN_CUT_AT_MOST 32765u   // of --max-depth: its mark and a region are among those frames
@@ -496,8 +497,7 @@ struct cairn_value {
 // A change of few frames has one word in the place of the two, which begins with the SHORT flag:
 //             tail (2 bits), n (4 bits), drop (4 bits), back (21 bits, not 0)
 // The older cell is the one with a number smaller by `back`. Of its stack the innermost `drop`
-// frames go; then come the n frames, then the innermost `tail` of those that went (tail <= drop).
-// Neither stack has a region.
+// frames go; then the n frames, then the innermost `tail` <= drop that went. Neither has a region.
 #define CAIRN_RECORD_FOREIGN 0x80000000u
 #define CAIRN_RECORD_KEEP(word) (((word) >> 16) & 0x7fffu)
 #define CAIRN_RECORD_NEW(word) ((word)&0xffffu)

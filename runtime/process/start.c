@@ -219,7 +219,7 @@ static bool open_live_map(void) {
 static void describe_languages(void) {
     struct cairn_header *header = sink.header;
     header->python_version = python.version;
-    header->has_python_frames = settings.has_python;
+    header->has_python_frames = settings.has_python ? CAIRN_PYTHON_OUTSIDE : 0;
     header->java_version = (uint16_t)java.version;
     header->has_java_frames = java.can_be_read;
     header->go_version = (uint16_t)go.version;

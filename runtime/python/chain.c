@@ -110,7 +110,7 @@ static uintptr_t unmarked(uintptr_t reference) {
 
 // The words that a frame has from an offset on, up to the end of another one; NULL: it cannot be
 // read. Frames lie side by side, mostly on the page of the one before.
-static inline const uint8_t *words_of(struct cursor *cursor, uintptr_t frame) {
+ALWAYS_INLINE const uint8_t *words_of(struct cursor *cursor, uintptr_t frame) {
     const size_t bytes = frame_bytes;
     uintptr_t first = frame >> MEMORY_PAGE_SHIFT, last = (frame + bytes - 1) >> MEMORY_PAGE_SHIFT;
     if (likely(first == cursor->page && last == first && frame % sizeof frame == 0))
@@ -120,14 +120,14 @@ static inline const uint8_t *words_of(struct cursor *cursor, uintptr_t frame) {
     return (const uint8_t *)cursor->copy;
 }
 
-static inline uint64_t word_at(const uint8_t *words, size_t offset) {
+ALWAYS_INLINE uint64_t word_at(const uint8_t *words, size_t offset) {
     uint64_t word;
     memcpy(&word, words + offset, sizeof word);
     return word;
 }
 
 // A frame, as the next link.
-static inline bool read_frame(struct cursor *cursor, struct link *link) {
+ALWAYS_INLINE bool read_frame(struct cursor *cursor, struct link *link) {
     const struct python_layout *layout = &code_layout;
     const uint8_t *words = words_of(cursor, cursor->frame);
     if (!words) return false;
@@ -167,7 +167,7 @@ static bool read_call(struct cursor *cursor, struct link *link) {
     return true;
 }
 
-static inline bool read_next(struct cursor *cursor, struct link *link) {
+ALWAYS_INLINE bool read_next(struct cursor *cursor, struct link *link) {
     if (likely(cursor->frame)) {
         if (likely(read_frame(cursor, link))) return true;
         cursor->frame = 0;
@@ -175,7 +175,7 @@ static inline bool read_next(struct cursor *cursor, struct link *link) {
     return code_layout.chain == PYTHON_CHAIN_CALLS && read_call(cursor, link);
 }
 
-static inline uint64_t sum_of(const struct link *link) {
+ALWAYS_INLINE uint64_t sum_of(const struct link *link) {
     const uint64_t factors[] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
                                 0xd6e8feb86659fd93u};
     const unsigned shift = 32;

@@ -17,8 +17,8 @@ struct python python;
 // A native frame of the last stack.
 struct native_seen {
     uintptr_t pc, stack;
-    uint32_t woven;       // frames up to it
-    uint32_t link_count;  // links up to those that lie in it
+    uint32_t woven;       // frames up to it, and links that lie in it
+    uint32_t link_count;  // links up to those
 };
 
 struct python_thread {
@@ -167,22 +167,51 @@ static void push_link(struct weaving *weaving) {
     link->woven = weaving->woven;
 }
 
+// A link lies in the native frame that runs it, further in than those of frames outside of that.
+// One without code is nowhere.
+static bool lies_in(const struct link *link, uintptr_t stack) {
+    return stack && (link->place >= stack || !link->code);
+}
+
+// Returns true if a native frame of the last stack, and the links up to it, are the same in this
+// one.
+static bool is_kept(const struct weaving *weaving, const struct native_seen *seen,
+                    uint32_t same_links) {
+    const struct link *next = &weaving->thread->chain.links[seen->link_count];
+    return seen->link_count <= same_links &&
+           (seen->link_count == weaving->link_count || !lies_in(next, seen->stack));
+}
+
+// Returns how many of the links that are the same lie in the next native frame, of which another
+// instruction may be meant. Places descend: if the innermost of them lies there, all do.
+static uint32_t keep_links(const struct weaving *weaving, uint32_t kept, uint32_t same_links) {
+    const struct python_thread *thread = weaving->thread;
+    const struct link *links = thread->chain.links;
+    if (kept >= weaving->native.count || kept >= thread->native_count) return 0;
+    uint32_t first = thread->natives[kept - 1].link_count, end = thread->natives[kept].link_count;
+    if (end > same_links) end = same_links;
+    uint32_t last = end;
+    while (last > first && !links[last - 1].code) last--;
+    return last > first && lies_in(&links[last - 1], weaving->native.frames[kept].stack)
+               ? end - first
+               : 0;
+}
+
 // Goes on behind the outer frames of the last stack that are the same in this one.
 static void resume(struct weaving *weaving, uint32_t same_links) {
     struct python_thread *thread = weaving->thread;
     const struct native_seen *seen = thread->natives;
-    uint32_t same = 0;
-    while (same < weaving->native.count && same < thread->native_count &&
-           is_same_native(&seen[same], &weaving->native.frames[same]))
-        same++;
-    while (same > 1 && seen[same - 2].link_count > same_links) same--;
-    if (!same) return;
-    uint32_t before = same > 1 ? seen[same - 2].link_count : 0;
-    uint32_t links = seen[same - 1].link_count;
-    if (links > same_links) links = same_links;
-    weaving->next_native = same;
-    weaving->next_link = links;
-    weaving->woven = links > before ? thread->chain.links[links - 1].woven : seen[same - 1].woven;
+    uint32_t kept = 0;
+    while (kept < weaving->native.count && kept < thread->native_count &&
+           is_same_native(&seen[kept], &weaving->native.frames[kept]))
+        kept++;
+    while (kept && !is_kept(weaving, &seen[kept - 1], same_links)) kept--;
+    if (!kept) return;
+    uint32_t links = keep_links(weaving, kept, same_links);
+    weaving->next_native = kept;
+    weaving->next_link = seen[kept - 1].link_count + links;
+    weaving->woven =
+        links ? thread->chain.links[weaving->next_link - 1].woven : seen[kept - 1].woven;
 }
 
 // A link that lies further out than the stack was to go.
@@ -190,27 +219,27 @@ static void drop_link(struct weaving *weaving) {
     weaving->thread->chain.links[weaving->next_link++].woven = weaving->woven;
 }
 
-// The links that lie in the native frame before. One without code is nowhere.
-static void push_links_inside(struct weaving *weaving) {
-    struct native_seen *native = &weaving->thread->natives[weaving->next_native - 1];
+static void push_links_inside(struct weaving *weaving, const struct frame *native) {
     const struct link *links = weaving->thread->chain.links;
-    while (native->stack && weaving->next_link < weaving->link_count &&
-           (links[weaving->next_link].place >= native->stack || !links[weaving->next_link].code))
+    while (weaving->next_link < weaving->link_count &&
+           lies_in(&links[weaving->next_link], native->stack))
         (native->pc == CAIRN_CUT_MAX_DEPTH ? drop_link : push_link)(weaving);
-    native->link_count = weaving->next_link;
 }
 
-// Each native frame, and the links that lie in it. Those without a place are innermost.
+// Each native frame behind the links that lie in it: it is at work for the innermost of them, and
+// its instruction changes from event to event, which those further out do not. A mark of how the
+// walk ended stays in front. Links without a place are innermost.
 static void push_rest(struct weaving *weaving) {
     struct python_thread *thread = weaving->thread;
-    if (weaving->next_native) push_links_inside(weaving);
     while (weaving->next_native < weaving->native.count) {
         const struct frame *frame = &weaving->native.frames[weaving->next_native];
+        const bool is_mark = !weaving->next_native && frame->pc < CAIRN_CUT_LIMIT;
         // A damaged stack may hold any word.
-        push(weaving, frame->pc & ~FRAME_PYTHON);
+        if (unlikely(is_mark)) push(weaving, frame->pc & ~FRAME_PYTHON);
+        push_links_inside(weaving, frame);
+        if (likely(!is_mark)) push(weaving, frame->pc & ~FRAME_PYTHON);
         thread->natives[weaving->next_native++] =
-            (struct native_seen){frame->pc, frame->stack, weaving->woven, 0};
-        push_links_inside(weaving);
+            (struct native_seen){frame->pc, frame->stack, weaving->woven, weaving->next_link};
     }
     while (weaving->next_link < weaving->link_count) push_link(weaving);
 }

@@ -270,6 +270,19 @@ def check_when():
     t.check(b"sometimes" in refused.err, f"named: {refused.err}")
 
 
+def check_recursion():
+    """A stack is kept as what differs from the last one, though the interpreter's own frame is at another instruction."""
+    own = {}
+    for depth in (1500, 3000):
+        script = ("import sys\nsys.setrecursionlimit(9000)\ndef f(n):\n x = bytearray(600)\n y = [n] * 200\n"
+                  f" return f(n - 1) if n else 0\nf({depth})\n")
+        found = t.report(t.record([t.PYTHON, "-S", "-c", script], options=["--python"])[1])
+        own[depth] = found["trust"]["own_bytes"]
+        deepest = max(sum(frame["function"] == "f" for frame in stack["frames"]) for stack in found["stacks"])
+        t.check_equal(f"recursion of {depth}: frames of the deepest stack", deepest, depth + 1)
+    t.check(own[3000] - own[1500] < 12 << 20, f"recursion: cairn's own memory grows as the square of the depth: {own}")
+
+
 for option in ("--ages", "--free-stacks"):
     refused = t.run_cairn("run", "--python", option, "true")
     t.check_equal(f"--python {option}", (refused.status, refused.out), (2, b""))
@@ -280,6 +293,7 @@ t.check(all(not stack["frames"] for stack in (t.report("totals.cairn") or {"stac
         "--no-stacks has no frames")
 check_other_python()
 check_when()
+check_recursion()
 for python in os.environ.get("CAIRN_TEST_PYTHONS", t.PYTHON).split(":"):
     check_program(python)
 t.finish()

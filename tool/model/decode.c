@@ -284,26 +284,30 @@ static bool is_next(const struct decoder *decoder, const struct record *record, 
     return true;
 }
 
-// Python's frames lie within those of the interpreter; they are not counted.
+// Python's frames are beside those of the interpreter that run them; they are not counted.
 static bool is_counted(const struct decoder *decoder, uint32_t place) {
     uint32_t line;
     bool has_python = decoder->recording->header.has_python_frames;
     return !has_python || !place_code(decoder->places, place, &line);
 }
 
-// Collects the places of the frames that stay, and where the rest of them begins; TREE_ROOT: all
-// stay, as where the stack ends there by a mark.
+// Collects the places of the frames that stay, with those of Python that the outermost native one
+// runs, and where the rest of them begins; TREE_ROOT: all stay, as where the stack ends there by a
+// mark.
 static enum outcome collect_inner(struct decoder *decoder, uint32_t node, uint32_t *rest) {
     const struct tree_node *nodes = decoder->tree->nodes.items;
+    const bool are_outside = decoder->recording->header.has_python_frames == CAIRN_PYTHON_OUTSIDE;
     uint32_t count = 0;
     decoder->path.count = 0;
-    for (; node != TREE_ROOT && count < decoder->depth; node = nodes[node].parent) {
+    for (; node != TREE_ROOT; node = nodes[node].parent) {
+        const bool is_native = is_counted(decoder, nodes[node].place);
+        if (count == decoder->depth && (is_native || !are_outside)) break;
         uint32_t *slot = array_push(&decoder->path);
         if (!slot) return OUTCOME_NO_MEMORY;
         if (!decoder->frames_left) return OUTCOME_DAMAGED;
         decoder->frames_left--;
         *slot = nodes[node].place;
-        count += is_counted(decoder, nodes[node].place);
+        count += is_native;
     }
     bool is_mark = node != TREE_ROOT && decoder->places->list.items[nodes[node].place].cut;
     *rest = is_mark ? TREE_ROOT : node;
