@@ -16,8 +16,19 @@ enum { STRING_MAX_BYTES = 65536 };
 static const uint64_t section_max_bytes = 16ull << 30;
 
 // A packed file gives that much at most, and zeros: a small one that claims to be huge is damaged.
-// Honest ones give five to fifty times their size.
-static const uint64_t unpacked_least_bytes = 64u << 20, unpacked_most_times = 512;
+// Most give five to fifty times their size. Stacks of a deep recursion give a thousand times as
+// much, no block more than `unpacked_block_times`; but then no recording is larger than
+// `unpacked_repeated_bytes`.
+static const uint64_t unpacked_least_bytes = 64u << 20, unpacked_most_times = 512,
+                      unpacked_block_times = 8192, unpacked_repeated_bytes = 4ull << 30;
+
+static uint64_t unpacked_most(uint64_t file_bytes) {
+    const uint64_t usual = unpacked_least_bytes + unpacked_most_times * file_bytes;
+    const uint64_t repeated = file_bytes > unpacked_repeated_bytes / unpacked_block_times
+                                  ? unpacked_repeated_bytes
+                                  : unpacked_block_times * file_bytes;
+    return usual > repeated ? usual : repeated;
+}
 
 static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_MODULES] = sizeof(struct cairn_module),
@@ -215,7 +226,7 @@ static bool load(struct recording *recording, const struct source *source, struc
     if (!recording_load_header(recording, source, error)) return false;
     bool is_sparse = source->descriptor >= 0 && source->disk_bytes < source->size;
     recording->file_bytes = is_sparse ? source->disk_bytes : source->size;
-    uint64_t budget = unpacked_least_bytes + unpacked_most_times * source->size;
+    uint64_t budget = unpacked_most(source->size);
     for (uint32_t i = 0; i < header->section_count; i++)
         if (!load_section(recording, source, &header->sections[i], &budget, error)) return false;
     return true;

@@ -201,6 +201,31 @@ static void test_a_recording(void **state) {
     }
 }
 
+// Stacks of a deep recursion give a thousand times the size of the file.
+static void test_what_repeats_is_given(void **state) {
+    (void)state;
+    enum { BYTES = 160 << 20 };
+    static struct making making;
+    const char *path = "pack_test_repeated.cairn";
+    struct recording recording;
+    struct error error;
+    size_t size;
+    making_sample(&making);
+    uint8_t *bytes = making_finish(&making, true, &size);
+    making_write(path, bytes, size);
+    char *text = malloc(BYTES);
+    assert_non_null(text);
+    memset(text, 'a', BYTES);
+    assert_true(recording_set_section(path, CAIRN_SECTION_SYMBOLS, 1, text, BYTES, &error));
+    assert_true(recording_open(path, &recording, &error));
+    assert_false(damage_is_any(&recording.damage));
+    assert_int_equal(recording.sections[CAIRN_SECTION_SYMBOLS].size, BYTES);
+    recording_close(&recording);
+    unlink(path);
+    free(text);
+    free(bytes);
+}
+
 // A header may promise more than the blocks give.
 static void test_missing_is_said(void **state) {
     (void)state;
@@ -255,10 +280,15 @@ static void test_cells_without_check(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comes_back),      cmocka_unit_test(test_zeros_take_no_room),
-        cmocka_unit_test(test_cut_anywhere),    cmocka_unit_test(test_changed_bytes),
-        cmocka_unit_test(test_budget),          cmocka_unit_test(test_a_recording),
-        cmocka_unit_test(test_missing_is_said), cmocka_unit_test(test_cells_without_check),
+        cmocka_unit_test(test_comes_back),
+        cmocka_unit_test(test_zeros_take_no_room),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_changed_bytes),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_a_recording),
+        cmocka_unit_test(test_missing_is_said),
+        cmocka_unit_test(test_cells_without_check),
+        cmocka_unit_test(test_what_repeats_is_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
