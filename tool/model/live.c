@@ -284,6 +284,8 @@ static void sum_up(struct live *live) {
         for (int kind = 0; stack->more && kind < ESTIMATED_COUNT; kind++)
             estimate_add(&profile->estimates[kind], &stack->more->estimates[kind]);
     }
+    if (profile->figures.is_sampled)
+        sampled_add_unseen(&profile->figures.scale, profile->estimates);
     profile->estimates[ESTIMATED_PEAK] = profile->figures.peak_estimate;
     profile->totals.allocations = profile->figures.allocations;
     profile->totals.allocated_bytes = profile->figures.allocated_bytes;

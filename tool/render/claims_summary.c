@@ -15,8 +15,8 @@ static void set_amount(struct claim *claim, const struct profile *profile, enum 
                        bool is_plain) {
     struct measured bytes = measure_total(measure, profile);
     struct measured blocks = measure_total(measure_about(measure)->in_blocks, profile);
-    claim_set(claim, "bytes", bytes.value);
-    claim_set(claim, "blocks", blocks.value);
+    claim_set(claim, "bytes", measured_shown(bytes));
+    claim_set(claim, "blocks", measured_shown(blocks));
     claim_set(claim, "is_one", blocks.value == 1);
     claim_set(claim, "interval_bytes", measured_interval(bytes));
     if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));

@@ -127,9 +127,9 @@ static void print_figures(const struct terminal *terminal, const struct summary 
     terminal_print(terminal, STYLE_STRONG, "%*s", LIST_INDENT + 4,
                    units_percent(measured.value, whole).text);
     if (about->is_bytes)
-        fprintf(terminal->out, " %10s ", size_of(summary, measured.value).text);
+        fprintf(terminal->out, " %10s ", size_of(summary, measured_shown(measured)).text);
     else
-        fprintf(terminal->out, " %10s ", units_count(measured.value).text);
+        fprintf(terminal->out, " %10s ", units_count(measured_shown(measured)).text);
     if (!summary->profile->sampling.is_on) {
         bool is_count = !about->is_bytes;
         fprintf(terminal->out, "%8s %-6s   ", is_count ? "" : units_count(measured.blocks).text,
@@ -289,7 +289,7 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     }
     if (profile_has_frees(profile))
         parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile),
-                  size_of(summary, peak.value).text,
+                  size_of(summary, measured_shown(peak)).text,
                   interval_amount(peak, true, summary->view->is_plain_number).text);
     else
         parts_add(&line, STYLE_PLAIN, "allocated %s",
