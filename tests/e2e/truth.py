@@ -237,7 +237,9 @@ def check_texts(twins):
 
 
 def check_moments(twin):
-    """What stacks held at the peak is in the picture over time too, where no snapshot was taken then."""
+    """What stacks held at the peak is in the picture over time too, where no snapshot was taken then; and the moment from
+    which it may have been as high is among the figures, from which the page has it."""
+    t.check_equal("peak.from_ns", twin.report["peak"]["from_ns"], twin.claim["evidence"]["from_ns"])
     said = t.run_cairn("report", "--view", "timeline", twin.path).out.decode()
     for name in ("first_load", "second_load"):
         t.check(re.search(rf"32\.0 MiB at most +{name}", said), f"{name} does not hold all of it:\n{said}")
