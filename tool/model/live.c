@@ -76,7 +76,7 @@ static bool look_at_modules(struct live *live, struct error *error) {
     if (ready == live->ready_modules) return true;
     live->ready_modules = ready;
     module_map_free(&live->profile.modules);
-    memset(live->profile.places.cache, 0, sizeof live->profile.places.cache);
+    places_forget_addresses(&live->profile.places);
     return module_map_build(&live->follow.recording, &live->profile.modules, error);
 }
 
