@@ -343,6 +343,16 @@ static void print_advice(const struct terminal *terminal, const struct summary *
           terminal->out);
 }
 
+// What recording took, if that was more than the program itself.
+static void print_cost(const struct terminal *terminal, const struct summary *summary) {
+    char text[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    if (!claim_of_cost(&claim, summary->profile)) return;
+    claim_sentence(&claim, summary->view->is_plain_number, text);
+    terminal_indent(terminal, INDENT);
+    terminal_print_wrapped(terminal, INDENT, INDENT, text);
+}
+
 // What allocators by name hold is beside the heap; what they made it of is a part of it.
 static void print_backing(const struct terminal *terminal, const struct summary *summary) {
     struct backing backing = heaps_backing(summary->profile);
@@ -388,7 +398,10 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (!profile->is_of_mappings && !profile->heap && !recording_is_of_owners(profile->recording))
         mapped_print_line(terminal, profile, summary->view);
     if (!profile->heap) trust_print(terminal, profile, summary->names);
-    if (!profile_is_empty(profile) && !profile->heap) print_advice(terminal, summary);
+    if (!profile_is_empty(profile) && !profile->heap) {
+        print_advice(terminal, summary);
+        print_cost(terminal, summary);
+    }
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
     return !summary->findings || profile->heap ||
            findings_print(summary->findings, terminal, profile, summary->names, summary->view,
