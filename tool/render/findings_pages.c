@@ -14,7 +14,7 @@ enum {
     SMALL_PAGE_BYTES = 4096,
     LARGE_BLOCK_BITS = 13,  // of the least size of a block that may have a page of its own
 };
-static const double near_share = 0.9, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
+static const double near_share = 0.98, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
                     peak_share = 0.9,
                     fault_gain = 0.02;  // time once, no memory: last
 
@@ -171,6 +171,7 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->of_bytes = picture.rss_bytes;
     finding->at_ns = picture.at_ns;
     const double peak = (double)profile->recording->header.rss_peak_bytes;
+    // before the peak of resident memory not all threads had freed, or behind it it was given back
     finding->is_least = picture.is_cut || (double)picture.rss_bytes < near_share * peak;
     finding_saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + finding_specific;
