@@ -156,6 +156,8 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
                         const struct view_options *view, const struct stack *stack, size_t rank) {
     struct measured measured = measure_stack(view->by, stack);
     struct measured whole = measure_total(view->by, profile);
+    // of estimates that stand on samples of their own a part may be more than the whole
+    if (whole.value < measured.value) whole = measured;
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
     const struct measure_row *about = measure_about(view->by);
