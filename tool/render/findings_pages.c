@@ -32,6 +32,13 @@ bool finding_find_free(struct findings *findings, const struct profile *profile,
     return true;
 }
 
+// Returns whether the picture is of a moment before or behind the peak of resident memory, when
+// there was more.
+static bool is_beside_peak(const struct profile *profile, const struct cairn_picture *picture) {
+    const double peak = (double)profile->recording->header.rss_peak_bytes;
+    return (double)picture->rss_bytes < near_share * peak;
+}
+
 // The pictures of resident memory, the one with most of something.
 static bool largest_picture(const struct recording *recording,
                             uint64_t (*of)(const struct cairn_picture *picture),
@@ -170,9 +177,8 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->bytes = picture.free_resident_bytes;
     finding->of_bytes = picture.rss_bytes;
     finding->at_ns = picture.at_ns;
-    const double peak = (double)profile->recording->header.rss_peak_bytes;
-    // before the peak of resident memory not all threads had freed, or behind it it was given back
-    finding->is_least = picture.is_cut || (double)picture.rss_bytes < near_share * peak;
+    // not all threads had freed yet, or it was given back
+    finding->is_least = picture.is_cut || is_beside_peak(profile, &picture);
     finding_saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + finding_specific;
     return true;
@@ -202,6 +208,7 @@ bool finding_find_huge(struct findings *findings, const struct profile *profile,
     finding->bytes = small;
     finding->of_bytes = picture.rss_bytes, finding->at_ns = picture.at_ns;
     finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
+    finding->is_least = is_beside_peak(profile, &picture);
     finding->gain = fault_gain * finding_part(small, picture.rss_bytes);
     return true;
 }
