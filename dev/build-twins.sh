@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds the twins of a source of tests/truth: dev/build-twins.sh SOURCE DIRECTORY makes NAME-N-1, for which the claim is
-# true, and NAME-N-0, for which it is false, for its Nth line of flags, from 0 on.
+# true, and NAME-N-0, for which it is false, for its Nth line of flags, from 0 on; and NAME-mended, where the source has
+# that of the first.
 set -eu
 source=$1 directory=$2
 name=$(basename "${source%.*}")
@@ -18,6 +19,11 @@ sed -n 's|^// flags: ||p' "$source" | {
             $compiler -D_GNU_SOURCE -Wall -Wextra -g -fno-builtin -fno-optimize-sibling-calls -DHOLDS=$holds $flags \
                 -o "$directory/$name-$number-$holds" "$source" -pthread
         done
+        if [ "$number" = 0 ] && grep -q MENDED "$source"; then
+            # shellcheck disable=SC2086
+            $compiler -D_GNU_SOURCE -Wall -Wextra -g -fno-builtin -fno-optimize-sibling-calls -DHOLDS=1 -DMENDED=1 $flags \
+                -o "$directory/$name-mended" "$source" -pthread
+        fi
         number=$((number + 1))
     done
     test "$number" -gt 0

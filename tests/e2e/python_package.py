@@ -101,7 +101,7 @@ print(json.dumps([tracker.stats, left.stats, cairn.stats(), cairn.stats("thread"
 
 
 TESTS = '''
-import pytest, threading
+import _thread, ctypes, pytest, threading, time
 from concurrent.futures import ThreadPoolExecutor
 kept = []
 def grow(n): return [bytearray(1000) for _ in range(n)]
@@ -125,8 +125,19 @@ def test_pooled_small():
 @pytest.mark.limit_leaks("100 KB")
 def test_thread_leaks():
     thread = threading.Thread(target=keep, args=(500,)); thread.start(); thread.join()
+@pytest.mark.limit_memory("1 MB")
+def test_raw():
+    done = threading.Lock(); done.acquire()
+    _thread.start_new_thread(lambda n: (grow(n), done.release()), (4000,)); done.acquire()
+    time.sleep(0.1)
 @pytest.mark.parametrize("x", ["a b", "c/d"])
 def test_param(x): grow(10)
+def test_most(): bytearray(40 << 20)
+@pytest.mark.limit_memory("1 MB")
+def test_foreign():
+    c, thread, block = ctypes.CDLL(None), ctypes.c_void_p(), ctypes.c_void_p()
+    c.pthread_create(ctypes.byref(thread), None, c.malloc, ctypes.c_void_p(20 << 20))
+    c.pthread_join(thread, ctypes.byref(block)); c.free(block)
 '''
 
 
@@ -138,11 +149,11 @@ def check_pytest():
     words = [t.PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     result = t.run(words, env=variables())
     text = result.out.decode()
-    t.check("1 failed, 9 passed" in text and "limits of 7 tests were not checked" in text, f"without --cairn: {text}")
+    t.check("1 failed, 12 passed" in text and "limits of 9 tests were not checked" in text, f"without --cairn: {text}")
     result = t.run([*words, "--cairn", "--cairn-output", "tests.cairn", "--cairn-top", "5"], env=variables())
     text = result.out.decode()
     t.check_equal(f"pytest --cairn: {text[-600:]} {result.err.decode()}", result.status, 1)
-    t.check("5 failed, 5 passed" in text, text[-400:])
+    t.check("6 failed, 7 passed" in text, text[-400:])
     t.check(re.search(r"the test held 3\.\d MiB at its peak; limit_memory\(1\.0 MiB\)", text), text)
     t.check(re.search(r"the test left 10\d\.\d KiB behind; limit_leaks\(10\.0 KiB\)", text), text)
     failure = text[text.index("the test left"):text.index("test_fails ___")]
@@ -153,9 +164,10 @@ def check_pytest():
     leak = text[text.index("_ test_thread_leaks _"):text.index("heap by test")]
     t.check(re.search(r"left 5\d\d\.\d KiB behind", leak) and "keep" in leak, f"where a thread left it: {leak}")
     table = text[text.index("heap by test"):]
-    names = re.findall(r"test_it\.py::(\S+)", table[:table.index("recording:")])
-    t.check_equal("the table", (names[:2], set(names[2:4])),
-                  (["test_pooled", "test_large"], {"test_cyclic", "test_thread_leaks"}))
+    names = re.findall(r"^ .*test_it\.py::(\S+)", table[:table.index("recording:")], re.M)
+    t.check_equal("the table", (names[0], set(names[1:4])), ("test_most", {"test_pooled", "test_raw", "test_large"}))
+    t.check_equal("threads of C", re.findall(r"whether (\S+) kept to its limit_memory is not known: .* allocated 20\.\d MiB", table),
+                  ["tests/test_it.py::test_foreign"])
     t.check_equal("its length", len(names), 5)
     parts = sorted(HERE.glob("tests.cairn/*.cairn")) if (HERE / "tests.cairn").is_dir() else [HERE / "tests.cairn"]
     regions = b"".join(t.run_cairn("report", "--view", "regions", "--top", "0", str(part), env={"COLUMNS": "200"}).out for part in parts)

@@ -64,7 +64,7 @@ SCHEMA = {
                "freed_bytes": INTEGER, "failed": INTEGER, "temporary": INTEGER, "watched": INTEGER,
                "watched_short_lived": INTEGER, "slack_bytes": INTEGER, "alignment_waste_bytes": INTEGER},
     "inherited": INHERITED,
-    "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "error_bytes": INTEGER},
+    "peak": {"bytes": INTEGER, "blocks": INTEGER, "at_ns": INTEGER, "from_ns": OrNull(INTEGER), "error_bytes": INTEGER},
     "at_exit": {"bytes": INTEGER, "blocks": INTEGER},
     "rss": {"peak_bytes": OrNull(INTEGER), "at_peak": OrNull(PICTURE), "last": OrNull(PICTURE),
             "points": [RESIDENT], "named": [{"name": TEXT, "bytes": INTEGER}]},

@@ -177,6 +177,21 @@ def mixed_sizes():
     t.check_equal("intervals that hold the truth", (held_bytes, held_blocks), (len(SEEDS), len(SEEDS)))
 
 
+def nothing_above_all():
+    """Each sample stands for more than the program ever allocated: no figure says more than that, and none says 0 without
+    what may have been missed."""
+    argv, shown = t.program("sampled", "mixed"), []
+    for seed in "1", "3", "5", "6":
+        _, path = record(argv, "--rate", "16MiB", "--seed", seed)
+        text = t.run_cairn("report", "--bytes", path).out.decode()
+        found = re.search(r"peak heap +(\d+)( \(up to \d+\))?.*allocated +(\d+)", text, re.DOTALL)
+        peak, allocated = int(found[1]), int(found[3])
+        t.check(peak <= allocated and (peak or found[2]), f"seed {seed}: {text}")
+        t.check(peak or "live or free" in text, f"what is live was not seen: {text}")
+        shown.append(peak)
+    t.check(0 in shown and max(shown) > 0, f"samples and none: {shown}")
+
+
 def bounded_samples():
     argv = t.program("sampled", "sizes")
     inside = 0
@@ -471,6 +486,7 @@ coverage("budget", 12, "--rate", "2KiB", "--cpu-budget", "20%")
 same_seed()
 large_blocks_are_exact()
 mixed_sizes()
+nothing_above_all()
 bounded_samples()
 children()
 sums_agree()

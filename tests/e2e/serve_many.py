@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`cairn serve --all` and `--cgroup`: one server for many recorded processes, which come and go; many of them take
-little memory and few descriptors; a process without a recording is served from when it has one."""
+little memory and few descriptors, also of `cairn push`; a process without a recording is served from when it has one."""
 
 import os
 import re
+import signal
 import subprocess
 
 import cairn_test as t
+import push_engine
 from commanded import Commanded
 from served import Server
 
@@ -122,22 +124,36 @@ def check_container():
         process.communicate("end\n", timeout=t.PATIENCE_S)
 
 
+def push_many(engine):
+    """Pushes their profiles: 0.3 MiB for each process, and 10 in all."""
+    pushing = subprocess.Popen([t.CAIRN, "push", "sleep", "--to", engine.url, "--format", "pyroscope", "--every", "2s"],
+                               env=t.environment({"XDG_STATE_HOME": os.path.abspath("state"), "no_proxy": "*"}),
+                               stderr=subprocess.DEVNULL)
+    t.wait_until(lambda: len(engine.taken) >= MANY)
+    t.check(resident_bytes(pushing.pid) < 40 << 20, f"push, resident: {resident_bytes(pushing.pid)}")
+    return pushing
+
+
 def check_many():
     script = f"import subprocess; all = [subprocess.Popen(['sleep', '600']) for _ in range({MANY})]\nprint('up', flush=True); input()\nfor one in all: one.kill()\n"
     argv = [t.CAIRN, "run", "-q", "-o", "many.cairn", "--", t.PYTHON, "-c", script]
     with t.Process(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         run.stdout.readline()
         python = t.children_of(run.pid)[0]
-        with Server("--all") as server:
+        with push_engine.Engine() as engine, Server("--all") as server:
             pids = t.children_of(python)
             t.wait_until(lambda: all(row(server.metrics(), pid, program="sleep") for pid in pids))
             t.check_equal("many", len(pids), MANY)
             t.check(resident_bytes(server.process.pid) < 40 << 20, f"resident: {resident_bytes(server.process.pid)}")
+            pushing = push_many(engine)
             run.stdin.write(b"\n")
             run.stdin.flush()
             run.wait(timeout=t.PATIENCE_S)
             t.wait_until(lambda: not any(row(server.metrics(), pid, program="sleep") for pid in pids))
             t.check(len(os.listdir(f"/proc/{server.process.pid}/fd")) < MANY, "descriptors are given back")
+            t.wait_until(lambda: resident_bytes(pushing.pid) < 20 << 20)
+            pushing.send_signal(signal.SIGINT)
+            t.check_equal("push", pushing.wait(timeout=t.PATIENCE_S), 0)
 
 
 check_births_and_deaths()

@@ -6,6 +6,7 @@
 // flags: -O2
 // flags: -O1 -DBUSY_MS=1
 // run: --ages
+// saves: calls totals.allocations
 #include "ledger.h"
 
 #ifndef BUSY_MS
@@ -22,8 +23,8 @@ int main(void) {
     for (int i = 0; i < ROUNDS; i++) {
         const double begin = now_ns();
         for (int j = 0; j < BLOCKS; j++) {
-            blocks[j] = take();
-            if (HOLDS && !BUSY_MS) free(blocks[j]);
+            if (!MENDED || !blocks[j]) blocks[j] = take();
+            if (HOLDS && !BUSY_MS && !MENDED) free(blocks[j]);
         }
         if (!HOLDS) wait_ms(WAIT_MS);
         while (now_ns() - begin < BUSY_MS * 1e6) {

@@ -4,6 +4,7 @@
 // claim: reuse
 // flags: -O1
 // run: --free-stacks
+// saves: calls totals.allocations
 #include "ledger.h"
 
 enum { CALLS = 20000, BYTES = 120 };
@@ -21,10 +22,12 @@ APART static void drop_later(char *name) {
 }
 
 APART static char *greet(int number) {
-    char *name = malloc(BYTES);
+    static char *buffer;
+    char *name = buffer ? buffer : malloc(BYTES);
+    if (MENDED) buffer = name;
     snprintf(name, BYTES, "user %d", number);
     seen = name;
-    if (HOLDS) free(name);
+    if (HOLDS && !MENDED) free(name);
     return name;
 }
 

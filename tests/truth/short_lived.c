@@ -4,6 +4,7 @@
 // claim: short_lived
 // flags: -O2
 // flags: -O0 -DTHREADS=8
+// saves: calls totals.allocations
 #include "ledger.h"
 
 enum { REQUESTS = 4000, NODES = 20, KEPT = 100 };
@@ -21,9 +22,11 @@ static void *work(void *unused) {
     (void)unused;
     for (int i = 0; i < REQUESTS / THREADS; i++) {
         struct list *list = &lists[i % KEPT];
-        for (int j = 0; j < NODES; j++) free(list->nodes[j]);
-        for (int j = 0; j < NODES; j++) list->nodes[j] = make_node();
-        for (int j = 0; HOLDS && j < NODES; j++) free(list->nodes[j]), list->nodes[j] = NULL;
+        for (int j = 0; !MENDED && j < NODES; j++) free(list->nodes[j]), list->nodes[j] = NULL;
+        for (int j = 0; j < NODES; j++)
+            if (!list->nodes[j]) list->nodes[j] = make_node();
+        for (int j = 0; HOLDS && !MENDED && j < NODES; j++)
+            free(list->nodes[j]), list->nodes[j] = NULL;
     }
     free(lists);
     return NULL;

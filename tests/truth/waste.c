@@ -4,12 +4,13 @@
 // claim: waste
 // flags: -O2
 // file: core save
+// saves: bytes at_exit.bytes
 #include "ledger.h"
 
 enum { BUFFERS = 1000, BYTES = 2000 };
 
 APART static char *make_buffer(int number) {
-    char *buffer = calloc(1, BYTES);
+    char *buffer = calloc(1, MENDED ? BYTES / 10 : BYTES);
     unsigned random = (unsigned)number + 1;
     for (int i = 0; i < (HOLDS ? BYTES / 10 : BYTES); i++) {
         random = random * 1103515245u + 12345u;

@@ -347,7 +347,8 @@ async function snapshots() {
   const page = await open("snapshots");
   await page.selectOption("#rate", "stacks");
   check((await text(page, ".u-legend")).includes("example+0x"), `stacks over time: ${await text(page, ".u-legend")}`);
-  equal("the growing stack is told", (await text(page, ".findings ul:first-child")).includes("grows by"), true);
+  const first = await text(page, ".findings ul:first-child");
+  check(first.includes("grows by") && first.includes("sure: "), `the growing stack is told, and how sure: ${first}`);
   const headings = await page.locator(".findings h2, .findings ul:last-child strong").allInnerTexts();
   check(
     headings[0] === "Figures that stand out" && !headings.join().includes("grows by"),

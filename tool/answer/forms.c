@@ -21,7 +21,7 @@ const struct answer_form *answer_form_find(const char *name) {
 
 struct unit_text answer_value_text(const struct answer *answer, const struct answer_column *column,
                                    const struct answer_cell *cell) {
-    const int64_t value = cell->measured.value;
+    const int64_t value = measured_shown(cell->measured);
     struct unit_text text = {""};
     switch (column->unit) {
     case ANSWER_BYTES:

@@ -169,7 +169,7 @@ static void describe(const struct taken *taken, enum measure measure, int64_t li
     bool has_suppressed = measure == MEASURE_EXIT && taken->suppressed;
     struct measured measured = measured_of(taken, measure);
     snprintf(result->text, sizeof result->text, "%s%s%s%s%s%s%s%s",
-             offenders_value(measure, measured.value, value),
+             offenders_value(measure, measured_shown(measured), value),
              interval_amount(measured, measure_about(measure)->is_bytes, false).text,
              interval_samples(measured).text, result->holds ? " of " : ", more than ",
              offenders_value(measure, limit, most), more,

@@ -68,7 +68,7 @@ static void print_site(FILE *out, const struct site *site, enum measure measure,
     }
     bool is_estimate = measured_interval(site->measured) > 0;
     fprintf(out, "      %5s %14s  %s%s%s%s%s", units_percent(site->measured.value, whole).text,
-            offenders_value(measure, site->measured.value, value),
+            offenders_value(measure, measured_shown(site->measured), value),
             is_estimate ? interval_note(site->measured).text : "", is_estimate ? "  " : "", label,
             *location ? " " : "", location);
     if (site->callee) {

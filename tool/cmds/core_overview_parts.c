@@ -30,9 +30,11 @@ static void add_names(const struct rss_parts *resident, struct resident_parts *p
     }
 }
 
-// Takes the heap's part of anonymous memory, as far as the heap could be read.
-static void add_heap(const struct rss_parts *resident, const struct heap_state *heap,
-                     const struct giveback *giveback, struct resident_parts *parts) {
+// Takes the heap's part of anonymous memory, as far as the heap could be read. Returns what the
+// dynamic linker and libc map for each program, which is nobody's own.
+static uint64_t add_heap(const struct rss_parts *resident, const struct heap_state *heap,
+                         const struct giveback *giveback, struct resident_parts *parts) {
+    const uint64_t small_bytes = 128 << 10;  // as of recordings (tool/model/figures.c)
     const uint64_t anonymous = resident->picture.heap_bytes;
     const struct giveback_sum walked = giveback_sum(giveback);
     uint64_t in_heap = heap ? heap->residency.resident_bytes : 0;
@@ -47,15 +49,18 @@ static void add_heap(const struct rss_parts *resident, const struct heap_state *
         : is_cut          ? "free in glibc's malloc, still resident, at least"
                           : "free in glibc's malloc, still resident");
     add_names(resident, parts, &other);
+    if (heap && other < small_bytes) return other;
     add(parts, PART_OTHER, other,
         heap              ? "mapped by the program or another allocator"
         : free && !is_cut ? "heap in use and other anonymous memory"
                           : "heap and other anonymous memory");
+    return 0;
 }
 
 // Adds what is no heap.
-static void add_rest(const struct cairn_picture *picture, struct resident_parts *parts) {
-    add(parts, PART_REST, picture->files_bytes, "code, data and files");
+static void add_rest(const struct cairn_picture *picture, uint64_t linked_bytes,
+                     struct resident_parts *parts) {
+    add(parts, PART_REST, picture->files_bytes + linked_bytes, "code, data and files");
     add(parts, PART_REST, picture->shared_bytes, "shared memory without a file");
     add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
     add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
@@ -64,8 +69,8 @@ static void add_rest(const struct cairn_picture *picture, struct resident_parts 
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
                          const struct giveback *giveback, struct resident_parts *parts) {
     *parts = (struct resident_parts){.are_dumped = parts->are_dumped};
-    add_heap(resident, heap, giveback, parts);
-    add_rest(&resident->picture, parts);
+    uint64_t linked_bytes = add_heap(resident, heap, giveback, parts);
+    add_rest(&resident->picture, linked_bytes, parts);
 }
 
 void resident_parts_find_other(const struct rss_parts *resident, const struct other_resident *other,
@@ -83,7 +88,7 @@ void resident_parts_find_other(const struct rss_parts *resident, const struct ot
     add(parts, PART_FREE, in_heap - used, text);
     add_names(resident, parts, &rest);
     add(parts, PART_OTHER, rest, "other anonymous memory");
-    add_rest(&resident->picture, parts);
+    add_rest(&resident->picture, 0, parts);
 }
 
 uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind) {

@@ -69,8 +69,8 @@ static bool show_status(const struct target *target, struct error *error) {
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured peak = measure_figures(MEASURE_PEAK, &figures);
     printf(", %s: %s%s live%s, peak %s%s%s, %s", units_duration(control_age_ns(header)).text,
-           units_size(left.value).text, interval_amount(left, true, false).text,
-           interval_samples(left).text, units_size(peak.value).text,
+           units_size(measured_shown(left)).text, interval_amount(left, true, false).text,
+           interval_samples(left).text, units_size(measured_shown(peak)).text,
            interval_amount(peak, true, false).text, interval_samples(peak).text,
            units_counted((int64_t)figures.allocations, "call", "calls").text);
     print_snapshots(&terminal, &recording);

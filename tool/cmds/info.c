@@ -166,7 +166,7 @@ static void print_contents(const struct command_args *args, const struct opened 
         return;
     }
     printf("counted %s, stacks add up to %s%s%s\n", size_of(args, header->totals.peak_bytes).text,
-           size_of(args, (uint64_t)peak.value).text,
+           size_of(args, (uint64_t)measured_shown(peak)).text,
            interval_amount(peak, true, args_has(args, OPTION_BYTES)).text,
            interval_samples(peak).text);
 }
@@ -312,7 +312,7 @@ static void print_modules(const struct profile *profile, const struct names *nam
 static void print_left(const struct profile_thread *thread, bool is_plain) {
     int64_t bytes = thread->is_shared ? thread->account_exit_bytes : thread->exit_bytes;
     const struct measured left = measured_bytes(bytes, &thread->exit_estimate);
-    printf(", %s%s left%s", units_size_as(left.value, is_plain).text,
+    printf(", %s%s left%s", units_size_as(measured_shown(left), is_plain).text,
            interval_amount(left, true, is_plain).text, interval_samples(left).text);
     if (thread->is_shared)
         printf(" of the %s threads that share its account",

@@ -52,8 +52,9 @@ static void print_filter(FILE *out, const struct report *report, const struct pr
     for (size_t i = 0; i < profile->stack_count; i++)
         measured_add(&sum, measure_stack(options->by, &profile->stacks[i]));
     filter_text(report->filter, text, sizeof text);
-    struct unit_text value = about->is_bytes ? units_size_as(sum.value, options->is_plain_number)
-                                             : units_count(sum.value);
+    struct unit_text value = about->is_bytes
+                                 ? units_size_as(measured_shown(sum), options->is_plain_number)
+                                 : units_count(measured_shown(sum));
     terminal_print(&terminal, STYLE_STRONG, "%s", text);
     fprintf(out, ": %s%s %s%s (%s), %s of %s\n", value.text,
             interval_amount(sum, about->is_bytes, options->is_plain_number).text, about->snapshot,

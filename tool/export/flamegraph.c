@@ -138,7 +138,8 @@ static void put_amount(const struct writer *writer, const struct frame_node *nod
                        size_t size) {
     const struct measure_row *about = measure_about(writer->export->by);
     const struct measured measured = node->sum;
-    struct unit_text value = about->is_bytes ? units_size(node->value) : units_count(node->value);
+    struct unit_text value = about->is_bytes ? units_size(measured_shown(measured))
+                                             : units_count(measured_shown(measured));
     snprintf(out, size, "%s%s%s%s%s", value.text,
              interval_amount(measured, about->is_bytes, false).text, about->is_bytes ? "" : " ",
              about->is_bytes ? "" : about->noun[node->value != 1], interval_samples(measured).text);

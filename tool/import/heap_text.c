@@ -53,6 +53,7 @@ struct reader {
     uint32_t stack[DEPTH_MAX];
     size_t depth;
     bool has_stack, has_maps, has_names, has_all;
+    bool is_ended;                      // the line at hand has its end
     ARRAY(struct named_address) named;  // of a file that begins with names, by address
     uint64_t named_address;             // of the last line of names
     uint32_t named_place;               // + 1
@@ -262,6 +263,7 @@ static bool read_head(struct reader *reader) {
 static bool next_line(struct reader *reader) {
     if (getline(&reader->line, &reader->line_room, reader->in) <= 0) return false;
     reader->line_number++;
+    reader->is_ended = strchr(reader->line, '\n');
     reader->line[strcspn(reader->line, "\r\n")] = 0;
     return true;
 }
@@ -308,6 +310,7 @@ static bool read_all(struct reader *reader) {
     if (reader->has_stack) return bad(reader, "it is cut off: a stack without numbers");
     if (!reader->has_maps && !reader->has_names)
         return bad(reader, "it is cut off: the list of mapped files is missing");
+    reader->imported->is_cut |= !reader->has_maps && !reader->is_ended;
     return true;
 }
 

@@ -351,4 +351,11 @@ void sampled_sum(const struct recording *recording, const struct sampled_scale *
         sampled_cell(recording, scale, id, has_saved_peak, &counts, of_cell);
         for (int i = 0; i < ESTIMATED_COUNT; i++) estimate_add(&estimates[i], &of_cell[i]);
     }
+    sampled_add_unseen(scale, estimates);
+}
+
+void sampled_add_unseen(const struct sampled_scale *scale,
+                        struct estimate estimates[ESTIMATED_COUNT]) {
+    for (int i = 0; i < ESTIMATED_COUNT; i++)
+        if (estimate_is_none(&estimates[i])) estimates[i] = sampled_estimate(scale, 0, 0, 0, 0);
 }

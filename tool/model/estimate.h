@@ -127,8 +127,11 @@ void sampled_cell(const struct recording *recording, const struct sampled_scale 
                   bool has_saved_peak, const struct sampled_counts *counts,
                   struct estimate estimates[ESTIMATED_COUNT]);
 
-// Over all cells. All zero if nothing was sampled.
+// Over all cells. All zero if the recording is no sample.
 void sampled_sum(const struct recording *recording, const struct sampled_scale *scale,
                  bool is_peak_at_end, struct estimate estimates[ESTIMATED_COUNT]);
+// Gives sums that no sample is part of the interval of what may have been missed.
+void sampled_add_unseen(const struct sampled_scale *scale,
+                        struct estimate estimates[ESTIMATED_COUNT]);
 
 #endif

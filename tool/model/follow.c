@@ -119,6 +119,16 @@ bool follow_counters(struct follow *follow, struct error *error) {
     return read_set(follow, hot, error) && read_set(follow, cold, error);
 }
 
+void follow_release(struct follow *follow) {
+    for (int kind = 0; kind < RECORDING_SECTION_KINDS; kind++) {
+        struct recording_section *section = &follow->recording.sections[kind];
+        if (!((hot | cold) & BIT(kind))) continue;
+        free((void *)(uintptr_t)section->bytes);
+        *section = (struct recording_section){0};
+        follow->room[kind] = 0;
+    }
+}
+
 bool follow_figures(struct follow *follow, struct error *error) {
     const uint64_t few =
         BIT(CAIRN_SECTION_THREADS) | BIT(CAIRN_SECTION_SAMPLING) | BIT(CAIRN_SECTION_PICTURES);

@@ -31,4 +31,7 @@ bool follow_scopes(struct follow *follow, struct error *error);
 // Reads what new cells refer to: records, Python code, scopes, modules, strings.
 bool follow_stacks(struct follow *follow, struct error *error);
 
+// Gives back what follow_counters read, until it reads again. Its counters are not known meanwhile.
+void follow_release(struct follow *follow);
+
 #endif

@@ -76,7 +76,7 @@ static bool look_at_modules(struct live *live, struct error *error) {
     if (ready == live->ready_modules) return true;
     live->ready_modules = ready;
     module_map_free(&live->profile.modules);
-    memset(live->profile.places.cache, 0, sizeof live->profile.places.cache);
+    places_forget_addresses(&live->profile.places);
     return module_map_build(&live->follow.recording, &live->profile.modules, error);
 }
 
@@ -284,6 +284,8 @@ static void sum_up(struct live *live) {
         for (int kind = 0; stack->more && kind < ESTIMATED_COUNT; kind++)
             estimate_add(&profile->estimates[kind], &stack->more->estimates[kind]);
     }
+    if (profile->figures.is_sampled)
+        sampled_add_unseen(&profile->figures.scale, profile->estimates);
     profile->estimates[ESTIMATED_PEAK] = profile->figures.peak_estimate;
     profile->totals.allocations = profile->figures.allocations;
     profile->totals.allocated_bytes = profile->figures.allocated_bytes;

@@ -90,6 +90,11 @@ int64_t measured_most(struct measured measured) {
     return most && most < end ? most : end;
 }
 
+int64_t measured_shown(struct measured measured) {
+    int64_t most = measured_most(measured);
+    return measured.value > most ? most : measured.value;
+}
+
 bool measured_is_unreliable(struct measured measured) {
     int64_t interval = measured_interval(measured);
     bool is_mostly_certain = estimate_certain(&measured.estimate) && interval <= measured.value;

@@ -324,7 +324,10 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         for (int which = 0; stack->more && which < ESTIMATED_COUNT; which++)
             estimate_add(&profile->estimates[which], &stack->more->estimates[which]);
     }
-    if (profile->sampling.is_on) take_exact_totals(profile);
+    if (profile->sampling.is_on) {
+        take_exact_totals(profile);
+        sampled_add_unseen(&profile->figures.scale, profile->estimates);
+    }
     const struct cairn_totals *totals = &profile->recording->header.totals;
     uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
     uint64_t sum = (uint64_t)profile->peak.bytes;

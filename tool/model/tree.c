@@ -89,6 +89,26 @@ void places_free(struct places *places) {
     array_free(&places->list);
     index_table_free(&places->table);
     codes_free(&places->codes);
+    places_forget_addresses(places);
+}
+
+void places_forget_addresses(struct places *places) {
+    free(places->cache);
+    places->cache = NULL;
+    places->cache_slots = 0;
+}
+
+// A cache as large as its list asks for; the one that is there without memory for a larger one.
+static void cache_fit(struct places *places) {
+    enum { SLOTS_LEAST = 256, SLOTS_MOST = 16384, SLOTS_A_PLACE = 4 };
+    size_t slots = places->cache_slots ? places->cache_slots : SLOTS_LEAST;
+    while (slots < SLOTS_MOST && slots < SLOTS_A_PLACE * places->list.count) slots *= 2;
+    if (slots == places->cache_slots) return;
+    struct place_cache_slot *cache = calloc(slots, sizeof *cache);
+    if (!cache) return;
+    free(places->cache);
+    places->cache = cache;
+    places->cache_slots = slots;
 }
 
 static bool places_intern(struct places *places, struct place wanted, uint32_t *place) {
@@ -121,15 +141,19 @@ bool places_of_module(struct places *places, uint32_t module, uint64_t return_ad
 }
 
 bool places_of_address(struct places *places, uint64_t return_address, uint32_t *place) {
-    size_t slot = (return_address ^ return_address >> 12) % PLACE_CACHE_SLOTS;
-    struct place_cache_slot *cached = &places->cache[slot];
-    if (cached->place_plus_1 && cached->pc == return_address) {
+    const uint64_t hash = return_address ^ return_address >> 12;
+    const struct place_cache_slot *cached =
+        places->cache ? &places->cache[hash % places->cache_slots] : NULL;
+    if (cached && cached->place_plus_1 && cached->pc == return_address) {
         *place = cached->place_plus_1 - 1;
         return true;
     }
     uint32_t module = module_map_find(places->modules, return_address - 1);
     if (!places_of_module(places, module, return_address, place)) return false;
-    *cached = (struct place_cache_slot){.pc = return_address, .place_plus_1 = *place + 1};
+    cache_fit(places);
+    if (places->cache)
+        places->cache[hash % places->cache_slots] =
+            (struct place_cache_slot){.pc = return_address, .place_plus_1 = *place + 1};
     return true;
 }
 

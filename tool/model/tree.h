@@ -78,7 +78,6 @@ static inline uint32_t cut_frames(uint32_t cut) {
 // Bit of an address that no native code has.
 #define PLACE_PYTHON (1ull << 63)
 
-#define PLACE_CACHE_SLOTS 16384u
 struct place_cache_slot {
     uint64_t pc;
     uint32_t place_plus_1;
@@ -89,12 +88,15 @@ struct places {
     struct codes codes;  // of Python
     ARRAY(struct place) list;
     struct index_table table;
-    struct place_cache_slot cache[PLACE_CACHE_SLOTS];  // return address -> place
+    struct place_cache_slot *cache;  // return address -> place; NULL: none yet
+    size_t cache_slots;              // grows with the list
 };
 
 // `modules` must outlive it.
 void places_start(struct places *places, const struct module_map *modules);
 void places_free(struct places *places);
+// Code lies elsewhere than before: addresses are looked up anew.
+void places_forget_addresses(struct places *places);
 
 // Number of the place; false without memory. Code of a module whose entry is damaged or not
 // finished is code of no module.

@@ -195,7 +195,10 @@ static bool add_process(struct pushing *pushing, const struct live_process *proc
         return error_set(error, "no memory for another process");
     }
     *slot = target;
-    if (target_open(process, pushing->has_looked, clock_ns, unix_ns, target, error)) return true;
+    if (target_open(process, pushing->has_looked, clock_ns, unix_ns, target, error)) {
+        target_rest(target);
+        return true;
+    }
     pushing->targets.count--;
     free(target);
     return false;
@@ -232,7 +235,10 @@ static void look_at_targets(struct pushing *pushing, const struct live_list *lis
             note_problem(pushing, &error);
         }
         has_removed |= is_over || target->is_over || !is_seen;
-        if (is_over || target->is_over || !is_seen) remove_target(pushing, i);
+        if (is_over || target->is_over || !is_seen)
+            remove_target(pushing, i);
+        else
+            target_rest(target);
     }
     // what they took lies between what others have: most of it goes back only if asked to
     if (has_removed) malloc_trim(0);

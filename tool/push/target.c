@@ -60,6 +60,10 @@ void target_close(struct target *target) {
     target->names = NULL;
 }
 
+void target_rest(struct target *target) {
+    follow_release(&target->live.follow);
+}
+
 static bool advance_heaps(struct target *target) {
     struct cairn_heap_stack entry;
     for (size_t i = 0; i < CAIRN_HEAP_STACK_LIMIT &&

@@ -41,6 +41,8 @@ struct taken {
 bool target_open(const struct live_process *process, bool is_new, uint64_t clock_ns,
                  uint64_t unix_ns, struct target *target, struct error *error);
 void target_close(struct target *target);
+// Gives back what is read anew at each look: there may be many targets, and looks are seldom.
+void target_rest(struct target *target);
 
 // Whether it writes this recording. The paths say nothing: whoever holds the memory of a recording,
 // this program too, has one.

@@ -109,8 +109,8 @@ bool exported_say_estimates(struct exported *exported, struct error *error) {
     if (!profile->sampling.is_on) return true;
     int length =
         asprintf(&exported->trust, "%s \xc2\xb7 estimates: peak %s%s%s, at the end %s%s%s", whole,
-                 units_size(peak.value).text, interval_amount(peak, true, false).text,
-                 interval_samples(peak).text, units_size(left.value).text,
+                 units_size(measured_shown(peak)).text, interval_amount(peak, true, false).text,
+                 interval_samples(peak).text, units_size(measured_shown(left)).text,
                  interval_amount(left, true, false).text, interval_samples(left).text);
     free(whole);
     if (length < 0) exported->trust = NULL;

@@ -94,7 +94,7 @@ static const struct group *group_of_line(const struct annotation *annotation,
 
 static void print_size(const struct annotation *annotation, struct measured measured) {
     bool is_bytes = measure_about(annotation->view->by)->is_bytes;
-    int64_t value = measured.value;
+    int64_t value = measured_shown(measured);
     struct unit_text text =
         is_bytes ? units_size_as(value, annotation->view->is_plain_number) : units_count(value);
     fprintf(annotation->terminal->out, "%*s", annotation->size_columns, value ? text.text : "");

@@ -251,7 +251,8 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
     fputc('\n', terminal->out);
     print_rows(chart, terminal, view, axis_columns);
     print_axis(chart, terminal, axis_columns);
-    snprintf(bytes, sizeof bytes, "%s%s%s", units_size_as(peak.value, view->is_plain_number).text,
+    snprintf(bytes, sizeof bytes, "%s%s%s",
+             units_size_as(measured_shown(peak), view->is_plain_number).text,
              interval_amount(peak, true, view->is_plain_number).text, interval_samples(peak).text);
     print_peak(chart, terminal, bytes, axis_columns);
     print_sureness(terminal, peak);

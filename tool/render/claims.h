@@ -38,6 +38,7 @@ enum claim_key {
     CLAIM_EXACT,
     CLAIM_EXACT_CALLS,  // of samples
     CLAIM_NOT_EXACT,
+    CLAIM_RECORDING_COST,  // recording took more memory than the program
     CLAIM_RESIDENT,
     CLAIM_HEAP,      // what of the resident heap is live
     CLAIM_ACCOUNTS,  // threads that share an account

@@ -15,8 +15,8 @@ static void set_amount(struct claim *claim, const struct profile *profile, enum 
                        bool is_plain) {
     struct measured bytes = measure_total(measure, profile);
     struct measured blocks = measure_total(measure_about(measure)->in_blocks, profile);
-    claim_set(claim, "bytes", bytes.value);
-    claim_set(claim, "blocks", blocks.value);
+    claim_set(claim, "bytes", measured_shown(bytes));
+    claim_set(claim, "blocks", measured_shown(blocks));
     claim_set(claim, "is_one", blocks.value == 1);
     claim_set(claim, "interval_bytes", measured_interval(bytes));
     if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
@@ -69,6 +69,21 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile) {
     claim_set(claim, "lost", (int64_t)lost);
     claim_set(claim, "is_damaged", damage_is_any(&profile->recording->damage));
     claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
+}
+
+bool claim_of_cost(struct claim *claim, const struct profile *profile) {
+    enum { STACKS_LEAST = 1 << 16, BYTES_LEAST = 8 << 20 };
+    const struct cairn_header *header = &profile->recording->header;
+    uint64_t rss = header->rss_peak_bytes, own = header->own_bytes;
+    uint64_t rest = rss > own ? rss - own : 0;
+    *claim = (struct claim){.key = CLAIM_RECORDING_COST};
+    if (profile->sampling.is_on || profile->built_stack_count < STACKS_LEAST || !rss) return false;
+    if (own < BYTES_LEAST || own < rest) return false;
+    claim_set(claim, "own_bytes", (int64_t)own);
+    claim_set(claim, "program_bytes", (int64_t)rest);
+    claim_set(claim, "stacks", (int64_t)profile->built_stack_count);
+    claim_set(claim, "is_attached", header->is_attached);
+    return true;
 }
 
 static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned percent) {

@@ -20,6 +20,9 @@ const char *claim_left_word(const struct profile *profile);
 // One of CLAIM_EXACT, CLAIM_EXACT_CALLS and CLAIM_NOT_EXACT.
 void claim_of_exactness(struct claim *claim, const struct profile *profile);
 
+// False: recording every allocation took less memory than the program, or not for its stacks.
+bool claim_of_cost(struct claim *claim, const struct profile *profile);
+
 // Percent of resident memory from which on a part is told first.
 enum { NOW_FREE_SHARE = 20, NOW_WASTE_SHARE = 20, NOW_LARGEST_SHARE = 40 };
 

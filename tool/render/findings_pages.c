@@ -14,7 +14,7 @@ enum {
     SMALL_PAGE_BYTES = 4096,
     LARGE_BLOCK_BITS = 13,  // of the least size of a block that may have a page of its own
 };
-static const double near_share = 0.9, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
+static const double near_share = 0.98, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
                     peak_share = 0.9,
                     fault_gain = 0.02;  // time once, no memory: last
 
@@ -30,6 +30,13 @@ bool finding_find_free(struct findings *findings, const struct profile *profile,
     finding->at_ns = held.at_ns;
     finding_saves_bytes(finding, held.free_bytes, held.rss_bytes);
     return true;
+}
+
+// Returns whether the picture is of a moment before or behind the peak of resident memory, when
+// there was more.
+static bool is_beside_peak(const struct profile *profile, const struct cairn_picture *picture) {
+    const double peak = (double)profile->recording->header.rss_peak_bytes;
+    return (double)picture->rss_bytes < near_share * peak;
 }
 
 // The pictures of resident memory, the one with most of something.
@@ -170,8 +177,8 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
     finding->bytes = picture.free_resident_bytes;
     finding->of_bytes = picture.rss_bytes;
     finding->at_ns = picture.at_ns;
-    const double peak = (double)profile->recording->header.rss_peak_bytes;
-    finding->is_least = picture.is_cut || (double)picture.rss_bytes < near_share * peak;
+    // not all threads had freed yet, or it was given back
+    finding->is_least = picture.is_cut || is_beside_peak(profile, &picture);
     finding_saves_bytes(finding, bytes, picture.rss_bytes);
     finding->gain *= 1 + finding_specific;
     return true;
@@ -201,6 +208,7 @@ bool finding_find_huge(struct findings *findings, const struct profile *profile,
     finding->bytes = small;
     finding->of_bytes = picture.rss_bytes, finding->at_ns = picture.at_ns;
     finding->saved_faults = small / SMALL_PAGE_BYTES - small / HUGE_PAGE_BYTES;
+    finding->is_least = is_beside_peak(profile, &picture);
     finding->gain = fault_gain * finding_part(small, picture.rss_bytes);
     return true;
 }

@@ -178,7 +178,7 @@ static void print_rows(const struct terminal *terminal, const struct matrix *mat
         terminal_indent(terminal, LABEL_SPARE);
         print_name(terminal, matrix->names[row], LABEL_COLUMNS - LABEL_SPARE, false);
         for (size_t i = 0; i < columns; i++) {
-            int64_t bytes = cell_of(matrix, row, i, columns).value;
+            int64_t bytes = measured_shown(cell_of(matrix, row, i, columns));
             fprintf(terminal->out, " %*s", VALUE_COLUMNS - 1,
                     bytes ? units_size_as(bytes, view->is_plain_number).text : "-");
         }

@@ -30,8 +30,8 @@ struct unit_text interval_amount(struct measured measured, bool is_bytes, bool i
     if (!interval || value < 0 || is_whole)
         return interval_text(measured, is_bytes, is_plain_number);
     struct unit_text most = amount_text(end, is_bytes, is_plain_number);
-    if (end < value)
-        snprintf(text.text, sizeof text.text, " (at most %.30s)", most.text);
+    if (end < value && least >= end)
+        snprintf(text.text, sizeof text.text, " (at most)");
     else if (least >= value)
         snprintf(text.text, sizeof text.text, " (up to %.30s)", most.text);
     else
@@ -77,12 +77,11 @@ static struct unit_text note_of(struct measured measured, bool is_narrow) {
                  !is_nothing ? "exact"
                  : is_narrow ? "none"
                              : "no sample");
-    else if (measured_most(measured) < measured.value)
-        snprintf(text.text, sizeof text.text, "\xe2\x89\xa4 %.10s, %s%s",
-                 amount_text(measured_most(measured), !measured.is_in_blocks, false).text,
-                 count.text, word);
     else if (measured_is_unreliable(measured))
         snprintf(text.text, sizeof text.text, "%s%s, unreliable", count.text, word);
+    else if (measured_most(measured) < measured.value)
+        snprintf(text.text, sizeof text.text, "%s, %s%s", is_narrow ? "\xe2\x89\xa4" : "at most",
+                 count.text, word);
     else
         snprintf(text.text, sizeof text.text, "%s%s, %s%s", plus_minus,
                  units_percent(interval, measured.value).text, count.text, word);

@@ -18,6 +18,10 @@ void json_values_put_estimate(struct json *json, const char *key, const struct e
     json_open_object(json, key);
     json_put_int(json, "interval_bytes", estimate_bytes_interval(estimate));
     json_put_int(json, "interval_blocks", estimate_blocks_interval(estimate));
+    if (estimate_bytes_most(estimate)) {
+        json_put_int(json, "most_bytes", estimate_bytes_most(estimate));
+        json_put_int(json, "most_blocks", estimate_blocks_most(estimate));
+    }
     json_put_int(json, "samples", estimate_samples(estimate));
     json_put_int(json, "block_samples", estimate_block_samples(estimate));
     json_put_int(json, "certain_samples", estimate_certain(estimate));

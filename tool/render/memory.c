@@ -43,6 +43,10 @@ static void describe_live(const struct picture *picture, const struct view_optio
 static void describe_rest(const struct picture *picture, const struct view_options *view, char *out,
                           size_t size) {
     const char *own = picture->is_mapped_part ? "" : "; what the program maps itself";
+    if (picture->is_live_unseen) {
+        snprintf(out, size, "live heap and free memory: no block was sampled%s", own);
+        return;
+    }
     if (!picture->is_live_part) {
         snprintf(out, size, "live heap and free memory, how much of each is not known%s; %s live",
                  own, units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);

@@ -78,7 +78,7 @@ static const char *const total_keys[] = {
     "temporary",   "watched", "watched_short_lived", "slack_bytes", "alignment_waste_bytes"};
 static const char *const inherited_keys[] = {"blocks",     "bytes",          "peak_blocks",
                                              "peak_bytes", "at_exit_blocks", "at_exit_bytes"};
-static const char *const peak_keys[] = {"bytes", "blocks", "at_ns", "error_bytes"};
+static const char *const peak_keys[] = {"bytes", "blocks", "at_ns", "from_ns", "error_bytes"};
 static const char *const exit_keys[] = {"bytes", "blocks"};
 
 #define PUT_FIGURES(json, key, keys, ...)                                                          \
@@ -133,7 +133,7 @@ static void put_calls(struct json *json, const struct profile_totals *totals) {
     PUT_FIGURES(json, "totals", total_keys, (int64_t)totals->allocations, UNKNOWN,
                 (int64_t)totals->allocated_bytes, UNKNOWN, (int64_t)totals->failed, UNKNOWN,
                 UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
-    PUT_FIGURES(json, "peak", peak_keys, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
+    PUT_FIGURES(json, "peak", peak_keys, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     PUT_FIGURES(json, "at_exit", exit_keys, UNKNOWN, UNKNOWN);
 }
 
@@ -153,7 +153,9 @@ static void put_figures(struct json *json, const struct profile *profile) {
                 (int64_t)inherited->bytes, inherited->peak_blocks, inherited->peak_bytes,
                 inherited->exit_blocks, inherited->exit_bytes);
     PUT_FIGURES(json, "peak", peak_keys, profile->peak.bytes, profile->peak.blocks,
-                (int64_t)profile->peak.at_ns, (int64_t)profile->peak.error_bytes);
+                (int64_t)profile->peak.at_ns,
+                profile->peak.from_ns ? (int64_t)profile->peak.from_ns : UNKNOWN,
+                (int64_t)profile->peak.error_bytes);
     PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes, profile->exit_blocks);
     reachability_put(json, profile);
     json_open_object(json, "rss");
@@ -377,7 +379,7 @@ static void put_row_figures(struct json *json, const struct run_row *row) {
     PUT_FIGURES(json, "inherited", inherited_keys, (int64_t)figures->inherited_blocks,
                 (int64_t)figures->inherited_bytes, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN);
     PUT_FIGURES(json, "peak", peak_keys, (int64_t)figures->peak_bytes, UNKNOWN,
-                (int64_t)figures->peak_ns, 0);
+                (int64_t)figures->peak_ns, UNKNOWN, 0);
     PUT_FIGURES(json, "at_exit", exit_keys, figures->exit_bytes, figures->exit_blocks);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", row->rss_peak_bytes);

@@ -62,9 +62,10 @@ static void print_ending(const struct terminal *terminal, const struct run_scree
 
 static void print_combined(const struct terminal *terminal, const struct run_screen *screen) {
     const struct combined_peak *peak = &screen->combined;
-    struct unit_text low = size_of(screen, (int64_t)peak->low_bytes);
-    struct unit_text high = size_of(screen, (int64_t)peak->high_bytes);
     const struct measured highest = measured_bytes((int64_t)peak->high_bytes, &peak->estimate);
+    const struct measured lowest = measured_bytes((int64_t)peak->low_bytes, &peak->estimate);
+    struct unit_text low = size_of(screen, measured_shown(lowest));
+    struct unit_text high = size_of(screen, measured_shown(highest));
     struct measured alone = measure_figures(MEASURE_PEAK, &screen->run->rows.items[0].figures);
     print_key(terminal, "combined peak");
     if (strcmp(low.text, high.text) != 0)
@@ -78,7 +79,7 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     } else {
         terminal_print(terminal, STYLE_DIM, "     largest alone ");
     }
-    fputs(size_of(screen, alone.value).text, terminal->out);
+    fputs(size_of(screen, measured_shown(alone)).text, terminal->out);
     put_interval(terminal, screen, alone);
     fputc('\n', terminal->out);
 }
@@ -112,9 +113,9 @@ static void print_left(const struct terminal *terminal, const struct run_screen 
     struct measured left = measure_figures(MEASURE_EXIT, &figures);
     struct measured blocks = measure_figures(MEASURE_EXIT_BLOCKS, &figures);
     print_key(terminal, end_key(screen));
-    fprintf(terminal->out, "%s%s in %s%s %s%s", size_of(screen, left.value).text,
+    fprintf(terminal->out, "%s%s in %s%s %s%s", size_of(screen, measured_shown(left)).text,
             interval_amount(left, true, screen->is_plain_number).text,
-            units_count(blocks.value).text, interval_amount(blocks, false, false).text,
+            units_count(measured_shown(blocks)).text, interval_amount(blocks, false, false).text,
             units_noun(blocks.value, "block", "blocks"), interval_samples(left).text);
     if (screen->copies.exit_bytes > 0)
         fprintf(terminal->out, ", of it %s inherited copies",
@@ -225,9 +226,10 @@ static void print_figures(const struct terminal *terminal, const struct run_scre
                           const struct line *line, const char *ending) {
     struct column items[LINE_COLUMNS];
     const struct columns columns = line_columns(screen, items);
-    struct unit_text texts[LINE_COLUMNS] = {
-        size_of(screen, line->peak.value), size_of(screen, (int64_t)line->allocated_bytes),
-        units_count((int64_t)line->allocations), size_of(screen, line->exit.value)};
+    struct unit_text texts[LINE_COLUMNS] = {size_of(screen, measured_shown(line->peak)),
+                                            size_of(screen, (int64_t)line->allocated_bytes),
+                                            units_count((int64_t)line->allocations),
+                                            size_of(screen, measured_shown(line->exit))};
     if (!line->has_peak) *texts[0].text = 0;
     snprintf(texts[LINE_COLUMNS - 1].text, sizeof texts->text, "%s", ending);
     columns_print(terminal, &columns, texts);

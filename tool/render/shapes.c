@@ -128,7 +128,7 @@ static void note_sampled_sizes(const struct terminal *terminal, const struct pro
         snprintf(line, sizeof line, "%s%s%s%s \xc3\x97 %s%s%s", i ? "      " : "sizes ",
                  units_size_as(size->least, is_plain).text, is_one ? "" : " to ",
                  is_one ? "" : units_size_as(size->most, is_plain).text,
-                 units_count(size->calls.value).text,
+                 units_count(measured_shown(size->calls)).text,
                  interval_amount(size->calls, false, false).text,
                  interval_samples(size->calls).text);
         print_line(terminal, line);

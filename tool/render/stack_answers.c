@@ -154,6 +154,14 @@ static size_t count_shown(const struct stack_list *list, size_t count) {
     return shown;
 }
 
+// Of estimates that stand on samples of their own a part may be more than the whole.
+static int64_t whole_of(const struct stack_list *list, const struct profile *profile,
+                        enum measure by, size_t count) {
+    int64_t whole = measure_total(by, profile).value;
+    int64_t largest = count ? measure_value(by, &profile->stacks[list->ranking[0]]) : 0;
+    return largest > whole ? largest : whole;
+}
+
 // Opens a list of ranked stacks; its maker adds what else it has. NULL, with an error: there is
 // none.
 static struct stack_list *open_list(struct answer *answer, const struct profile *profile,
@@ -186,7 +194,7 @@ static struct stack_list *open_list(struct answer *answer, const struct profile 
                               .column_count = STACK_EXTRA + extra_count,
                               .gap = 1,
                               .has_frames = true,
-                              .whole = measure_total(view->by, profile).value,
+                              .whole = whole_of(list, profile, view->by, count),
                               .shown = count_shown(list, count),
                               .count = count,
                               .next_row = next_stack,

@@ -183,16 +183,16 @@ static void print_area(const struct terminal *terminal, const struct area *area,
 
 // Says of samples how sure a stack's highest value is, is known at the peak of all: of its own it
 // is that by the root, as of what is live in all (docs/explain/sampling.md).
-static struct unit_text sureness_of(const struct profile *profile, const struct stack *stack,
-                                    int64_t bytes, const struct view_options *view) {
+static struct measured measured_then(const struct profile *profile, const struct stack *stack,
+                                     int64_t bytes) {
     struct measured peak = measure_stack(MEASURE_PEAK, stack);
-    struct unit_text nothing = {""};
-    if (!profile->sampling.is_on || bytes <= 0) return nothing;
+    const struct measured exact = {.value = bytes};
+    if (!profile->sampling.is_on || bytes <= 0) return exact;
     if (peak.value <= 0) peak = measure_stack(MEASURE_ALLOCATED, stack);
-    if (peak.value <= 0) return nothing;
+    if (peak.value <= 0) return exact;
     peak.estimate.bytes_variance *= (double)bytes / (double)peak.value;
     peak.value = bytes;
-    return interval_amount(peak, true, view->is_plain_number);
+    return peak;
 }
 
 static bool print_legend(const struct terminal *terminal, const struct area *area,
@@ -209,10 +209,11 @@ static bool print_legend(const struct terminal *terminal, const struct area *are
         if (frame) frame_label(frame, label, sizeof label, LABEL_COLUMNS);
         if (frame) frame_location(frame, location, sizeof location);
         terminal_print(terminal, STYLE_NAME, "  %c", letters[i]);
-        struct unit_text size = units_size_as(area->most_of[i], view->is_plain_number);
+        const struct measured most = measured_then(profile, stack, area->most_of[i]);
+        struct unit_text size = units_size_as(measured_shown(most), view->is_plain_number);
         size_t room = terminal->columns - LEGEND_COLUMNS;
         text_cut(label, room);
-        struct unit_text sure = sureness_of(profile, stack, area->most_of[i], view);
+        struct unit_text sure = interval_amount(most, true, view->is_plain_number);
         fprintf(terminal->out, " %10s%s at most  %s", size.text, sure.text, label);
         size_t used = text_columns(label) + text_columns(sure.text) + 2;
         if (*location && used + 4 < room) {

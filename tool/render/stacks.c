@@ -120,7 +120,7 @@ static void phrases_add(struct phrases *phrases, const char *format, ...) {
 static void value_text(const struct stack *stack, enum measure measure, bool is_plain, char *out,
                        size_t size) {
     struct measured measured = measure_stack(measure, stack);
-    snprintf(out, size, "%s%s%s", units_size_as(measured.value, is_plain).text,
+    snprintf(out, size, "%s%s%s", units_size_as(measured_shown(measured), is_plain).text,
              interval_amount(measured, true, is_plain).text, interval_samples(measured).text);
 }
 
@@ -137,7 +137,7 @@ static void print_others(const struct terminal *terminal, const struct profile *
     const char *verb = profile->is_of_mappings ? "mapped"
                        : profile->is_of_lost   ? "lost with its own blocks: it allocated"
                                                : "allocated";
-    phrases_add(&phrases, "%s %s in %s%s %s", verb, value, units_count(calls.value).text,
+    phrases_add(&phrases, "%s %s in %s%s %s", verb, value, units_count(measured_shown(calls)).text,
                 interval_amount(calls, false, false).text,
                 units_noun(calls.value, "call", "calls"));
     bool has_frees = profile_has_frees(profile);
@@ -156,6 +156,8 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
                         const struct view_options *view, const struct stack *stack, size_t rank) {
     struct measured measured = measure_stack(view->by, stack);
     struct measured whole = measure_total(view->by, profile);
+    // of estimates that stand on samples of their own a part may be more than the whole
+    if (whole.value < measured.value) whole = measured;
     terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     terminal_print(terminal, STYLE_STRONG, "%5s", units_percent(measured.value, whole.value).text);
     const struct measure_row *about = measure_about(view->by);
@@ -166,11 +168,12 @@ static void print_stack(const struct terminal *terminal, const struct profile *p
     struct unit_text interval = interval_amount(measured, about->is_bytes, view->is_plain_number);
     if (about->is_bytes)
         fprintf(terminal->out, " %s%s in %s%s %s",
-                units_size_as(measured.value, view->is_plain_number).text, interval.text,
-                units_count(measured.blocks).text, interval_amount(blocks, false, false).text,
-                noun);
+                units_size_as(measured_shown(measured), view->is_plain_number).text, interval.text,
+                units_count(measured_shown(blocks)).text,
+                interval_amount(blocks, false, false).text, noun);
     else
-        fprintf(terminal->out, " %s%s %s", units_count(measured.value).text, interval.text, noun);
+        fprintf(terminal->out, " %s%s %s", units_count(measured_shown(measured)).text,
+                interval.text, noun);
     if (profile->sampling.is_on || view->by == MEASURE_SHORT)
         terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM,
                        ", %s", interval_note(measured).text);

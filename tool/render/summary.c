@@ -127,9 +127,9 @@ static void print_figures(const struct terminal *terminal, const struct summary 
     terminal_print(terminal, STYLE_STRONG, "%*s", LIST_INDENT + 4,
                    units_percent(measured.value, whole).text);
     if (about->is_bytes)
-        fprintf(terminal->out, " %10s ", size_of(summary, measured.value).text);
+        fprintf(terminal->out, " %10s ", size_of(summary, measured_shown(measured)).text);
     else
-        fprintf(terminal->out, " %10s ", units_count(measured.value).text);
+        fprintf(terminal->out, " %10s ", units_count(measured_shown(measured)).text);
     if (!summary->profile->sampling.is_on) {
         bool is_count = !about->is_bytes;
         fprintf(terminal->out, "%8s %-6s   ", is_count ? "" : units_count(measured.blocks).text,
@@ -289,7 +289,7 @@ void summary_print_context(const struct terminal *terminal, const struct summary
     }
     if (profile_has_frees(profile))
         parts_add(&line, STYLE_PLAIN, "%s %s%s", peak_word(profile),
-                  size_of(summary, peak.value).text,
+                  size_of(summary, measured_shown(peak)).text,
                   interval_amount(peak, true, summary->view->is_plain_number).text);
     else
         parts_add(&line, STYLE_PLAIN, "allocated %s",
@@ -343,6 +343,16 @@ static void print_advice(const struct terminal *terminal, const struct summary *
           terminal->out);
 }
 
+// What recording took, if that was more than the program itself.
+static void print_cost(const struct terminal *terminal, const struct summary *summary) {
+    char text[CLAIM_SENTENCE_BYTES];
+    struct claim claim;
+    if (!claim_of_cost(&claim, summary->profile)) return;
+    claim_sentence(&claim, summary->view->is_plain_number, text);
+    terminal_indent(terminal, INDENT);
+    terminal_print_wrapped(terminal, INDENT, INDENT, text);
+}
+
 // What allocators by name hold is beside the heap; what they made it of is a part of it.
 static void print_backing(const struct terminal *terminal, const struct summary *summary) {
     struct backing backing = heaps_backing(summary->profile);
@@ -388,7 +398,10 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (!profile->is_of_mappings && !profile->heap && !recording_is_of_owners(profile->recording))
         mapped_print_line(terminal, profile, summary->view);
     if (!profile->heap) trust_print(terminal, profile, summary->names);
-    if (!profile_is_empty(profile) && !profile->heap) print_advice(terminal, summary);
+    if (!profile_is_empty(profile) && !profile->heap) {
+        print_advice(terminal, summary);
+        print_cost(terminal, summary);
+    }
     if (summary->has_list && !summary_print_list(terminal, summary, error)) return false;
     return !summary->findings || profile->heap ||
            findings_print(summary->findings, terminal, profile, summary->names, summary->view,

@@ -268,10 +268,10 @@ void suppressions_print(const struct suppressions *suppressions, const struct te
         if (!has_heading) terminal_print(terminal, STYLE_DIM, "\nsuppressed:\n");
         has_heading = true;
         text_escape(name, sizeof name, rule->name);
-        fprintf(terminal->out, "%*s %*s %s", SIZE_COLUMNS,
-                units_size_as(bytes, view->is_plain_number).text, BLOCKS_COLUMNS,
-                units_count(blocks).text, blocks == 1 ? "block " : "blocks");
         const struct measured sum = measured_bytes(bytes, &estimate);
+        fprintf(terminal->out, "%*s %*s %s", SIZE_COLUMNS,
+                units_size_as(measured_shown(sum), view->is_plain_number).text, BLOCKS_COLUMNS,
+                units_count(blocks).text, blocks == 1 ? "block " : "blocks");
         if (measured_interval(sum)) interval_print(terminal, sum, false);
         terminal_print(terminal, STYLE_DIM, "  %s\n", name);
     }

@@ -17,7 +17,7 @@ bool top_has_sampled(const struct top_process *processes, size_t count) {
 
 static void print_process_size(const struct terminal *terminal, struct measured measured,
                                bool has_sampled, enum style style) {
-    terminal_print(terminal, style, " %9s", units_size(measured.value).text);
+    terminal_print(terminal, style, " %9s", units_size(measured_shown(measured)).text);
     if (has_sampled) interval_print(terminal, measured, true);
 }
 

@@ -111,12 +111,13 @@ void top_print_title(const struct terminal *terminal, const struct top_view *vie
     struct measured slope = live_slope_measured(view->live);
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     size_t used = print_state(terminal, view);
-    add_to_title(terminal, &used, "%slive %s%s", whose(view), size_text(view, held.value).text,
+    add_to_title(terminal, &used, "%slive %s%s", whose(view),
+                 size_text(view, measured_shown(held)).text,
                  interval_amount(held, true, view->is_plain_number).text);
     if (slope.value) add_to_title(terminal, &used, "%s/s", change_text(view, slope.value).text);
     if (view->rss_bytes)
         add_to_title(terminal, &used, "RSS %s", size_text(view, (int64_t)view->rss_bytes).text);
-    add_to_title(terminal, &used, "peak %s", size_text(view, peak.value).text);
+    add_to_title(terminal, &used, "peak %s", size_text(view, measured_shown(peak)).text);
     fputc('\n', terminal->out);
 }
 
@@ -124,9 +125,9 @@ void top_print_title(const struct terminal *terminal, const struct top_view *vie
 static void add_held(struct parts *parts, const struct top_view *view, const char *of,
                      struct measured held, struct measured blocks, const char *more) {
     parts_add(parts, STYLE_PLAIN, "%slive %s%s in %s%s %s%s%s", of,
-              size_text(view, held.value).text,
+              size_text(view, measured_shown(held)).text,
               interval_amount(held, true, view->is_plain_number).text,
-              units_count(blocks.value).text, interval_amount(blocks, false, false).text,
+              units_count(measured_shown(blocks)).text, interval_amount(blocks, false, false).text,
               blocks.value == 1 ? "block" : "blocks", interval_samples(held).text, more);
 }
 
@@ -143,7 +144,7 @@ static void print_facts(const struct terminal *terminal, const struct top_view *
                   interval_text(slope, true, view->is_plain_number).text);
     if (view->rss_bytes)
         parts_add(&parts, STYLE_PLAIN, "RSS %s", size_text(view, (int64_t)view->rss_bytes).text);
-    parts_add(&parts, STYLE_PLAIN, "peak %s%s%s", size_text(view, peak.value).text,
+    parts_add(&parts, STYLE_PLAIN, "peak %s%s%s", size_text(view, measured_shown(peak)).text,
               interval_amount(peak, true, view->is_plain_number).text, interval_samples(peak).text);
     if (rate.calls >= 1)
         parts_add(&parts, STYLE_PLAIN, "allocates %s in %s", per_second_text(view, rate.bytes).text,
@@ -276,9 +277,9 @@ static struct unit_text figure_text(const struct top_view *view, int column, siz
     case COLUMN_TEMPORARY:
         return share_text(stack->temporary, stack->allocations);
     case COLUMN_BLOCKS:
-        return units_count(held.blocks);
+        return units_count(measured_shown(measured_blocks(held.blocks, &held.estimate)));
     default:
-        return size_text(view, held.bytes);
+        return size_text(view, measured_shown(measured_bytes(held.bytes, &held.estimate)));
     }
 }
 

@@ -62,7 +62,7 @@ void top_print_what(const struct terminal *terminal, const struct top_view *view
     int length = snprintf(
         text, sizeof text, "%s%s by %s%s: %s%s in %s %s%s", rows, search, orders[view->by],
         view->are_survivors ? " of what came since the mark" : "",
-        units_size_as(sums->bytes, view->is_plain_number).text,
+        units_size_as(measured_shown(held), view->is_plain_number).text,
         interval_amount(held, true, view->is_plain_number).text, units_count(sums->blocks).text,
         sums->blocks == 1 ? "block" : "blocks", interval_samples(held).text);
     static const char since[] = "; growth since ";

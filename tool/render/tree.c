@@ -37,8 +37,9 @@ static void figures_text(const struct printer *printer, struct measured measured
     const struct view_options *view = printer->view;
     struct unit_text percent = units_percent(measured.value, printer->whole);
     const struct measure_row *about = measure_about(view->by);
-    struct unit_text size = about->is_bytes ? units_size_as(measured.value, view->is_plain_number)
-                                            : units_count(measured.value);
+    struct unit_text size = about->is_bytes
+                                ? units_size_as(measured_shown(measured), view->is_plain_number)
+                                : units_count(measured_shown(measured));
     int used = snprintf(out, FIGURES_BYTES, "%6s %9s  ", percent.text, size.text);
     if (printer->figures_columns == SIZE_COLUMNS) return;
     if (printer->has_samples) {

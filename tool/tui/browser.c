@@ -79,7 +79,8 @@ static void draw_head(const struct screen *screen) {
     const struct head_words words = words_of(browser);
     const char *direction = browser->view.is_inverted ? words.outwards : words.inwards;
     snprintf(text, sizeof text, " %s%s%s %s, %s%s%s",
-             about->is_bytes ? units_size(whole.value).text : units_count(whole.value).text,
+             about->is_bytes ? units_size(measured_shown(whole)).text
+                             : units_count(measured_shown(whole)).text,
              interval_amount(whole, about->is_bytes, false).text, interval_samples(whole).text,
              words.moment,
              !browser->view.pivot        ? direction

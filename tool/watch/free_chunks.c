@@ -177,6 +177,65 @@ static void add_bin(struct walk *walk, const struct arena *arena, unsigned bin) 
     picture->free_resident_bytes += sums.resident_bytes;
 }
 
+// --- fastbins
+
+enum { FASTBINS = 10, FAST_LEAST = 32, FAST_STEP = 16, PROTECT_SHIFT = 12 };
+
+static bool is_fast_chunk(struct walk *walk, uint64_t chunk, uint64_t bytes) {
+    struct links links;
+    return read_links(walk, chunk, &links) && (links.size & ~(uint64_t)CHUNK_FLAGS) == bytes;
+}
+
+// Adds up a fastbin, whose chunks have one size and are linked by their second word: from glibc
+// 2.32 on that is XORed with its own address / 4096.
+static enum walk_end walk_fastbin(struct walk *walk, uint64_t chunk, uint64_t bytes,
+                                  struct sums *sums) {
+    struct links links;
+    *sums = (struct sums){0};
+    for (uint64_t left = walk->arena_bytes / bytes; chunk; left--) {
+        uint64_t place = chunk + CHUNK_HEADER_BYTES;
+        if (is_late(walk)) return WALK_LATE;
+        if (!left || !is_fast_chunk(walk, chunk, bytes)) return WALK_CHANGED;
+        if (!read_links(walk, chunk, &links)) return WALK_CHANGED;
+        if (walk->giveback && !keep_chunk(walk, chunk, bytes)) return WALK_LATE;
+        sums->bytes += bytes;
+        sums->resident_bytes += resident_bytes(walk, chunk, bytes);
+        uint64_t xored = links.next ^ place >> PROTECT_SHIFT;
+        chunk = !xored || is_fast_chunk(walk, xored, bytes) ? xored : links.next;
+    }
+    return WALK_DONE;
+}
+
+static bool add_fastbin(struct walk *walk, uint64_t place, uint64_t bytes) {
+    struct cairn_picture *picture = &walk->picture;
+    const size_t kept = walk->chunks.count;
+    enum walk_end end = WALK_CHANGED;
+    struct sums sums = {0};
+    uint64_t head;
+    for (int i = 0; i < TRIES && end == WALK_CHANGED; i++) {
+        walk->chunks.count = kept;
+        if (i) forget(walk);
+        if (!memory_read_word(&walk->memory, place, &head)) break;
+        end = walk_fastbin(walk, head, bytes, &sums);
+    }
+    if (end == WALK_CHANGED) {
+        walk->chunks.count = kept;
+        return false;
+    }
+    picture->free_chunk_bytes += sums.bytes;
+    picture->free_resident_bytes += sums.resident_bytes;
+    return end == WALK_DONE;
+}
+
+// Their chunks are marked as in use. False: they are not all that there are.
+static bool add_fastbins(struct walk *walk, const struct arena *arena) {
+    bool are_whole = true;
+    for (unsigned i = 0; i < FASTBINS; i++)
+        are_whole &= add_fastbin(walk, arena->fastbins_address + WORD * i,
+                                 FAST_LEAST + FAST_STEP * (uint64_t)i);
+    return are_whole;
+}
+
 // Returns the size of an arena's end; 0: it has none.
 static uint64_t top_bytes(const struct walk *walk, const struct arena *arena) {
     uint64_t word, size;
@@ -193,36 +252,6 @@ static void add_top(struct walk *walk, const struct arena *arena) {
 }
 
 // --- what goes back to the system
-
-enum { FASTBINS = 10, FAST_LEAST = 32, FAST_STEP = 16, PROTECT_SHIFT = 12 };
-
-static bool is_fast_chunk(struct walk *walk, uint64_t chunk, uint64_t bytes) {
-    struct links links;
-    return read_links(walk, chunk, &links) && (links.size & ~(uint64_t)CHUNK_FLAGS) == bytes;
-}
-
-// Follows a fastbin, whose chunks have one size and are linked by their second word: from glibc
-// 2.32 on that is XORed with its own address / 4096.
-static bool walk_fastbin(struct walk *walk, uint64_t chunk, uint64_t bytes) {
-    struct links links;
-    for (uint64_t left = walk->arena_bytes / bytes; chunk; left--) {
-        uint64_t place = chunk + CHUNK_HEADER_BYTES;
-        if (!left || is_late(walk) || !is_fast_chunk(walk, chunk, bytes)) return false;
-        if (!read_links(walk, chunk, &links) || !keep_chunk(walk, chunk, bytes)) return false;
-        uint64_t xored = links.next ^ place >> PROTECT_SHIFT;
-        chunk = !xored || is_fast_chunk(walk, xored, bytes) ? xored : links.next;
-    }
-    return true;
-}
-
-static bool add_fastbins(struct walk *walk, const struct arena *arena) {
-    uint64_t heads[FASTBINS];
-    bool are_whole = true;
-    if (!memory_read(&walk->memory, arena->fastbins_address, heads, sizeof heads)) return false;
-    for (unsigned i = 0; i < FASTBINS; i++)
-        are_whole &= walk_fastbin(walk, heads[i], FAST_LEAST + FAST_STEP * (uint64_t)i);
-    return are_whole;
-}
 
 static bool read_resident(const void *context, uint64_t address, void *bytes, size_t size) {
     struct walk *walk = (struct walk *)(uintptr_t)context;
@@ -247,7 +276,7 @@ static bool add_giveback(struct walk *walk, const struct arena *arena, bool is_w
                                 .system_bytes = arena->system_bytes,
                                 .top = arena->top,
                                 .top_bytes = top_bytes(walk, arena)};
-    free->is_cut = !add_fastbins(walk, arena) || !is_whole;
+    free->is_cut = !is_whole;
     giveback_settle(free, walk->chunks.items, walk->chunks.count,
                     giveback->has_parameters ? &giveback->parameters : NULL, &memory, &resident);
     return true;
@@ -278,6 +307,7 @@ static bool add_arena(struct walk *walk, uint64_t address) {
     add_top(walk, &arena);
     for (unsigned bin = 0; bin < ARENA_BINS && !(is_late(walk) && walk->picture.is_cut); bin++)
         add_bin(walk, &arena, bin);
+    walk->picture.is_cut |= !add_fastbins(walk, &arena);
     bool is_whole = !walk->picture.is_cut;
     walk->picture.is_cut |= was_cut;
     return !walk->giveback || add_giveback(walk, &arena, is_whole);

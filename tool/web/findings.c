@@ -6,6 +6,7 @@
 
 #include "tool/base/json.h"
 #include "tool/base/units.h"
+#include "tool/render/claims.h"
 #include "tool/render/findings.h"
 #include "tool/render/pool_candidates_screen.h"
 
@@ -13,14 +14,17 @@
 static void put_finding(struct json *json, const struct profile *profile,
                         const struct frame_names *names, const struct finding *finding) {
     const struct view_options view = {.depth = 0};
-    char text[FINDING_TEXT_BYTES], saves[FINDING_TEXT_BYTES];
+    char text[FINDING_TEXT_BYTES], saves[FINDING_TEXT_BYTES], sure[CLAIM_SENTENCE_BYTES] = "";
+    struct claim claim;
     if (!finding_text(finding, profile, names, &view, text)) *text = 0;
+    if (finding_claim(finding, profile, names, false, &claim)) claim_sure(&claim, false, sure);
     finding_gain_text(finding, profile, false, saves);
     bool is_flow = finding->kind == FINDING_FREED_BY;
     json_open_object(json, NULL);
     json_put_string(json, "kind", finding_name(finding->kind));
     json_put_string(json, "text", text);
     json_put_string(json, "saves", saves);
+    json_put_string(json, "sure", sure);
     json_put_string(json, "page", finding_page(finding->kind));
     json_put_thousandths(json, "gain", (unsigned)(finding->gain * 1000));
     if (finding->stack) json_put_uint(json, "stack", (uint64_t)(finding->stack - profile->stacks));

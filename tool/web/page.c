@@ -6,6 +6,7 @@
 
 #include "tool/base/json.h"
 #include "tool/base/text.h"
+#include "tool/model/measure.h"
 #include "tool/render/heap_screen.h"
 #include "tool/web/history.h"
 #include "tool/web/template.h"
@@ -128,10 +129,10 @@ static void put_row(struct json *json, const struct run *run, const struct run_r
     json_put_uint(json, "duration_ns", row->duration_ns);
     if (row->has_exit) json_put_int(json, "status", row->exit_status);
     if (row->has_exit) json_put_int(json, "signal", row->exit_signal);
-    json_put_uint(json, "peak", row->figures.peak_bytes);
+    json_put_int(json, "peak", measured_shown(measure_figures(MEASURE_PEAK, &row->figures)));
     json_put_uint(json, "allocated", row->figures.allocated_bytes);
     json_put_uint(json, "calls", row->figures.allocations);
-    json_put_int(json, "exit", row->figures.exit_bytes);
+    json_put_int(json, "exit", measured_shown(measure_figures(MEASURE_EXIT, &row->figures)));
     json_put_uint(json, "rss_peak", row->rss_peak_bytes);
     if (row->figures.is_sampled) {
         put_estimate(json, "peak_estimate", &row->figures.peak_estimate);

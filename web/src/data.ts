@@ -56,6 +56,9 @@ export interface Picture {
 export interface Estimate {
   interval_bytes: number;
   interval_blocks?: number;
+  /** More than that was never allocated. */
+  most_bytes?: number;
+  most_blocks?: number;
   samples: number;
 }
 
@@ -81,7 +84,8 @@ export interface Facts {
   of_owners: boolean; // its stacks are who keeps blocks, from a root inwards (cairn core save)
   process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
   totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
-  peak: { bytes: number; blocks: number; at_ns: number; error_bytes: number };
+  /** `from_ns`: it may have been as high from then on. */
+  peak: { bytes: number; blocks: number; at_ns: number; from_ns?: number | null; error_bytes: number };
   at_exit: { bytes: number; blocks: number };
   rss: { peak_bytes: number; at_peak?: Picture | null; last?: Picture | null; points?: Resident[] };
   sampling?: { rate_most_bytes: number; peak_estimate: Estimate; at_exit_estimate: Estimate };
@@ -137,6 +141,7 @@ export interface ToldFinding {
   kind: string;
   text: string;
   saves: string;
+  sure?: string; // how that is known
   page: string;
   gain: number;
   stack?: number;

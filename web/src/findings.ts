@@ -187,7 +187,7 @@ function told(app: App, view: View): Finding[] {
       const stack = part.firstStack + (one.stack ?? 0);
       return {
         text: one.text,
-        detail: `${one.saves} (${one.page})`,
+        detail: `${one.saves}; ${one.sure ? `sure: ${one.sure} ` : ""}(${one.page})`,
         weight: least + (1 - least) * Math.min(one.gain, 1),
         isTold: true,
         go: placeOf(one, one.stack === undefined ? {} : focused(app.state, "stack", String(stack))),

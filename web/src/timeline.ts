@@ -40,7 +40,9 @@ const SIZE_STEPS = Array.from({ length: 45 }, (_, i) => 2 ** i);
 
 function peakText({ peak, sampling }: Facts): string {
   const one = sampling?.peak_estimate;
-  return units.size(peak.bytes) + (one ? units.sure(one.interval_bytes, one.samples) : "");
+  return (
+    units.size(units.shown(peak.bytes, one?.most_bytes)) + (one ? units.sure(one.interval_bytes, one.samples) : "")
+  );
 }
 
 function peakMark(facts: Facts, at: number): uPlot.Plugin {
@@ -310,7 +312,7 @@ export class Timeline {
     const peakAt = Math.abs(highest - noted) < 0.02 ? highest : noted;
     this.element.setAttribute(
       "aria-label",
-      `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${peakText(facts)} at ${units.duration(facts.peak.at_ns)}. Arrow keys read values.`,
+      `Live heap over ${units.duration(facts.process.duration_ns)}: peak ${peakText(facts)} at ${units.duration(facts.peak.at_ns)}${facts.peak.from_ns ? `, perhaps from ${units.duration(facts.peak.from_ns)}` : ""}. Arrow keys read values.`,
     );
     if (series.seconds.length < 2) {
       this.holder.replaceChildren(h("p", { class: "dim" }, "This recording has no timeline."));

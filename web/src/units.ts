@@ -62,6 +62,11 @@ export function sure(half: number, samples: number, isBytes = true): string {
     : "";
 }
 
+/** What screens show of an estimate: no more than was ever allocated. */
+export function shown(value: number, most?: number): number {
+  return most ? Math.min(value, most) : value;
+}
+
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1) || path;
 }

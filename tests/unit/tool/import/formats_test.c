@@ -151,8 +151,19 @@ static void test_symbolized_profile(void **state) {
     assert_string_equal(function_of_frame(0), "hold");
     assert_string_equal(function_of_frame(1), "fill");
     assert_string_equal(function_of_frame(2), "main");
+    assert_false(imported.is_partial);
     const struct import_format *format;
     assert_false(read_text("--- symbol\nbinary=x\n---\n--- cpu\n", &format));
+}
+
+// The last line may have lost frames: what is imported is not all there was.
+static void test_symbolized_profile_cut_off(void **state) {
+    (void)state;
+    check_read("--- symbol\nbinary=/usr/bin/app\n0x0000000000401142 hold\n---\n--- heap\n"
+               "heap profile:  2: 300 [ 3: 500] @ heapprofile\n 2: 300 [ 3: 500] @ 0x4011",
+               "gperftools");
+    assert_true(imported.is_partial);
+    assert_non_null(strstr(imported.lacks, "the end (the file is cut off)"));
 }
 
 // One sample of a profile with one type: inuse_space.
@@ -265,6 +276,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_dhat_of_rust, setup, teardown),
         cmocka_unit_test_setup_teardown(test_v8_with_white_space, setup, teardown),
         cmocka_unit_test_setup_teardown(test_symbolized_profile, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_symbolized_profile_cut_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_units_of_pprof, setup, teardown),
         cmocka_unit_test_setup_teardown(test_massif_of_too_many_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sums_beyond_a_number_are_refused, setup, teardown),

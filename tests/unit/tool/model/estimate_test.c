@@ -196,6 +196,9 @@ static void test_most(void **state) {
     assert_int_equal(measured_most(measured_bytes(3 * RATE, &sum)), 4 * RATE);
     assert_int_equal(measured_most(measured_bytes(5 * RATE, &sum)), 4 * RATE);
     assert_int_equal(measured_most(measured_blocks(55, &sum)), 40);
+    assert_int_equal(measured_shown(measured_bytes(3 * RATE, &sum)), 3 * RATE);
+    assert_int_equal(measured_shown(measured_bytes(5 * RATE, &sum)), 4 * RATE);
+    assert_int_equal(measured_shown(measured_blocks(55, &sum)), 40);
     const struct estimate added = sampled_estimate(&before, 1, 10, RATE * RATE, 100);
     estimate_add(&sum, &added);
     assert_int_equal(measured_most(measured_bytes(6 * RATE, &sum)), 7 * RATE);

@@ -289,6 +289,21 @@ static void test_stacks(void **state) {
                         "          … 3 more frames: --depth 0\n");
 }
 
+// A stack of which most blocks were watched may have more of the short-lived ones than all are
+// thought to have: no share is above the whole.
+static void test_share_of_estimates(void **state) {
+    (void)state;
+    build();
+    struct view_options view = {.by = MEASURE_SHORT, .top = 10};
+    for (size_t i = 0; i < profile.stack_count; i++)
+        profile.stacks[i].watched = (struct watched_blocks){0};
+    profile.stacks[0].watched = (struct watched_blocks){.blocks = 100, .short_lived = 50};
+    profile.totals.watched = (struct watched_blocks){.blocks = 1000, .short_lived = 50};
+    assert_true(measure_total(MEASURE_SHORT, &profile).value <
+                measure_stack(MEASURE_SHORT, &profile.stacks[0]).value);
+    assert_non_null(strstr(print(SCREEN_STACKS, &view, WIDE), "\n  1 100 % "));
+}
+
 static void test_tree(void **state) {
     (void)state;
     build();
@@ -455,6 +470,7 @@ int main(void) {
         TEST(test_threaded_peak),
         TEST(test_nothing_allocated),
         TEST(test_stacks),
+        TEST(test_share_of_estimates),
         TEST(test_tree),
         TEST(test_names_are_escaped),
         TEST(test_trust),
