@@ -15,6 +15,7 @@
 #include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
+#include "tool/query/kept_looks.h"
 #include "tool/query/leaks.h"
 #include "tool/query/log_ages.h"
 #include "tool/query/merged.h"
@@ -162,6 +163,15 @@ static bool read_log(const struct report *report, const struct subject *subject,
     return log_ages_read(subject->log, profile, log, error);
 }
 
+// A view of what was in blocks when they were looked at.
+static bool report_look(const struct report *report, struct opened *opened, const char *path,
+                        struct error *error) {
+    const struct request *request = &report->request;
+    if (!request->form && !request->is_json)
+        report_context_of(stdout, opened, path, report->of_run, &request->options);
+    return kept_looks_print(stdout, &opened->profile, request, error);
+}
+
 static bool report_recording(const struct report *asked, const struct subject *subject,
                              struct error *error) {
     struct opened opened;
@@ -173,7 +183,13 @@ static bool report_recording(const struct report *asked, const struct subject *s
     if (opened_is_alive(&opened))
         rss_look_now((pid_t)opened.recording.header.pid, &opened.recording);
     snprintf(opened.log, sizeof opened.log, "%s", subject->log);
-    bool is_ok = request_settle(&report.request, &opened.profile, error) &&
+    if (kept_looks_answer(&opened.recording, &report.request)) {
+        bool is_printed = report_look(&report, &opened, subject->name, error);
+        opened_close(&opened);
+        return is_printed;
+    }
+    bool is_ok = kept_looks_check(&opened.recording, report.request.view, error) &&
+                 request_settle(&report.request, &opened.profile, error) &&
                  read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);
     if (is_ok)
@@ -282,7 +298,7 @@ static bool report_run(const struct report *report, const char *path, struct err
     enum view_run how = run_of(request);
     bool is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
-    if (request_is_whole(request))
+    if (request_is_whole(request) && !view_has(request->view, VIEW_NEEDS_MEMORY))
         is_ok = report_run_as_json(report, &run, error);
     else if (how == RUN_TABLE && request->form)
         is_ok = view_print(stdout, &(struct view_subject){.request = request, .run = &run}, error);
@@ -294,6 +310,8 @@ static bool report_run(const struct report *report, const char *path, struct err
     else if (how == RUN_TIMELINES || how == RUN_OVERRUNS)
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
+    else if (view_has(request->view, VIEW_NEEDS_MEMORY) && report->is_all)
+        is_ok = view_check_recording(request->view, error);
     else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
         is_ok = report_main(report, &run, error);
     else if (has_view)
@@ -461,8 +479,7 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = view_check_recording(view, &error) &&
-                 subject_find(args->words[0], &subject, &error) &&
+    bool is_ok = subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
     int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;

@@ -6,10 +6,12 @@
 
 bool view_check_recording(const struct view *view, struct error *error) {
     return !view_has(view, VIEW_NEEDS_MEMORY) ||
-           error_set(error,
-                     "view %s needs a running process or a core dump, since a recording does not "
-                     "have what is in blocks: while the program runs, cairn report --view %s PID",
-                     view->name, view->name);
+           error_set(
+               error,
+               "view %s needs a running process or a core dump, since a recording does not "
+               "have what is in blocks: while the program runs, cairn report --view %s PID; or "
+               "cairn run --look",
+               view->name, view->name);
 }
 
 const struct view *view_find(const char *name) {

@@ -130,6 +130,7 @@ struct request {
     struct filter_request filter;
     struct snapshot_request snapshot;
     const struct answer_form *form;  // of the view; NULL: the screen, or is_json
+    FILE *out;                       // where rows of a process or core go; NULL: stdout
     const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
     bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
     uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said
