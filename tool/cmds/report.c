@@ -409,27 +409,32 @@ static int report_memory(const struct command_args *args, const struct request *
 }
 
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
-static bool is_plain_question(const struct command_args *args) {
+static bool is_plain_question(const struct command_args *args, const struct request *request) {
     static const enum option_id allowed[] = {
         OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,    OPTION_COLOR, OPTION_DEBUG_DIR,
         OPTION_SYSROOT,       OPTION_DEBUGINFOD, OPTION_JSON};
     enum { ALLOWED = sizeof allowed / sizeof *allowed };
     for (size_t i = 0; i < args->given_count; i++) {
         size_t at = 0;
-        while (at < ALLOWED && allowed[at] != args->given[i].id) at++;
-        if (at == ALLOWED) return false;
+        const enum option_id id = args->given[i].id;
+        while (at < ALLOWED && allowed[at] != id) at++;
+        bool is_form = view_has(request->view, VIEW_IS_RESIDENT) &&
+                       (id == OPTION_VIEW || id == OPTION_FORMAT || id == OPTION_BYTES);
+        if (at == ALLOWED && !is_form) return false;
     }
     return !args->command->view;
 }
 
 // `cairn report PID` of a process that is not recorded; `*status` is what to end with.
-static bool report_overview(const struct command_args *args, int *status) {
+static bool report_overview(const struct command_args *args, const struct request *request,
+                            int *status) {
     const char *word = args->words[0];
     const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP),
-                                       .is_json = args_has(args, OPTION_JSON)};
+                                       .is_json = args_has(args, OPTION_JSON),
+                                       .request = request->view ? request : NULL};
     struct error error;
-    if (!is_plain_question(args) || !core_overview_is_possible(word)) return false;
+    if (!is_plain_question(args, request) || !core_overview_is_possible(word)) return false;
     *status = core_overview_report(word, &wish, &error) ? STATUS_OK
                                                         : command_fail(STATUS_FAILURE, &error);
     return true;
@@ -455,7 +460,7 @@ int cmd_report(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     }
     int overview_status;
-    if (report_overview(args, &overview_status)) return overview_status;
+    if (report_overview(args, &report.request, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
         core_overview_is_possible(args->words[0])) {
         error_set(&error,

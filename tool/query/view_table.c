@@ -176,7 +176,7 @@ const struct view views[] = {
                    .options = "--top"}},
     {.name = "memory",
      .help = "what resident memory consisted of, beside the heap",
-     .measure = "peak",
+     .measure = "peak", .needs = VIEW_IS_RESIDENT,
      .answer = view_answer_memory, .print = view_print_memory,
      .reference = {.question = "What does resident memory consist of?",
                    .options = "--top",

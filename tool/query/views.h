@@ -48,8 +48,9 @@ enum view_needs {
     VIEW_TAKES_NO_FILTER = 1 << 8,   // of a heap as it is now
     VIEW_NEEDS_SOURCE = 1 << 9,      // a source file
     VIEW_IS_TREE = 1 << 10,          // calls in calls
+    VIEW_LEADS_TO_TREE = 1 << 11,    // its stacks are better seen as a tree where many changed
     VIEW_HAS_MEMORY_ROWS = 1 << 12,  // of a process or a core dump it has rows for every form
-    VIEW_LEADS_TO_TREE = 1 << 11     // its stacks are better seen as a tree where many changed
+    VIEW_IS_RESIDENT = 1 << 13       // of what is resident, which any process answers
 };
 
 // The processes of a run of several, as a view has them.
