@@ -20,8 +20,9 @@
 enum { EARLY_LOOKS = CAIRN_LOOKS_MAX - 1, HIGHER_PERCENT = 25, OLDER_TIMES = 3 };
 static const uint64_t first_age_ns = CLOCK_SECOND_NS / 4;
 
-// More than this is not copied while a program runs, or waits to end: it takes some 0.3 s.
-static const uint64_t copied_most_bytes = UINT64_C(1) << 30;
+// More than this is not copied while a program runs, and while it waits to end: that would take
+// some 0.1 s, and 0.4 s.
+static const uint64_t early_most_bytes = UINT64_C(256) << 20, end_most_bytes = UINT64_C(1) << 30;
 
 struct look {
     struct cairn_look facts;
@@ -50,17 +51,19 @@ static void set_reason(struct look *look, const char *reason) {
     text_escape(look->facts.reason, sizeof look->facts.reason, reason);
 }
 
-static void take_copy(struct look *look, const struct watched *process, uint64_t rss_bytes,
-                      uint64_t bytes_max) {
+// Its figures are those behind the copy: a process that grows does so until it is stopped.
+static void take_copy(struct look *look, const struct watched *process, uint64_t bytes_max) {
     const struct cairn_header *header = process->memory.header;
     const uint64_t start_ns = clock_now_ns();
-    struct error problem;
     struct run_row row = {.figures = {0}};
-    *look = (struct look){.facts = {.rss_bytes = rss_bytes}};
-    if (watched_row(process, &row)) look->facts.live_bytes = (uint64_t)row.figures.exit_bytes;
-    if (start_ns > header->start_clock_ns) look->facts.at_ns = start_ns - header->start_clock_ns;
+    struct error problem;
+    *look = (struct look){0};
     look->is_taken = core_subject_take(process->pid, header, bytes_max, &look->subject, &problem);
-    look->waited_ns = clock_now_ns() - start_ns;
+    const uint64_t end_ns = clock_now_ns();
+    look->waited_ns = end_ns - start_ns;
+    if (end_ns > header->start_clock_ns) look->facts.at_ns = end_ns - header->start_clock_ns;
+    look->facts.rss_bytes = rss_look(process->pid).rss_bytes;
+    if (watched_row(process, &row)) look->facts.live_bytes = (uint64_t)row.figures.exit_bytes;
     if (!look->is_taken) {
         set_reason(look, problem.text);
         return;
@@ -89,8 +92,8 @@ static void *take(void *context, struct watched *process) {
     struct looks *looks = looks_for(process);
     if (!looks) return NULL;
     free_look(&looks->end);
-    take_copy(&looks->end, process, rss_look(process->pid).rss_bytes,
-              is_wished(context, LOOKS_UNREACHABLE) ? UINT64_MAX : copied_most_bytes);
+    take_copy(&looks->end, process,
+              is_wished(context, LOOKS_UNREACHABLE) ? UINT64_MAX : end_most_bytes);
     looks->end.facts.is_at_end = looks->has_end = true;
     if (is_wished(context, LOOKS_AT_HEAP)) take_picture(process);
     return looks;
@@ -113,9 +116,9 @@ static bool take_early(void *context, struct watched *process, const struct rss_
     struct looks *looks = process->taken = looks_for(process);
     if (!looks) return false;
     struct look *look = &looks->early[looks->early_count++];
-    take_copy(look, process, now->rss_bytes, copied_most_bytes);
+    take_copy(look, process, early_most_bytes);
     looks->due_age_ns = age_ns * OLDER_TIMES;
-    looks->due_rss_bytes = now->rss_bytes + now->rss_bytes * HIGHER_PERCENT / 100;
+    looks->due_rss_bytes = look->facts.rss_bytes + look->facts.rss_bytes * HIGHER_PERCENT / 100;
     take_picture(process);
     return look->is_taken;
 }
