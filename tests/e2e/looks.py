@@ -115,6 +115,13 @@ def check_early():
     t.check_equal("items before they were freed", types.get("Item", (0, 0))[1], ITEMS)
 
 
+def check_destroyed():
+    """What a variable says of its elements when it was destroyed is no container."""
+    _, path = t.record([*PROGRAM, "doomed"], options=("--look",))
+    found = [row[0] for row in rows("containers", shown(path, "containers"))]
+    t.check("std::vector<int>" in found and not {"std::vector<double>", "std::vector<short>"} & set(found), f"destroyed: {found}")
+
+
 def check_unknown():
     crash = ["sh", "-c", "kill -SEGV $$"]
     _, path = t.record(crash, options=("--look",))
@@ -134,5 +141,6 @@ SAME = check_same()
 check_forms(SAME)
 check_older(SAME)
 check_early()
+check_destroyed()
 check_unknown()
 t.finish()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types, containers, owners and waste that are known, and the same at its end as before: nothing is
 // destroyed. Without arguments it waits for its input to end; looked MILLISECONDS: keeps them for
-// so long, and frees them all.
+// so long, and frees them all; looked doomed: has containers that are destroyed at its end.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-enum { ITEMS = 5000, CAPACITY = 3000, USED = 1000, ZEROED = 256 << 10, MS = 1000 };
+enum { ITEMS = 5000, CAPACITY = 3000, USED = 1000, ZEROED = 256 << 10, LARGE = 200000, MS = 1000 };
 
 struct Item {
     long number;
@@ -55,6 +55,11 @@ int main(int argc, char **argv) {
     fill();
     puts("ready");
     fflush(stdout);
+    if (argc > 1 && !strcmp(argv[1], "doomed")) {
+        static std::vector<double> large(LARGE);  // with a mapping of its own
+        static std::vector<short> small(USED);
+        return large.size() == small.size();
+    }
     if (argc > 1) {
         usleep(atoi(argv[1]) * MS);
         release();
