@@ -138,7 +138,7 @@ PROGRAMS = {
     "tclsh (arrays)": ["tclsh", "{place}/arrays.tcl"],
 }
 SERVERS = {
-    "redis-server --allocator libc": (["redis-server", "--port", "7391", "--save", ""], load_redis),
+    "redis-server (jemalloc)": (["redis-server", "--port", "7391", "--save", ""], load_redis),
     "nginx (worker)": (["nginx", "-c", "{place}/nginx.conf", "-p", "{place}"], lambda place: get(7392, times=2000)),
     "php -S": (["php", "-S", "127.0.0.1:7393", "-t", "{place}"], lambda place: get(7393, "/x.php")),
     "python3 -m http.server": (["python3", "-m", "http.server", "7394"], lambda place: get(7394)),
