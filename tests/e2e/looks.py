@@ -69,8 +69,8 @@ def check_forms(path):
     for view in VIEWS:
         text = t.run_cairn("report", path, "--view", view).out
         t.check(b"look at the heap at the end" in text and b"paused for " in text, f"{view}: {text}")
-        top = t.run_cairn("report", path, "--view", view, "--top", "1").out
-        t.check(len(top) <= len(text), f"{view} --top 1: {top}")
+    top = t.run_cairn("report", path, "--view", "pages", "--top", "1").out
+    t.check(b"the first 1 (--top 0: all)" in top, f"pages --top 1: {top}")
     for form in ("csv", "ndjson", "md"):
         text = t.run_cairn("report", path, "--view", "types", "--format", form)
         t.check(text.status == 0 and b"Item" in text.out, f"types as {form}: {text.out} {text.err}")
@@ -78,8 +78,11 @@ def check_forms(path):
     t.check(b"at the end" in memory and b"live heap" in memory, f"memory: {memory}")
     summary = t.run_cairn("report", path, "--summary").out
     t.check(b"looked at " in summary and b"paused for " in summary, f"trust: {summary}")
-    templates = t.run_cairn("report", path, "--view", "types", "--by", "peak").out
-    t.check(b"look at the heap" not in templates, f"types by a measure: {templates}")
+    refused = t.run_cairn("report", path, "--view", "owners", "--focus", "main")
+    t.check(refused.status == 1 and b"it takes no measure, filter or time" in refused.err, f"a filter: {refused}")
+    for options in (("--by", "peak"), ("--focus", "fill")):
+        templates = t.run_cairn("report", path, "--view", "types", *options).out
+        t.check(b"look at the heap" not in templates, f"types with {options}: {templates}")
 
 
 def check_older(path):

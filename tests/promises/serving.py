@@ -15,7 +15,7 @@ import cairn_test as t
 SECONDS = int(os.environ.get("SERVING_SECONDS", "3600" if t.IS_LONG else "0"))
 CYCLES = int(os.environ.get("SERVING_CYCLES", "200" if t.IS_LONG else "4"))
 IS_SHORT = not SECONDS
-THREADS, PYTHON_THREADS, MOST_SHIFT = 4, 2, 26 if IS_SHORT else 30
+THREADS, PYTHON_THREADS, MOST_SHIFT = (2, 1, 26) if IS_SHORT else (4, 2, 30)
 SLACK_BYTES, SETTLED = 1 << 20, 2  # what is left in it after so many cycles stays
 
 SERVER = f"""

@@ -117,6 +117,10 @@ static bool take_early(void *context, struct watched *process, const struct rss_
     if (!looks) return false;
     struct look *look = &looks->early[looks->early_count++];
     take_copy(look, process, early_most_bytes);
+    if (!look->is_taken && (header->state != CAIRN_STATE_RUNNING || watched_is_gone(process))) {
+        looks->early_count--;  // it ended meanwhile
+        return false;
+    }
     looks->due_age_ns = age_ns * OLDER_TIMES;
     looks->due_rss_bytes = look->facts.rss_bytes + look->facts.rss_bytes * HIGHER_PERCENT / 100;
     take_picture(process);

@@ -167,6 +167,7 @@ static bool read_log(const struct report *report, const struct subject *subject,
 static bool report_look(const struct report *report, struct opened *opened, const char *path,
                         struct error *error) {
     const struct request *request = &report->request;
+    if (!kept_looks_check(&opened->recording, request, error)) return false;
     if (!request->form && !request->is_json)
         report_context_of(stdout, opened, path, report->of_run, &request->options);
     return kept_looks_print(stdout, &opened->profile, request, error);
@@ -188,7 +189,7 @@ static bool report_recording(const struct report *asked, const struct subject *s
         opened_close(&opened);
         return is_printed;
     }
-    bool is_ok = kept_looks_check(&opened.recording, report.request.view, error) &&
+    bool is_ok = kept_looks_check(&opened.recording, &report.request, error) &&
                  request_settle(&report.request, &opened.profile, error) &&
                  read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);

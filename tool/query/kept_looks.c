@@ -40,10 +40,18 @@ static struct kept_answer *best_answer(const struct recording *recording, const 
     return found;
 }
 
+// Returns true if something is asked for that only the stacks of a recording have.
+static bool is_narrowed(const struct request *request) {
+    const struct filter_request *filter = &request->filter;
+    return request->is_by_chosen || request->snapshot.kind || filter->focus || filter->ignore ||
+           filter->hide || filter->module || filter->thread || filter->region || filter->context ||
+           filter->lifespan != LIFESPAN_ANY;
+}
+
 bool kept_looks_answer(const struct recording *recording, const struct request *request) {
     const struct view *view = request->view;
     struct cairn_look look;
-    if (!view || !view->memory || (request->is_by_chosen && view->answer)) return false;
+    if (!view || !view->memory || (view->answer && is_narrowed(request))) return false;
     struct kept_answer *kept = best_answer(recording, view->name, &look);
     kept_answer_free(kept);
     return kept;
@@ -96,11 +104,17 @@ bool kept_looks_print(FILE *out, const struct profile *profile, const struct req
     return is_ok;
 }
 
-bool kept_looks_check(const struct recording *recording, const struct view *view,
+bool kept_looks_check(const struct recording *recording, const struct request *request,
                       struct error *error) {
+    const struct view *view = request->view;
     struct cairn_look look;
     bool was_looked_at = recording_look(recording, 0, &look);
     char reason[2 * CAIRN_LOOK_REASON_BYTES] = "";
+    if (kept_looks_answer(recording, request))
+        return !is_narrowed(request) ||
+               error_set(error,
+                         "view %s is of all blocks at a look: it takes no measure, filter or time",
+                         view->name);
     for (size_t i = 0; was_looked_at && recording_look(recording, i, &look); i++)
         if (look.reason[0]) text_escape(reason, sizeof reason, look.reason);
     if (!was_looked_at || !view_has(view, VIEW_NEEDS_MEMORY))

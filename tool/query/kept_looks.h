@@ -7,15 +7,15 @@
 #include "tool/query/views.h"
 
 // Returns true if a look of the recording answers this view. A view that a recording has as well is
-// the recording's if a measure is asked for.
+// the recording's if a measure or a filter is asked for.
 bool kept_looks_answer(const struct recording *recording, const struct request *request);
 
 // Prints that answer.
 bool kept_looks_print(FILE *out, const struct profile *profile, const struct request *request,
                       struct error *error);
 
-// False, with why the view is not known, of views that a recording cannot answer.
-bool kept_looks_check(const struct recording *recording, const struct view *view,
+// False, with the reason, of views that neither the recording nor a look at it can answer.
+bool kept_looks_check(const struct recording *recording, const struct request *request,
                       struct error *error);
 
 #endif
