@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -89,6 +91,39 @@ def load_maria(place):
           "b varchar(300)) engine=memory; insert into t (b) select repeat('x', seq % 300) from mysql.seq_1_to_30000; delete from t where a % 3;")
 
 
+def load_memcached(place):
+    """Keys of many sizes, four of five of them deleted."""
+    with socket.create_connection(("127.0.0.1", 7398)) as link:
+        answers = link.makefile("rb")
+        for i in range(50000):
+            text = b"x" * (i % 900 + 50)
+            link.sendall(b"set key%d 0 0 %d noreply\r\n%s\r\n" % (i, len(text), text))
+        link.sendall(b"".join(b"delete key%d noreply\r\n" % i for i in range(50000) if i % 5) + b"version\r\n")
+        answers.readline()
+
+
+def load_dnsmasq(place):
+    """Questions for names that it has in a file, and for others."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.settimeout(2)
+        for i in range(5000):
+            name = b"host%d" % i
+            link.sendto(struct.pack(">6H", i, 256, 1, 0, 0, 0) + bytes([len(name)]) + name + b"\4test\0\0\1\0\1", ("127.0.0.1", 7395))
+            try:
+                link.recv(4096)
+            except OSError:
+                pass
+
+
+def load_mosquitto(place):
+    """Messages that it keeps, each of a topic, and a half of them taken back."""
+    for size in (200, 0):
+        with subprocess.Popen(["mosquitto_pub", "-p", "7399", "-r", "-l", "-t", "all"], stdin=subprocess.PIPE) as one:
+            one.communicate(b"".join(b"x" * (i % 300) + b"\n" for i in range(20000)))
+        for i in range(150):
+            shell("mosquitto_pub", "-p", "7399", "-r", "-t", f"t/{i}", *(("-m", "x" * size * i) if size else ("-n",)))
+
+
 # Name, command, letter that it waits for on standard input before it is ready (None: a server), and its load.
 PROGRAMS = {
     "python3 (dicts)": ["python3", "-c", PYTHON_TREE],
@@ -100,23 +135,31 @@ PROGRAMS = {
     "php (array)": ["php", "-r", PHP],
     "sqlite3 (:memory:)": ["sqlite3"],
     "bc": ["bc", "-q"],
+    "tclsh (arrays)": ["tclsh", "{place}/arrays.tcl"],
 }
 SERVERS = {
-    "redis-server --allocator libc": (["redis-server", "--port", "7391", "--save", ""], load_redis),
+    "redis-server (jemalloc)": (["redis-server", "--port", "7391", "--save", ""], load_redis),
     "nginx (worker)": (["nginx", "-c", "{place}/nginx.conf", "-p", "{place}"], lambda place: get(7392, times=2000)),
     "php -S": (["php", "-S", "127.0.0.1:7393", "-t", "{place}"], lambda place: get(7393, "/x.php")),
     "python3 -m http.server": (["python3", "-m", "http.server", "7394"], lambda place: get(7394)),
     "mariadbd": (["mariadbd", "--no-defaults", "--datadir={place}/my", "--socket={place}/my.sock", "--skip-networking",
                   "--user=root"], load_maria),
-    "dnsmasq": (["dnsmasq", "-k", "-p", "7395", "--cache-size=10000", "--no-resolv"], lambda place: None),
+    "dnsmasq": (["dnsmasq", "-k", "-p", "7395", "--cache-size=10000", "--no-resolv", "--user=root", "--pid-file",
+                 "--addn-hosts={place}/hosts"], load_dnsmasq),
     "node (http)": (["node", "-e", "require('http').createServer((q, r) => r.end(Buffer.alloc(99999, 1))).listen(7396)"],
                     lambda place: get(7396, times=1000)),
     "haproxy": (["haproxy", "-f", "{place}/haproxy.cfg"], lambda place: get(7397, times=500)),
-    "memcached": (["memcached", "-u", "root", "-p", "7398"], lambda place: None),
+    "memcached": (["memcached", "-u", "root", "-p", "7398"], load_memcached),
+    "mosquitto": (["mosquitto", "-p", "7399"], load_mosquitto),
+    "lighttpd": (["lighttpd", "-D", "-f", "{place}/lighttpd.conf"], lambda place: get(7400, times=2000)),
 }
 FILES = {
     "nginx.conf": "daemon off; master_process off; pid nginx.pid; error_log e.log; events {} http { access_log off; "
                   "server { listen 7392; root .; } }",
+    "hosts": "".join(f"10.0.{i // 250}.{i % 250} host{i}.test\n" for i in range(4000)),
+    "lighttpd.conf": 'server.port = 7400\nserver.bind = "127.0.0.1"\nserver.document-root = var.CWD\nindex-file.names = ("index.html")\n',
+    "arrays.tcl": "for {set i 0} {$i < 200000} {incr i} {set a($i) [string repeat x [expr {$i % 900}]]}\n"
+                  "for {set i 0} {$i < 200000} {incr i} {if {$i % 6} {unset a($i)}}\nputs ready; flush stdout; gets stdin\n",
     "index.html": "x" * 50000,
     "x.php": "<?php $a = []; for ($i = 0; $i < 20000; $i++) $a[] = str_repeat('x', 500); echo count($a);",
     "delete.lua": "for i, key in ipairs(redis.call('keys', '*')) do if i % 5 > 0 then redis.call('del', key) end end",
@@ -132,7 +175,7 @@ def environment(place, settings):
 def start(name, place, settings):
     """Starts it and loads it; returns the process and the pid to look at."""
     is_server = name in SERVERS
-    command = [word.format(place=place) if is_server else word for word in (SERVERS[name][0] if is_server else PROGRAMS[name])]
+    command = [word.replace("{place}", place) for word in (SERVERS[name][0] if is_server else PROGRAMS[name])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place,
                                env=environment(place, settings))
     if is_server:
@@ -164,6 +207,11 @@ def ask(pid, *options):
 
 def bytes_of(answer):
     return {remedy["remedy"]: remedy["bytes"] for remedy in answer["remedies"]}
+
+
+def large_pieces(answer):
+    """What is told of the bound of a fixed threshold, as far as large blocks may have left it."""
+    return next(remedy["large_free_bytes"] for remedy in answer["remedies"] if remedy["remedy"] == "threshold")
 
 
 def trim(pid, place):
@@ -212,7 +260,8 @@ def look(name, place):
         stop(other)
         holds = saved <= foretold[setting] + max(noise, MIB)
         are_right &= holds
-        bounds.append(f"{setting} {mib(saved)} of {mib(foretold[setting])}{'' if holds else ' (!)'}")
+        pieces = f" ({mib(large_pieces(stopped))} in large pieces)" if setting == "threshold" else ""
+        bounds.append(f"{setting} {mib(saved)} of {mib(foretold[setting])}{pieces}{'' if holds else ' (!)'}")
     print(f"| {name} | {mib(whole)} | {mib(foretold['malloc_trim'])} | {mib(bytes_of(running)['malloc_trim'])} | {mib(truth)} | "
           f"{', '.join(bounds)} | {'yes' if are_right else '**no**'} |", flush=True)
     return are_right

@@ -68,6 +68,19 @@ def check_kinds(answer, pid, is_named):
     t.check(unknown <= 0.02 * answer["used_bytes"], f"{unknown} of {answer['used_bytes']} are not known", is_grave=True)
 
 
+def check_kernel(answer, text):
+    """Version 1 tells one sum of the kernel's memory: it is split by what the processes have."""
+    kernel, pids = answer["kernel"], [process["pid"] for process in answer["processes"]]
+    t.check_equal("threads", kernel["threads"], sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids))
+    if answer["version"] == 2:
+        t.check(kernel["rest"] is None and "in the kernel, about" not in text, f"{kernel}")
+        return
+    t.check_equal("its parts", kernel["page_tables"] + kernel["stacks_about"] + kernel["rest"], answer["parts"]["kernel"])
+    t.check(0 < kernel["page_tables"] and kernel["stacks_about"] <= kernel["threads"] * max(16 << 10, os.sysconf("SC_PAGE_SIZE")),
+            f"{kernel}")
+    t.check("page tables of its processes" in text or kernel["page_tables"] < answer["used_bytes"] / 100, text)
+
+
 def check_real():
     """In a cgroup with a limit: a program that knows what it has, and one that is recorded."""
     with Cgroup("report", 400) as cgroup:
@@ -85,6 +98,7 @@ def check_real():
             recorded.do("early 9000000")
             answer, text = ask(cgroup.path), screen(cgroup.path)
             check_kinds(answer, program.pid, is_named)
+            check_kernel(answer, text)
             t.check_equal("limit", answer["limit_bytes"], 400 * MIB)
             row = next(process for process in answer["processes"] if process["pid"] == int(recorded.pid))
             t.check(row["recorded"] and row["live_bytes"] >= 9000000, f"{row}")

@@ -28,7 +28,7 @@ WAYS = (
     ("pinned", r"malloc_trim\(0\) would give back [\d.]+ MiB", ()),
     ("mapped", r"nothing would help: most of it is not glibc's malloc's", ()),
     ("locked", r"its memory is locked \(mlock\): the kernel takes nothing back", ()),
-    ("crumbs", r"[\d.]+ MiB are free, but between blocks in use: no page of it can go back", ()),
+    ("crumbs", r"[\d.]+ MiB are free, but between blocks in use: no page of it can go back", ("threshold",)),
     ("lazy", r"pages given back by MADV_FREE, still counted would give back at most [\d.]+ MiB", ()),
 )
 
@@ -112,6 +112,14 @@ def check_thresholds(answer):
             f"fixed: {answer}", is_grave=True)
 
 
+def check_pieces(answers):
+    """The bound of fixed thresholds is told where large blocks may have left free pieces, and not for small holes."""
+    for way, is_told in (("threshold", True), ("crumbs", False)):
+        threshold = next(remedy for remedy in answers[way]["remedies"] if remedy["remedy"] == "threshold")
+        t.check(max(MIB, threshold["large_free_bytes"]) <= threshold["bytes"], f"{way}: {threshold}")
+        t.check_equal(f"{way}: told", threshold["large_free_bytes"] > MIB, is_told)
+
+
 def check_busy():
     """Of a heap that changes all the time a part is said to be one, and bounds the rest of nothing."""
     process = start("busy")
@@ -165,6 +173,7 @@ def check_refused():
 
 answers = {way: check_way(way, sentence, settings) for way, sentence, settings in WAYS}
 check_thresholds(answers["threshold"])
+check_pieces(answers)
 t.check(bytes_of(answers["lazy"])["lazily_freed"] >= 19 * MIB, f"lazy: {answers['lazy']}", is_grave=True)
 if shutil.which("gcore"):
     check_core()

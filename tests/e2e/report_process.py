@@ -92,7 +92,7 @@ def check_twin(way):
     shown = re.findall(r"^ +[\d.]+ % +[\d.]+ [KMG]?i?B  (?:(?:now|at most): )?(.*)$", screen, re.M)
     rows = [row["what"] for key in ("resident", "types", "waste", "owners", "remedies") for row in answer[key] or ()]
     t.check_equal(f"{way}: the same rows", [row[:40] for row in rows], [row[:40] for row in shown])
-    for options in (("--focus", "main"), ("--by", "calls")):
+    for options in (("--focus", "main"), ("--by", "calls")) if way == "used" else ():
         refused = report(program.pid, *options)
         t.check((refused.status, refused.out) == (1, b"") and f"is not being recorded: cairn attach {program.pid}".encode() in refused.err,
                 f"{way}: {options} need a recording: {refused}")
@@ -143,11 +143,45 @@ def check_static():
         result = report(program.pid)
         t.check(result.status == 0 and b"next:" not in result.out, f"static: {result}")
         t.check_equal("static: next", json.loads(report(program.pid, "--json").out)["next"], None)
+        remedies = report(program.pid, "--view", "remedies", "--json").out
+        t.check(b"cairn run --events" not in remedies and b"a log of its events cannot be had: it is statically linked" in remedies,
+                f"static: remedies: {remedies}")
         program.stdin.close()
+
+
+PYTHON = """
+import sys
+kept = [str(i) * 3 for i in range(200000)]
+del kept[::2]
+sys._debugmallocstats()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def check_python():
+    """Memory of Python's own allocator has its name, and as much of it is free as that says itself."""
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONMALLOC"}
+    program = subprocess.Popen([t.PYTHON, "-c", PYTHON], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=settings)
+    t.check_equal("python: begins", program.stdout.readline(), b"ready\n")
+    screen = report(program.pid).out.decode()
+    rows = json.loads(report(program.pid, "--view", "memory", "--json").out)["rows"]
+    memory = report(program.pid, "--view", "memory").out.decode()
+    as_csv = report(program.pid, "--view", "memory", "--format", "csv").out.decode()
+    _, said = program.communicate(b"", timeout=t.PATIENCE_S)
+    wanted = int(re.search(rb"# bytes in allocated blocks\s+=\s+([\d,]+)", said)[1].replace(b",", b""))
+    found = re.search(r"([\d.]+ [KM]iB)  in Python's pymalloc, ([\d.]+ [KM]iB) of it free", screen)
+    if t.check(found, f"python: {screen}"):
+        used = bytes_of(found[1]) - bytes_of(found[2])
+        t.check(abs(used - wanted) <= 0.02 * wanted + 0.2 * MIB, f"python: {found[0]}, truth {wanted}", is_grave=True)
+    t.check(re.search(r"most of it, .*, is in Python's pymalloc", screen), f"python: {screen}")
+    t.check(all(f"  {row['what']}" in memory and row["what"] in as_csv for row in rows), f"memory: {memory} {as_csv} {rows}")
+    t.check(len(rows) >= 4 and re.search(r" · [\d.]+ MiB resident, not recorded", memory), f"memory: {memory}")
 
 
 for twin in TWINS:
     check_twin(twin)
+check_python()
 check_refused()
 check_several()
 check_static()

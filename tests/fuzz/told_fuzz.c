@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as names that somebody else wrote down: after a letter that says which, the SYMBOLS
-// section of a recording or a file of the cache (b), a perf map (m), a jitdump (d), or one name of
-// a map (n).
+// section of a recording or a file of the cache (b), a perf map (m), a jitdump (d), one name of a
+// map (n), or what views said at a look (k).
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/shown.h"
+#include "tool/answer/kept.h"
 #include "tool/symbol/bundle.h"
 #include "tool/symbol/generated.h"
-
-static void require(bool is_true) {
-    if (!is_true) abort();
-}
 
 static void look_at_text(const char *text) {
     require(!text || strlen(text) < SIZE_MAX / 2);
@@ -80,6 +78,31 @@ static bool read_name(struct generated *generated, struct bytes bytes, struct st
     return true;
 }
 
+// Answers of looks in every form: the screen and JSON are sound to whoever reads them.
+static void check_kept(const uint8_t *bytes, size_t size) {
+    struct kept_bytes left = {bytes, bytes + size};
+    const struct view_options options = {.top = 3};
+    struct kept_answer *kept;
+    while ((kept = kept_answer_read(&left))) {
+        struct text screen, json, markdown;
+        struct answer answer;
+        text_start(&screen);
+        text_start(&json);
+        text_start(&markdown);
+        const struct terminal terminal = {.out = screen.out, .columns = 80};
+        kept_answer_open(kept, &options, &answer);
+        require(answer_print_text(&terminal, &answer, NULL));
+        kept_answer_open(kept, &options, &answer);
+        require(answer_print_json(json.out, &answer, NULL));
+        kept_answer_open(kept, &options, &answer);
+        require(answer_print_markdown(markdown.out, &answer, NULL));
+        text_end(&screen, check_screen);
+        text_end(&json, check_json);
+        text_end(&markdown, check_screen);
+        kept_answer_free(kept);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!size) return 0;
     switch (*bytes) {
@@ -91,6 +114,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         break;
     case 'd':
         check_generated(generated_read_dump, bytes + 1, size - 1);
+        break;
+    case 'k':
+        check_kept(bytes + 1, size - 1);
         break;
     case 'n':
         check_generated(read_name, bytes + 1, size - 1);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose memory is copied at its end (cairn run --unreachable) is changed no more than by cairn run: output,
-status, descriptors, masks, maps, also where another thread goes on, forks, and ends by _exit. It waits for the tool
-while that lives and answers, and no longer than bounded."""
+"""A program whose memory is copied while it runs (cairn run --look) and at its end (--unreachable, --look) is changed no
+more than by cairn run: output, status, descriptors, masks, maps, also where another thread goes on, forks, and ends by
+_exit. It waits for the tool while that lives and answers, and no longer than bounded."""
 
 import os
 import signal
@@ -40,17 +40,27 @@ ENDS = {
     "forks and both return": "pid = os.fork()\nif pid:\n print(os.waitpid(pid, 0)[1])",
     "leaves its session": "os.setsid() if os.fork() == 0 else os.wait()",
     "has an alarm on": "signal.setitimer(signal.ITIMER_REAL, 0.001); signal.signal(signal.SIGALRM, signal.SIG_IGN)",
+    "is looked at while it runs": "more = [(bytearray(90000), time.sleep(0.01)) for _ in range(60)]; print(len(more))",
     "closes everything": "atexit.register(lambda: os.closerange(3, 100))",
 }
 
+LOOKED = ("returns", "_exit", "a thread goes on", "forks", "is looked at while it runs", "closes everything")
+
+seen = {}
 for name, how in ENDS.items():
     argv = [t.PYTHON, "-c", LOOK + how]
     usual, _ = t.record(argv)
-    result, path = t.record(argv, options=("--unreachable",))
+    result, path = t.record(argv, options=("--unreachable", *(["--look"] if name in LOOKED else [])))
     result.check_like(name, usual)
     found = t.report(path)
     if found and "reachability" in found:
         t.check(found["reachability"]["known_processes"] > 0, f"{name}: {found['reachability']}")
+    if found and "looks" in found:
+        seen[name] = found["looks"]
+
+for name, looks in seen.items():
+    t.check(looks[-1]["views"] >= 4 and not looks[-1]["reason"], f"{name}: {looks}")
+t.check(len(seen.get("is looked at while it runs", ())) > 1, f"no look while it runs: {seen}")
 
 crash = ["sh", "-c", "kill -SEGV $$"]
 t.record(crash, options=("--unreachable",))[0].check_like("crash", t.record(crash)[0])

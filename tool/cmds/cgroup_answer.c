@@ -8,8 +8,11 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/report_run.h"
+#include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
+
+enum { STACK_LEAST = 16 << 10 };  // of a thread in the kernel, on both processors
 
 // --- heaps of processes that are recorded
 
@@ -138,6 +141,19 @@ static void compare_sums(struct cgroup_answer *answer) {
     answer->elsewhere_bytes = found > charged ? found - charged : 0;
 }
 
+// Splits the kernel's sum by what its processes have: page tables, and a stack a thread.
+static void split_kernel(struct cgroup_answer *answer) {
+    const struct cgroup_parts *parts = &answer->parts;
+    const uint64_t page = process_page_bytes(), stack = page > STACK_LEAST ? page : STACK_LEAST;
+    uint64_t left = parts->bytes[CGROUP_KERNEL], wanted = answer->processes.page_table_bytes;
+    if (!answer->cgroup.is_old || !parts->is_told[CGROUP_KERNEL]) return;
+    answer->kernel_tables_bytes = wanted < left ? wanted : left;
+    left -= answer->kernel_tables_bytes;
+    wanted = answer->processes.thread_count * stack;
+    answer->kernel_stacks_bytes = wanted < left ? wanted : left;
+    answer->kernel_rest_bytes = left - answer->kernel_stacks_bytes;
+}
+
 // The processes are looked at first: that may take some time, and the kernel's sums are read in an
 // instant.
 static bool look(const char *word, struct cgroup_answer *answer, struct error *error) {
@@ -147,6 +163,7 @@ static bool look(const char *word, struct cgroup_answer *answer, struct error *e
     if (!cgroup_parts_read(&answer->cgroup, &answer->parts))
         return error_set(error, "%s: it was removed while it was looked at", word);
     compare_sums(answer);
+    split_kernel(answer);
     open_heaps(answer);
     write_sentence(answer);
     return true;

@@ -39,6 +39,17 @@ static void put_kinds(struct json *json, const char *key, const uint64_t bytes[K
     json_close(json);
 }
 
+// The kernel's memory where it is one sum; null: its parts are told.
+static void put_kernel(struct json *json, const struct cgroup_answer *answer) {
+    bool is_sum = answer->cgroup.is_old && answer->parts.is_told[CGROUP_KERNEL];
+    json_open_object(json, "kernel");
+    put_bytes(json, "page_tables", is_sum, answer->kernel_tables_bytes);
+    put_bytes(json, "stacks_about", is_sum, answer->kernel_stacks_bytes);
+    put_bytes(json, "rest", is_sum, answer->kernel_rest_bytes);
+    put_bytes(json, "threads", true, answer->processes.thread_count);
+    json_close(json);
+}
+
 static void put_anonymous(struct json *json, const struct cgroup_answer *answer) {
     const struct cgroup_processes *processes = &answer->processes;
     put_kinds(json, "anonymous", processes->bytes);
@@ -128,6 +139,7 @@ void cgroup_json_print(const struct cgroup_answer *answer) {
     put_parts(&json, parts);
     put_beside(&json, parts);
     put_anonymous(&json, answer);
+    put_kernel(&json, answer);
     json_open_array(&json, "processes");
     for (size_t i = 0; i < processes->items.count; i++)
         put_process(&json, answer, &processes->items.items[i]);

@@ -10,7 +10,8 @@
 
 // Rows of parts, from which share on one is told by itself at first, and rows of the lists below.
 enum { ROWS_MOST = 14, SHARE_LEAST = 200, PROCESSES_SHOWN = 4, FILES_SHOWN = 3, NAMES_SHOWN = 3 };
-enum { ROWS_ALL = CGROUP_PARTS + KINDS + NAMES_SHOWN + 1, TEXT_BYTES = 256 };
+enum { KERNEL_ROWS = 3 };
+enum { ROWS_ALL = CGROUP_PARTS + KINDS + NAMES_SHOWN + 1 + KERNEL_ROWS, TEXT_BYTES = 256 };
 
 struct row {
     uint64_t bytes;
@@ -63,11 +64,24 @@ static void add_kinds(struct rows *rows, const struct cgroup_answer *answer) {
     add(rows, answer->unread_bytes, true, "of no process that was read, or lost in rounding");
 }
 
+// Adds the kernel's memory by what processes have, where the kernel tells one sum of it.
+static void add_kernel(struct rows *rows, const struct cgroup_answer *answer) {
+    char text[TEXT_BYTES];
+    const uint64_t threads = answer->processes.thread_count;
+    snprintf(text, sizeof text, "stacks of %s in the kernel, about",
+             units_counted((int64_t)threads, "thread", "threads").text);
+    add(rows, answer->kernel_tables_bytes, true, "page tables of its processes");
+    add(rows, answer->kernel_stacks_bytes, true, text);
+    if (answer->kernel_tables_bytes + answer->kernel_stacks_bytes)
+        add(rows, answer->kernel_rest_bytes, true, "slab and what else");
+}
+
 static void add_parts(struct rows *rows, const struct cgroup_answer *answer) {
     for (int part = 0; part < CGROUP_PARTS; part++) {
         add(rows, answer->parts.bytes[part], false,
             cgroup_part_text((enum cgroup_part)part, answer->cgroup.is_old));
         if (part == CGROUP_ANONYMOUS && answer->parts.bytes[part]) add_kinds(rows, answer);
+        if (part == CGROUP_KERNEL && answer->cgroup.is_old) add_kernel(rows, answer);
     }
 }
 

@@ -89,8 +89,11 @@ static void find_parts(struct overview *overview) {
         other.bytes = other_heap_resident(heap, &overview->subject.look.live, &other.used_bytes);
         resident_parts_find_other(&overview->resident, &other, &overview->parts);
     } else {
+        struct python_pools python = {0};
+        if (overview->is_open && !overview->is_core)
+            python_pools_find(&overview->subject.look.live, &python);
         resident_parts_find(&overview->resident, overview->has_heap ? &overview->heap : NULL,
-                            &overview->facts.giveback, &overview->parts);
+                            &overview->facts.giveback, &python, &overview->parts);
     }
 }
 
@@ -162,7 +165,10 @@ static void close_overview(struct overview *overview) {
 bool core_overview_report(const char *word, const struct overview_wish *wish, struct error *error) {
     struct overview overview;
     bool is_ok = open_overview(&overview, word, wish, error);
-    if (is_ok) {
+    if (is_ok && wish->request) {
+        is_ok = resident_parts_print(&overview.parts, overview.name, overview.pid, wish->request,
+                                     error);
+    } else if (is_ok) {
         overview_fill(&overview);
         if (wish->is_json)
             overview_print_json(&overview);

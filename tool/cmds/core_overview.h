@@ -14,6 +14,7 @@ struct overview_wish {
     bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
     bool may_stop;   // false: it is looked at while it goes on
     bool is_json;
+    const struct request *request;  // resident memory alone, as it has it; NULL: the whole answer
 };
 
 // False with an error if the process cannot be looked at.

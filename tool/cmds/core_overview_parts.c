@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/heap/remedies.h"
+#include "tool/query/views.h"
 
 static void add(struct resident_parts *parts, enum part_kind kind, uint64_t bytes,
                 const char *text) {
@@ -30,10 +32,23 @@ static void add_names(const struct rss_parts *resident, struct resident_parts *p
     }
 }
 
+// Adds what Python's allocator has, and takes it out of `other`, in which it is.
+static void add_python(const struct python_pools *python, struct resident_parts *parts,
+                       uint64_t *other) {
+    const uint64_t bytes = python->bytes < *other ? python->bytes : *other;
+    const uint64_t used = python->used_bytes < bytes ? python->used_bytes : bytes;
+    char text[RESIDENT_TEXT_BYTES];
+    snprintf(text, sizeof text, "in Python's pymalloc, %s of it free",
+             units_size((int64_t)(bytes - used)).text);
+    add(parts, PART_OTHER, bytes, text);
+    *other -= bytes;
+}
+
 // Takes the heap's part of anonymous memory, as far as the heap could be read. Returns what the
 // dynamic linker and libc map for each program, which is nobody's own.
 static uint64_t add_heap(const struct rss_parts *resident, const struct heap_state *heap,
-                         const struct giveback *giveback, struct resident_parts *parts) {
+                         const struct giveback *giveback, const struct python_pools *python,
+                         struct resident_parts *parts) {
     const uint64_t small_bytes = 128 << 10;  // as of recordings (tool/model/figures.c)
     const uint64_t anonymous = resident->picture.heap_bytes;
     const struct giveback_sum walked = giveback_sum(giveback);
@@ -48,6 +63,7 @@ static uint64_t add_heap(const struct rss_parts *resident, const struct heap_sta
         parts->are_dumped ? "free in glibc's malloc"
         : is_cut          ? "free in glibc's malloc, still resident, at least"
                           : "free in glibc's malloc, still resident");
+    if (python) add_python(python, parts, &other);
     add_names(resident, parts, &other);
     if (heap && other < small_bytes) return other;
     add(parts, PART_OTHER, other,
@@ -67,9 +83,10 @@ static void add_rest(const struct cairn_picture *picture, uint64_t linked_bytes,
 }
 
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
-                         const struct giveback *giveback, struct resident_parts *parts) {
+                         const struct giveback *giveback, const struct python_pools *python,
+                         struct resident_parts *parts) {
     *parts = (struct resident_parts){.are_dumped = parts->are_dumped};
-    uint64_t linked_bytes = add_heap(resident, heap, giveback, parts);
+    uint64_t linked_bytes = add_heap(resident, heap, giveback, python, parts);
     add_rest(&resident->picture, linked_bytes, parts);
 }
 
@@ -121,4 +138,51 @@ void resident_of_dump(const struct core_image *core, struct rss_parts *resident)
         *kind += segment->bytes;
         picture->rss_bytes += segment->bytes;
     }
+}
+
+enum part_column { PART_SHARE, PART_BYTES, PART_WHAT, PART_COLUMNS };
+
+static const struct answer_column part_columns[PART_COLUMNS] = {
+    [PART_SHARE] = {.key = "share",
+                    .unit = ANSWER_SHARE,
+                    .place = ANSWER_FIGURE,
+                    .style = STYLE_STRONG,
+                    .width = 6},
+    [PART_BYTES] = ANSWER_FIGURES("bytes", NULL, ANSWER_BYTES, 10),
+    [PART_WHAT] = {.key = "what", .place = ANSWER_TAIL, .before = "  "}};
+
+struct part_list {
+    const struct resident_parts *parts;
+    size_t at;
+};
+
+static bool next_part(struct answer *answer, struct answer_row *row) {
+    struct part_list *list = answer->state;
+    if (list->at == list->parts->count) return false;
+    const struct resident_part *part = &list->parts->items[list->at++];
+    answer_set(row, PART_SHARE, (int64_t)part->bytes);
+    answer_set(row, PART_BYTES, (int64_t)part->bytes);
+    answer_set_text(row, PART_WHAT, part->text);
+    return true;
+}
+
+bool resident_parts_print(const struct resident_parts *parts, const char *name, pid_t pid,
+                          const struct request *request, struct error *error) {
+    struct part_list list = {.parts = parts};
+    const struct terminal terminal = terminal_of(stdout);
+    struct answer answer = {.view = request->view->name,
+                            .options = &request->options,
+                            .columns = part_columns,
+                            .column_count = PART_COLUMNS,
+                            .indent = 1,
+                            .gap = 1,
+                            .whole = (int64_t)parts->all_bytes,
+                            .shown = parts->count,
+                            .count = parts->count,
+                            .next_row = next_part,
+                            .state = &list};
+    snprintf(answer.title, sizeof answer.title, "%.100s (%d) · %s resident, not recorded", name,
+             (int)pid, units_size((int64_t)parts->all_bytes).text);
+    return request->form ? request->form->print(stdout, &answer, error)
+                         : answer_print_text(&terminal, &answer, error);
 }

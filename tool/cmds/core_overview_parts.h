@@ -5,10 +5,11 @@
 
 #include "tool/glibc/giveback.h"
 #include "tool/heap/image.h"
+#include "tool/heap/python_pools.h"
 #include "tool/model/heap_state.h"
 #include "tool/watch/rss_parts.h"
 
-enum { RESIDENT_NAMES = 3, RESIDENT_PARTS_MAX = 10 + RESIDENT_NAMES };
+enum { RESIDENT_NAMES = 3, RESIDENT_PARTS_MAX = 11 + RESIDENT_NAMES };
 enum { RESIDENT_TEXT_BYTES = 4 * MAPPED_NAME_BYTES + 16 };
 
 enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
@@ -27,9 +28,11 @@ struct resident_parts {
 };
 
 // `heap`: its figures; NULL: they are not known, and what is free is as far as `giveback` says.
-// Memory that the program named is told by name, the largest RESIDENT_NAMES.
+// `python`: NULL likewise. Memory that the program named is told by name, the largest
+// RESIDENT_NAMES.
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
-                         const struct giveback *giveback, struct resident_parts *parts);
+                         const struct giveback *giveback, const struct python_pools *python,
+                         struct resident_parts *parts);
 
 // The heap of another allocator than glibc's, whose blocks are known.
 struct other_resident {
@@ -45,6 +48,11 @@ void resident_parts_find_other(const struct rss_parts *resident, const struct ot
 // Fills in what the memory in a core consists of, as if it had been resident. Thread stacks are
 // known by the pointers of the threads.
 void resident_of_dump(const struct core_image *core, struct rss_parts *resident);
+
+// Prints those of a process as `request` has it. `name` is safe to print.
+struct request;
+bool resident_parts_print(const struct resident_parts *parts, const char *name, pid_t pid,
+                          const struct request *request, struct error *error);
 
 // Sums up those of a kind.
 uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind);

@@ -219,7 +219,7 @@ static bool print_form(const struct owner_listing *listing, const struct request
     for (size_t i = 0; i < listing->rows.count; i++) answer.count += !listing->rows.items[i].depth;
     answer.shown = answer.count;
     snprintf(answer.title, sizeof answer.title, "%.*s", (int)sizeof answer.title - 1, sentence);
-    return request->form->print(stdout, &answer, error);
+    return request->form->print(request->out ? request->out : stdout, &answer, error);
 }
 
 // On a terminal, as the call tree is.
@@ -247,6 +247,15 @@ bool core_owners_print(struct core_subject *subject, const struct view_options *
     struct owner_listing listing;
     if (!owner_listing_make(subject, options, OWNER_ROWS, &listing, error)) return false;
     bool is_ok = print_screen(&listing, error);
+    owner_listing_free(&listing);
+    return is_ok;
+}
+
+bool core_owners_rows(struct core_subject *subject, const struct request *request,
+                      struct error *error) {
+    struct owner_listing listing;
+    if (!owner_listing_make(subject, &request->options, OWNER_ROWS, &listing, error)) return false;
+    bool is_ok = print_form(&listing, request, error);
     owner_listing_free(&listing);
     return is_ok;
 }

@@ -11,6 +11,10 @@
 bool core_owners_report(const char *word, const struct request *request, bool has_limit,
                         struct error *error);
 
+// Rows, as `request` has them.
+bool core_owners_rows(struct core_subject *subject, const struct request *request,
+                      struct error *error);
+
 // The screen alone, of what is open: with references (HEAP_REFERENCES).
 bool core_owners_print(struct core_subject *subject, const struct view_options *options,
                        struct error *error);

@@ -14,8 +14,9 @@
 #include "tool/query/live.h"
 #include "tool/query/views.h"
 #include "tool/watch/free_chunks.h"
+#include "tool/watch/program.h"
 
-enum { TEXT_BYTES = 256, PROC_BYTES = 8192, KIB = 1024, PERCENT = 100 };
+enum { TEXT_BYTES = 256, PROC_PATH_BYTES = 32, PROC_BYTES = 8192, KIB = 1024, PERCENT = 100 };
 
 // Time that malloc_trim takes, about: for each chunk that it walks over, and for each page that
 // goes back.
@@ -141,10 +142,26 @@ static void cost_text(const struct remedy *remedy, const struct remedy_facts *fa
                  arenas);
 }
 
-static void apply_text(const struct remedy *remedy, const char *name,
-                       const struct remedy_facts *facts, char text[TEXT_BYTES]) {
-    const struct arena_free *pinned = remedies_pinned(&facts->giveback);
-    if (words[remedy->kind].apply)
+struct remedies_answer {
+    const char *word;
+    char name[TEXT_BYTES];  // safe to print
+    pid_t pid;              // 0: a core
+    struct remedy_facts facts;
+    struct pin_origin pin;
+    char obstacle[TEXT_BYTES];  // why its events cannot be recorded; "": they can, or a core's
+    bool is_stopped;
+    uint64_t pause_ns;
+    char why[sizeof((struct error *)0)->text];  // there is no heap
+    struct remedy remedies[REMEDIES];
+    size_t count;
+};
+
+static void apply_text(const struct remedies_answer *answer, const struct remedy *remedy,
+                       const char *name, char text[TEXT_BYTES]) {
+    const struct arena_free *pinned = remedies_pinned(&answer->facts.giveback);
+    if (remedy->kind == REMEDY_ALLOCATOR && *answer->obstacle)
+        snprintf(text, TEXT_BYTES, "a log of its events cannot be had: %.200s", answer->obstacle);
+    else if (words[remedy->kind].apply)
         snprintf(text, TEXT_BYTES, "%s", words[remedy->kind].apply);
     else
         snprintf(text, TEXT_BYTES, "cairn core %s describe 0x%" PRIx64 " says what it is", name,
@@ -163,6 +180,8 @@ static void sure_text(const struct remedy *remedy, const struct remedy_facts *fa
         how = "if it goes past the threads' caches; part of what malloc_trim gives back";
     else if (remedy->class == REMEDY_NEEDS_LOG)
         how = "free now, whoever allocates";
+    else if (remedy->kind == REMEDY_THRESHOLD)
+        how = "it cannot be more than this, and may be nothing; large blocks may have left";
     else if (remedy->class == REMEDY_AT_MOST)
         how = "it cannot be more than this, and may be nothing";
     else if (is_cut)
@@ -170,22 +189,12 @@ static void sure_text(const struct remedy *remedy, const struct remedy_facts *fa
     else
         how = is_stopped ? "exact, as it stood" : "as it was read while the process went on";
     snprintf(text, TEXT_BYTES, "%s", how);
+    if (remedy->kind == REMEDY_THRESHOLD && !facts->is_core)
+        snprintf(text, TEXT_BYTES, "%s %s of it: free in pieces of 128 KiB or more", how,
+                 units_size((int64_t)remedy->piece_bytes).text);
 }
 
 // --- the answer
-
-struct remedies_answer {
-    const char *word;
-    char name[TEXT_BYTES];  // safe to print
-    pid_t pid;              // 0: a core
-    struct remedy_facts facts;
-    struct pin_origin pin;
-    bool is_stopped;
-    uint64_t pause_ns;
-    char why[sizeof((struct error *)0)->text];  // there is no heap
-    struct remedy remedies[REMEDIES];
-    size_t count;
-};
 
 // Tells by what malloc took from the system, as far as that can be resident.
 static bool is_of_malloc(const struct remedies_answer *answer) {
@@ -242,7 +251,7 @@ static void print_remedy(const struct remedies_answer *answer, const struct term
                : "");
     terminal_print(terminal, STYLE_NAME, "%s\n", title);
     if (remedy->kind == REMEDY_PIN) pin_origin_print(&answer->pin, terminal);
-    apply_text(remedy, answer->name, &answer->facts, text);
+    apply_text(answer, remedy, answer->name, text);
     printf("      apply: %s\n", text);
     cost_text(remedy, &answer->facts, text);
     printf("      costs: %s\n", text);
@@ -280,7 +289,9 @@ static void put_remedy(const struct remedies_answer *answer, struct json *json,
     json_put_string(json, "remedy", words[remedy->kind].key);
     json_put_string(json, "class", core_remedy_class(remedy));
     put_bytes(json, "bytes", remedy->class != REMEDY_NEEDS_LOG, remedy->bytes);
-    apply_text(remedy, answer->word, &answer->facts, text);
+    if (remedy->kind == REMEDY_THRESHOLD)
+        json_put_uint(json, "large_free_bytes", remedy->piece_bytes);
+    apply_text(answer, remedy, answer->word, text);
     json_put_string(json, "apply", text);
     cost_text(remedy, &answer->facts, text);
     json_put_string(json, "costs", text);
@@ -366,6 +377,17 @@ static bool read_stopped(struct remedies_answer *answer, const struct remedies_w
     return is_ok;
 }
 
+// Notes why its program cannot be recorded, if that is so.
+static void find_obstacle(struct remedies_answer *answer) {
+    struct program program;
+    struct error unused;
+    char file[PROC_PATH_BYTES];
+    int status;
+    snprintf(file, sizeof file, "/proc/%d/exe", (int)answer->pid);
+    if (program_find(file, &program, &status, &unused) && program.obstacle)
+        snprintf(answer->obstacle, sizeof answer->obstacle, "%s", program.obstacle);
+}
+
 static bool read_process(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
     struct rss_parts resident;
@@ -379,6 +401,7 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
                   (int)answer->pid);
     if (is_ok) {
         core_remedies_facts(answer->pid, &resident, &answer->facts);
+        find_obstacle(answer);
         bool is_read = wish->may_stop && read_stopped(answer, wish, &reason);
         bool is_running =
             !is_read && core_remedies_read_running(answer->pid, &resident, &answer->facts);

@@ -57,9 +57,11 @@ bool core_subject_open(const char *word, const struct heap_wish *wish, const cha
     return false;
 }
 
-bool core_subject_take(pid_t pid, const struct cairn_header *header, struct core_subject *subject,
-                       struct error *error) {
-    const struct heap_wish wish = {.depth = HEAP_REFERENCES, .bytes_max = UINT64_MAX};
+bool core_subject_take(pid_t pid, const struct cairn_header *header, uint64_t bytes_max,
+                       struct core_subject *subject, struct error *error) {
+    const struct heap_wish wish = {.depth = HEAP_REFERENCES,
+                                   .bytes_max = bytes_max,
+                                   .way_around = "cairn core PID --no-copy-limit, while it runs,"};
     *subject = (struct core_subject){0};
     if (!heap_look_take_recorded(pid, header, &wish, &subject->look, error)) return false;
     subject->core = subject->look.core;

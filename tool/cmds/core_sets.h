@@ -43,8 +43,8 @@ bool core_subject_open(const char *word, const struct heap_wish *wish, const cha
                        struct core_subject *subject, struct error *error);
 // The same in two steps of a process that records: its memory, and, when its recording is a file,
 // what is in it. The second one closes the subject if it fails.
-bool core_subject_take(pid_t pid, const struct cairn_header *header, struct core_subject *subject,
-                       struct error *error);
+bool core_subject_take(pid_t pid, const struct cairn_header *header, uint64_t bytes_max,
+                       struct core_subject *subject, struct error *error);
 bool core_subject_enter(struct core_subject *subject, const char *recording, struct error *error);
 void core_subject_close(struct core_subject *subject);
 

@@ -203,7 +203,8 @@ static bool print_form(const struct about *about, struct answer *answer, const s
     answer->options = &about->request->options;
     answer->shown = shown_of(about, answer->count);
     snprintf(answer->title, sizeof answer->title, "%.*s", (int)sizeof answer->title - 1, sentence);
-    return about->request->form->print(stdout, answer, error);
+    FILE *out = about->request->out ? about->request->out : stdout;
+    return about->request->form->print(out, answer, error);
 }
 
 static bool print_type_form(const struct about *about, const struct type_sums *sums,
@@ -238,6 +239,12 @@ bool core_types_print(struct core_subject *subject, const struct view_options *o
                       struct error *error) {
     const struct request request = {.options = *options};
     const struct about about = {subject, &request};
+    return core_need_typed(subject, error) && print_types(&about, error);
+}
+
+bool core_types_rows(struct core_subject *subject, const struct request *request,
+                     struct error *error) {
+    const struct about about = {subject, request};
     return core_need_typed(subject, error) && print_types(&about, error);
 }
 
@@ -431,6 +438,12 @@ static bool print_containers(const struct about *about, struct error *error) {
         print_container_rows(about, &containers);
     containers_free(&containers);
     return is_ok;
+}
+
+bool core_containers_rows(struct core_subject *subject, const struct request *request,
+                          struct error *error) {
+    const struct about about = {subject, request};
+    return core_need_typed(subject, error) && print_containers(&about, error);
 }
 
 bool core_containers_report(const char *word, const struct request *request, bool has_limit,

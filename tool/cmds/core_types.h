@@ -15,6 +15,12 @@ bool core_types_report(const char *word, const struct request *request, bool has
 bool core_types_print(struct core_subject *subject, const struct view_options *options,
                       struct error *error);
 
+// Rows, as `request` has them.
+bool core_types_rows(struct core_subject *subject, const struct request *request,
+                     struct error *error);
+bool core_containers_rows(struct core_subject *subject, const struct request *request,
+                          struct error *error);
+
 // Blocks of one type.
 struct core_type_sum {
     const char *name;  // safe to print, as long as the subject is open; NULL: not known

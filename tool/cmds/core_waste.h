@@ -21,6 +21,11 @@ bool waste_wish_read(const struct command_args *args, struct waste_wish *wish, s
 bool core_waste_report(const char *word, const struct request *request,
                        const struct waste_wish *wish, struct error *error);
 
+// Writes rows of a subject that is there as a whole, as `request` has it.
+struct core_subject;
+bool core_waste_rows(struct core_subject *subject, const struct request *request,
+                     struct error *error);
+
 // What of it is of no use, and lines of text about the blocks that most is of, for free().
 struct core_waste {
     bool is_estimate;

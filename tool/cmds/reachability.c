@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/reachability.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/reachability.h"
-#include "tool/base/clock.h"
 #include "tool/base/text.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/owners.h"
 #include "tool/model/rewrite.h"
-
-struct taken {
-    struct core_subject subject;
-    uint64_t waited_ns;  // by the process
-    bool is_whole;
-    struct error problem;  // otherwise
-};
 
 // What was found, as the recording has it.
 struct verdict {
@@ -27,16 +18,6 @@ struct verdict {
     struct cairn_lost *cells;  // by cell; those with lost blocks are kept
     size_t cell_count;
 };
-
-static void *take(void *context, pid_t pid, const struct cairn_header *header) {
-    (void)context;
-    struct taken *taken = calloc(1, sizeof *taken);
-    if (!taken) return NULL;
-    const uint64_t start_ns = clock_now_ns();
-    taken->is_whole = core_subject_take(pid, header, &taken->subject, &taken->problem);
-    taken->waited_ns = clock_now_ns() - start_ns;
-    return taken;
-}
 
 static uint32_t cell_of(const struct verdict *verdict, uint64_t address) {
     struct core_block block;
@@ -103,59 +84,29 @@ static void blame(struct verdict *verdict, const char *reason) {
     text_escape(verdict->sums.reason, sizeof verdict->sums.reason, reason);
 }
 
-// Why a process has not waited at its end.
-static void blame_end(struct verdict *verdict, const struct memory_end *end) {
-    char text[CAIRN_REASON_BYTES];
-    snprintf(text, sizeof text, "its end was not seen");
-    if (end->has_exit && end->exit_signal)
-        snprintf(text, sizeof text, "signal %d ended it (%s)", end->exit_signal,
-                 strsignal(end->exit_signal));
-    else if (end->has_exit)
-        snprintf(text, sizeof text, "it ended without a call that cairn sees");
-    blame(verdict, text);
-}
-
-// What is not known is no failure: the recording says why.
-static void judge(struct taken *taken, const char *path, struct verdict *verdict) {
-    if (taken->is_whole)
-        taken->is_whole = core_subject_enter(&taken->subject, path, &taken->problem);
-    if (!taken->is_whole) {
-        blame(verdict, taken->problem.text);
-        return;
-    }
-    verdict->subject = &taken->subject;
-    verdict->sums.pause_ns = taken->waited_ns;
-    if (!find(verdict, &taken->problem)) blame(verdict, taken->problem.text);
-    core_subject_close(&taken->subject);
-    taken->is_whole = false;
-}
-
 static bool save(struct verdict *verdict, const char *path, struct error *error) {
     bool is_known = verdict->sums.is_known;
     size_t kept = is_known ? close_up(verdict) : 0;
-    return recording_set_section(path, CAIRN_SECTION_REACHABILITY, sizeof verdict->sums,
-                                 &verdict->sums, sizeof verdict->sums, error) &&
-           (!kept || recording_set_section(path, CAIRN_SECTION_LOST, sizeof *verdict->cells,
-                                           verdict->cells, kept * sizeof *verdict->cells, error));
-}
-
-static bool keep(void *context, const struct watched *process, const char *path,
-                 struct error *error) {
-    (void)context;
-    struct taken *taken = process->taken;
-    struct verdict verdict = {0};
-    bool is_replaced = process->memory.header->stop_reason == CAIRN_STOP_EXEC;
-    if (path && taken)
-        judge(taken, path, &verdict);
-    else
-        blame_end(&verdict, &process->end);
-    bool is_ok = !path || is_replaced || save(&verdict, path, error);
-    if (taken && taken->is_whole) heap_look_close(&taken->subject.look);
-    free(taken);
-    free(verdict.cells);
+    bool is_ok =
+        recording_set_section(path, CAIRN_SECTION_REACHABILITY, sizeof verdict->sums,
+                              &verdict->sums, sizeof verdict->sums, error) &&
+        (!kept || recording_set_section(path, CAIRN_SECTION_LOST, sizeof *verdict->cells,
+                                        verdict->cells, kept * sizeof *verdict->cells, error));
+    free(verdict->cells);
     return is_ok;
 }
 
-struct last_look reachability_last_look(void) {
-    return (struct last_look){.take = take, .keep = keep};
+// What is not known is no failure: the recording says why.
+bool reachability_keep(struct core_subject *subject, uint64_t waited_ns, const char *path,
+                       struct error *error) {
+    struct verdict verdict = {.subject = subject, .sums = {.pause_ns = waited_ns}};
+    struct error problem;
+    if (!find(&verdict, &problem)) blame(&verdict, problem.text);
+    return save(&verdict, path, error);
+}
+
+bool reachability_keep_reason(const char *reason, const char *path, struct error *error) {
+    struct verdict verdict = {0};
+    blame(&verdict, reason);
+    return save(&verdict, path, error);
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cairn run --unreachable`: which blocks nothing leads to when a process ends. Its memory is
-// copied while it waits at its end, and marked when its recording is a file, which keeps what was
-// found (format/reachability.h).
+// `cairn run --unreachable`: finds the blocks that nothing leads to in the copy of a process'
+// memory (looks.h), and keeps them in its recording (format/reachability.h).
 #ifndef TOOL_CMDS_REACHABILITY_H
 #define TOOL_CMDS_REACHABILITY_H
 
-#include "tool/watch/watched.h"
+#include "tool/cmds/core_sets.h"
 
-struct last_look reachability_last_look(void);
+// `subject`: of the recording at `path`, which the process has waited for so long.
+bool reachability_keep(struct core_subject *subject, uint64_t waited_ns, const char *path,
+                       struct error *error);
+// Keeps why it is not known.
+bool reachability_keep_reason(const char *reason, const char *path, struct error *error);
 
 #endif

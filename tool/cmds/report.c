@@ -16,6 +16,7 @@
 #include "tool/cmds/report_rankings.h"
 #include "tool/cmds/report_run.h"
 #include "tool/query/heap_views.h"
+#include "tool/query/kept_looks.h"
 #include "tool/query/leaks.h"
 #include "tool/query/log_ages.h"
 #include "tool/query/merged.h"
@@ -164,6 +165,16 @@ static bool read_log(const struct report *report, const struct subject *subject,
     return log_ages_read(subject->log, profile, log, error);
 }
 
+// A view of what was in blocks when they were looked at.
+static bool report_look(const struct report *report, struct opened *opened, const char *path,
+                        struct error *error) {
+    const struct request *request = &report->request;
+    if (!kept_looks_check(&opened->recording, request, error)) return false;
+    if (!request->form && !request->is_json)
+        report_context_of(stdout, opened, path, report->of_run, &request->options);
+    return kept_looks_print(stdout, &opened->profile, request, error);
+}
+
 static bool report_recording(const struct report *asked, const struct subject *subject,
                              struct error *error) {
     struct opened opened;
@@ -175,7 +186,13 @@ static bool report_recording(const struct report *asked, const struct subject *s
     if (opened_is_alive(&opened))
         rss_look_now((pid_t)opened.recording.header.pid, &opened.recording);
     snprintf(opened.log, sizeof opened.log, "%s", subject->log);
-    bool is_ok = request_settle(&report.request, &opened.profile, error) &&
+    if (kept_looks_answer(&opened.recording, &report.request)) {
+        bool is_printed = report_look(&report, &opened, subject->name, error);
+        opened_close(&opened);
+        return is_printed;
+    }
+    bool is_ok = kept_looks_check(&opened.recording, &report.request, error) &&
+                 request_settle(&report.request, &opened.profile, error) &&
                  read_log(&report, subject, &opened.profile, &log, error) &&
                  request_narrow(&narrowing, &opened.profile, error);
     if (is_ok)
@@ -284,7 +301,7 @@ static bool report_run(const struct report *report, const char *path, struct err
     enum view_run how = run_of(request);
     bool is_ok;
     bool has_view = request->view || filter_is_any(report->filter);
-    if (request_is_whole(request))
+    if (request_is_whole(request) && !view_has(request->view, VIEW_NEEDS_MEMORY))
         is_ok = report_run_as_json(report, &run, error);
     else if (how == RUN_TABLE && request->form)
         is_ok = view_print(stdout, &(struct view_subject){.request = request, .run = &run}, error);
@@ -296,6 +313,8 @@ static bool report_run(const struct report *report, const char *path, struct err
     else if (how == RUN_TIMELINES || how == RUN_OVERRUNS)
         is_ok = report_run_context(stdout, &run, &request->options, "all processes", error) &&
                 print_of_all(report, &run, error);
+    else if (view_has(request->view, VIEW_NEEDS_MEMORY) && report->is_all)
+        is_ok = view_check_recording(request->view, error);
     else if (has_view && !report->is_all && (report_run_has_main(&run) || is_of_one(report, &run)))
         is_ok = report_main(report, &run, error);
     else if (has_view)
@@ -393,27 +412,32 @@ static int report_memory(const struct command_args *args, const struct request *
 }
 
 // Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
-static bool is_plain_question(const struct command_args *args) {
+static bool is_plain_question(const struct command_args *args, const struct request *request) {
     static const enum option_id allowed[] = {
         OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,    OPTION_COLOR, OPTION_DEBUG_DIR,
         OPTION_SYSROOT,       OPTION_DEBUGINFOD, OPTION_JSON};
     enum { ALLOWED = sizeof allowed / sizeof *allowed };
     for (size_t i = 0; i < args->given_count; i++) {
         size_t at = 0;
-        while (at < ALLOWED && allowed[at] != args->given[i].id) at++;
-        if (at == ALLOWED) return false;
+        const enum option_id id = args->given[i].id;
+        while (at < ALLOWED && allowed[at] != id) at++;
+        bool is_form = view_has(request->view, VIEW_IS_RESIDENT) &&
+                       (id == OPTION_VIEW || id == OPTION_FORMAT || id == OPTION_BYTES);
+        if (at == ALLOWED && !is_form) return false;
     }
     return !args->command->view;
 }
 
 // `cairn report PID` of a process that is not recorded; `*status` is what to end with.
-static bool report_overview(const struct command_args *args, int *status) {
+static bool report_overview(const struct command_args *args, const struct request *request,
+                            int *status) {
     const char *word = args->words[0];
     const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP),
-                                       .is_json = args_has(args, OPTION_JSON)};
+                                       .is_json = args_has(args, OPTION_JSON),
+                                       .request = request->view ? request : NULL};
     struct error error;
-    if (!is_plain_question(args) || !core_overview_is_possible(word)) return false;
+    if (!is_plain_question(args, request) || !core_overview_is_possible(word)) return false;
     *status = core_overview_report(word, &wish, &error) ? STATUS_OK
                                                         : command_fail(STATUS_FAILURE, &error);
     return true;
@@ -440,7 +464,7 @@ int cmd_report(const struct command_args *args) {
         return command_fail(STATUS_USAGE, &error);
     }
     int overview_status;
-    if (report_overview(args, &overview_status)) return overview_status;
+    if (report_overview(args, &report.request, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
         core_overview_is_possible(args->words[0])) {
         error_set(&error,
@@ -464,8 +488,7 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = view_check_recording(view, &error) &&
-                 subject_find(args->words[0], &subject, &error) &&
+    bool is_ok = subject_find(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
     int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;

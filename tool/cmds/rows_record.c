@@ -69,6 +69,7 @@ const struct command command_run = {
         {OPTION_LOG, "log", 0, "FILE", "append what stacks held and did, at each snapshot"},
         {OPTION_MARK_EVERY, "mark-every", 0, "TIME", "a mark each time, as 60s"},
         {OPTION_UNREACHABLE, "unreachable", 0, NULL, "what nothing leads to at the end: leaks --unreachable"},
+        {OPTION_LOOK, "look", 0, NULL, "keep what was in blocks: --view owners, types, waste ..."},
         {OPTION_QUIET, "quiet", 'q', NULL, "record, print nothing but what went wrong"},
         {OPTION_SUMMARY, "summary", 0, "FILE", "write the summary there instead of stderr"},
         {OPTION_OPEN, "open", 0, NULL, "show the recording in a browser afterwards"},

@@ -18,8 +18,8 @@
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
 #include "tool/cmds/finish.h"
+#include "tool/cmds/looks.h"
 #include "tool/cmds/open.h"
-#include "tool/cmds/reachability.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/run_log.h"
 #include "tool/cmds/symbolize.h"
@@ -383,7 +383,9 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->watch.has_quick_clock = args_has(run->args, OPTION_AGES);
     run->watch.log_context = run->log;
     run->watch.drain = &run->drain;
-    if (args_has(run->args, OPTION_UNREACHABLE)) run->watch.last_look = reachability_last_look();
+    unsigned looks = (args_has(run->args, OPTION_LOOK) ? LOOKS_AT_HEAP : 0) |
+                     (args_has(run->args, OPTION_UNREACHABLE) ? LOOKS_UNREACHABLE : 0);
+    if (looks) run->watch.last_look = looks_of(looks);
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;
     run->watch.over = run_over;

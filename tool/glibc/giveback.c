@@ -136,7 +136,9 @@ void giveback_settle(struct arena_free *arena, struct free_chunk *chunks, size_t
     for (size_t i = 0; i < count; i++) {
         uint64_t start = chunks[i].start, end = start + chunks[i].bytes;
         arena->chunk_bytes += chunks[i].bytes;
-        arena->chunk_resident_bytes += resident->bytes(resident->context, start, end);
+        const uint64_t bytes = resident->bytes(resident->context, start, end);
+        arena->chunk_resident_bytes += bytes;
+        if (end - start >= MALLOC_THRESHOLD_USUAL) arena->piece_bytes += bytes;
         if (end == top)
             top = start;  // of fastbins: malloc_trim joins it with the end
         else
@@ -144,6 +146,8 @@ void giveback_settle(struct arena_free *arena, struct free_chunk *chunks, size_t
     }
     if (arena->top_bytes)
         arena->top_resident_bytes = resident->bytes(resident->context, arena->top, top_end);
+    if (arena->top_resident_bytes > MALLOC_THRESHOLD_USUAL)
+        arena->piece_bytes += arena->top_resident_bytes - MALLOC_THRESHOLD_USUAL;
     if (arena->is_main && arena->top_bytes)
         arena->trim_top_bytes = released(top, top_end, 0, resident);
     arena->trim_bytes += arena->trim_top_bytes;

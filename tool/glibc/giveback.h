@@ -44,6 +44,9 @@ struct arena_free {
     uint64_t top_resident_bytes;
     uint64_t chunk_count, chunk_bytes;  // in bins and fastbins, with headers
     uint64_t chunk_resident_bytes;
+    // Resident, in free pieces that a block with a mapping of its own may have left had it lain
+    // here: of MALLOC_THRESHOLD_USUAL or more, and of the end what is beyond so much.
+    uint64_t piece_bytes;
     uint64_t trim_bytes;      // resident, that malloc_trim(0) gives back ...
     uint64_t trim_top_bytes;  // ... and of them of the end, by brk
     struct arena_pin pin;

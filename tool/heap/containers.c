@@ -201,6 +201,11 @@ static void add(struct container_row *row, const struct fill *fill) {
     row->largest_at = fill->at;
 }
 
+// Tells whether the elements were given back: the variable was destroyed, and says what it was.
+static bool is_destroyed(const struct summing *summing, const struct fill *fill) {
+    return fill->capacity_bytes && typed_is_given_back(summing->typed, fill->at);
+}
+
 // Tells whether a container counts. On the stack it needs a block that no other has: the variable
 // may not have been constructed yet, or its place have become another's.
 static bool is_held(struct summing *summing, const struct fill *fill, bool is_local) {
@@ -208,7 +213,7 @@ static bool is_held(struct summing *summing, const struct fill *fill, bool is_lo
                     typed_take_block(summing->typed, fill->at,
                                      fill->piece_bytes ? fill->piece_bytes : fill->capacity_bytes,
                                      fill->is_behind);
-    return is_first || !is_local;
+    return is_first || (!is_local && !is_destroyed(summing, fill));
 }
 
 static void see(void *context, const struct typed_object *seen) {

@@ -30,6 +30,7 @@ struct finding {
     ARRAY(struct stack_frame) frames;  // by thread, ascending
     struct frame_variables variables;
     const struct thread_data *data;
+    const struct memory_segment *plain;  // of core_root_near
     bool is_failed;
 };
 
@@ -195,7 +196,7 @@ static uint32_t root_at(struct finding *finding, uint64_t address) {
     struct owner_root memory = {.name = name, .above = OWNER_EVERYTHING};
     const struct core_thread *thread = thread_data_thread(finding->data, address);
     if (thread) return root_thread_local(finding, thread, address);
-    const struct core_root root = core_root_of(finding->reach->core, address);
+    const struct core_root root = core_root_near(finding->reach->core, address, &finding->plain);
     if (root.thread) return root_on_stack(finding, root.thread, address);
     bool is_allocators = root.file ? core_file_is_allocator(root.file) : true;
     if (is_allocators && !finding->reach->are_all_glibc) memory.rank = OWNER_ALLOCATOR;

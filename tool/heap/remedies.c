@@ -14,6 +14,7 @@ struct giveback_sum giveback_sum(const struct giveback *giveback) {
         sum.free_resident_bytes += arena->chunk_resident_bytes + arena->top_resident_bytes;
         sum.system_bytes += arena->system_bytes;
         sum.trim_bytes += arena->trim_bytes;
+        sum.piece_bytes += arena->piece_bytes;
         sum.is_cut |= arena->is_cut;
     }
     return sum;
@@ -123,9 +124,11 @@ static const struct {
 
 // --- all of them
 
+// A bound alone says little of thresholds: all that is free, also what small blocks left.
 static bool is_shown(const struct remedy_facts *facts, const struct remedy *remedy) {
     uint64_t share = remedy->class == REMEDY_NEEDS_LOG ? ALLOCATOR_SHARE : SHOWN_SHARE;
-    return remedy->bytes >= SHOWN_BYTES && remedy->bytes >= facts->rss_bytes / share;
+    uint64_t bytes = remedy->kind == REMEDY_THRESHOLD ? remedy->piece_bytes : remedy->bytes;
+    return bytes >= SHOWN_BYTES && bytes >= facts->rss_bytes / share;
 }
 
 // By class, then the most first.
@@ -138,12 +141,14 @@ static int compare(const void *a, const void *b) {
 
 size_t remedies_find(const struct remedy_facts *facts, bool are_all,
                      struct remedy remedies[REMEDIES]) {
-    const bool is_cut = giveback_sum(&facts->giveback).is_cut;
+    const struct giveback_sum sum = giveback_sum(&facts->giveback);
     size_t count = 0;
     for (int i = 0; i < REMEDIES; i++) {
         struct remedy *remedy = &remedies[count];
-        if (is_cut && i >= REMEDY_ONE_ARENA && i <= REMEDY_THRESHOLD) continue;
-        *remedy = (struct remedy){(enum remedy_kind)i, rules[i].class, rules[i].bytes(facts)};
+        if (sum.is_cut && i >= REMEDY_ONE_ARENA && i <= REMEDY_THRESHOLD) continue;
+        *remedy = (struct remedy){
+            .kind = (enum remedy_kind)i, .class = rules[i].class, .bytes = rules[i].bytes(facts)};
+        if (i == REMEDY_THRESHOLD && remedy->bytes) remedy->piece_bytes = sum.piece_bytes;
         if (facts->is_core && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
         count += are_all || is_shown(facts, remedy);
     }

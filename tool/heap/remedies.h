@@ -39,7 +39,7 @@ struct remedy_facts {
 
 // Sums of all arenas.
 struct giveback_sum {
-    uint64_t chunk_count, free_resident_bytes, system_bytes, trim_bytes;
+    uint64_t chunk_count, free_resident_bytes, system_bytes, trim_bytes, piece_bytes;
     bool is_cut;
 };
 struct giveback_sum giveback_sum(const struct giveback *giveback);
@@ -50,7 +50,9 @@ const struct arena_free *remedies_pinned(const struct giveback *giveback);
 struct remedy {
     enum remedy_kind kind;
     enum remedy_class class;
-    uint64_t bytes;  // of REMEDY_NEEDS_LOG: free and resident now
+    uint64_t bytes;        // of REMEDY_NEEDS_LOG: free and resident now
+    uint64_t piece_bytes;  // of REMEDY_THRESHOLD: of the bound, in pieces that a large block may
+                           // have left; it is told where these are worth it
 };
 
 // Fills in what would help, by class, the most first; returns how many there are, at most REMEDIES.

@@ -237,11 +237,35 @@ static const struct core_thread *thread_of(const struct core_image *core, uint64
     return NULL;
 }
 
+static struct core_root data_root(const struct core_image *core, uint64_t address) {
+    const struct core_file *file = core_module_of(core, address);
+    return (struct core_root){.kind = file ? ROOT_DATA : ROOT_OTHER, .file = file};
+}
+
 struct core_root core_root_of(const struct core_image *core, uint64_t address) {
     const struct core_thread *thread = thread_of(core, address);
     if (thread) return (struct core_root){.kind = ROOT_STACK, .thread = thread};
-    const struct core_file *file = core_module_of(core, address);
-    return (struct core_root){.kind = file ? ROOT_DATA : ROOT_OTHER, .file = file};
+    return data_root(core, address);
+}
+
+static bool has_stack(const struct core_image *core, const struct memory_segment *segment) {
+    for (size_t i = 0; i < core->threads.count; i++) {
+        struct span stack;
+        if (stack_of(core, &core->threads.items[i], &stack) && stack.start < segment->end &&
+            stack.end > segment->start)
+            return true;
+    }
+    return false;
+}
+
+struct core_root core_root_near(const struct core_image *core, uint64_t address,
+                                const struct memory_segment **plain) {
+    const struct memory_segment *segment = *plain;
+    bool is_plain = segment && address >= segment->start && address < segment->end;
+    if (is_plain) return data_root(core, address);
+    segment = core_segment_of(core, address);
+    if (segment && !has_stack(core, segment)) *plain = segment;
+    return core_root_of(core, address);
 }
 
 bool core_file_is_allocator(const struct core_file *file) {

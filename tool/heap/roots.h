@@ -29,4 +29,9 @@ bool core_file_is_allocator(const struct core_file *file);
 // What an address in these spans belongs to.
 struct core_root core_root_of(const struct core_image *core, uint64_t address);
 
+// The same for many addresses: `plain` is the last segment that was found to have no stack of a
+// thread in it, NULL at first. To find a stack takes some microseconds for each thread.
+struct core_root core_root_near(const struct core_image *core, uint64_t address,
+                                const struct memory_segment **plain);
+
 #endif

@@ -404,6 +404,17 @@ bool typed_take_block(struct typed *typed, uint64_t address, uint64_t bytes, boo
     return is_first;
 }
 
+bool typed_is_given_back(const struct typed *typed, uint64_t address) {
+    const struct block_map *map = &typed->reach->map;
+    uint64_t place;
+    uint8_t byte;
+    bool is_heap = false;
+    if (block_map_find(map, address, &place)) return false;
+    for (size_t i = 0; i < map->regions.count && !is_heap; i++)
+        is_heap = address >= map->regions.items[i].start && address < map->regions.items[i].end;
+    return is_heap || !core_read(typed->core, address, &byte, sizeof byte);
+}
+
 struct counting {
     const struct typed *typed;
     struct typed_counts counts;

@@ -74,6 +74,10 @@ void typed_each_struct(struct typed *typed,
 // is none with room for so many bytes, or it was taken before.
 bool typed_take_block(struct typed *typed, uint64_t address, uint64_t bytes, bool is_inside);
 
+// Returns true if an address was given back: it lies between blocks in use of the heap, or in no
+// memory.
+bool typed_is_given_back(const struct typed *typed, uint64_t address);
+
 // Blocks with a type and with a way, variables, modules whose debug information was read; whether
 // the program, which is what is mapped first, is one of them.
 struct typed_counts {

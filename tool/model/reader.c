@@ -61,6 +61,8 @@ static const size_t known_entry_bytes[RECORDING_SECTION_KINDS] = {
     [CAIRN_SECTION_WASTE] = sizeof(struct cairn_waste),
     [CAIRN_SECTION_HEAP_STACKS] = sizeof(struct cairn_heap_stack),
     [CAIRN_SECTION_HEAP_POINTS] = sizeof(struct cairn_heap_points),
+    [CAIRN_SECTION_LOOKS] = sizeof(struct cairn_look),
+    [CAIRN_SECTION_LOOK_ANSWERS] = 1,
 };
 
 static size_t known_bytes(const struct recording *recording, uint32_t kind) {
@@ -385,23 +387,6 @@ bool recording_guard(const struct recording *recording, struct cairn_guard *guar
 bool recording_overrun(const struct recording *recording, size_t index,
                        struct cairn_overrun *damage) {
     return copy_entry(recording, CAIRN_SECTION_OVERRUNS, index, damage);
-}
-
-bool recording_reachability(const struct recording *recording,
-                            struct cairn_reachability *reachability) {
-    if (!copy_entry(recording, CAIRN_SECTION_REACHABILITY, 0, reachability)) return false;
-    reachability->reason[CAIRN_REASON_BYTES - 1] = 0;
-    return true;
-}
-
-bool recording_waste(const struct recording *recording, struct cairn_waste *waste) {
-    if (!copy_entry(recording, CAIRN_SECTION_WASTE, 0, waste)) return false;
-    waste->most[CAIRN_WASTE_LABEL_BYTES - 1] = waste->most_strings[CAIRN_WASTE_LABEL_BYTES - 1] = 0;
-    return true;
-}
-
-bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost) {
-    return copy_entry(recording, CAIRN_SECTION_LOST, index, lost);
 }
 
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot) {

@@ -17,13 +17,14 @@
 
 #include "format/format.h"
 #include "format/guard.h"
+#include "format/looks.h"
 #include "format/reachability.h"
 #include "format/sample.h"
 #include "format/waste.h"
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 
-#define RECORDING_SECTION_KINDS 33  // index = a section's kind
+#define RECORDING_SECTION_KINDS 35  // index = a section's kind
 
 // What could not be used. All zero: the recording is whole.
 struct damage {
@@ -160,6 +161,12 @@ bool recording_overrun(const struct recording *recording, size_t index,
 bool recording_reachability(const struct recording *recording,
                             struct cairn_reachability *reachability);
 bool recording_waste(const struct recording *recording, struct cairn_waste *waste);
+
+// Looks at the heap that were made while it was recorded; `answers`: what views said then, as much
+// of it as is there (tool/answer/kept.h).
+bool recording_look(const struct recording *recording, size_t index, struct cairn_look *look);
+const uint8_t *recording_look_answers(const struct recording *recording,
+                                      const struct cairn_look *look, size_t *bytes);
 bool recording_lost_cell(const struct recording *recording, size_t index, struct cairn_lost *lost);
 bool recording_mapper(const struct recording *recording, size_t index, struct cairn_mapper *mapper);
 bool recording_heap_stack(const struct recording *recording, size_t index,

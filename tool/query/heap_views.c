@@ -49,6 +49,26 @@ static bool show(const char *name, struct opened *opened, const struct heap_stat
                      : heap_screen_print(&terminal, &about, options, error);
 }
 
+bool heap_views_rows(const struct heap_look *look, struct opened *opened,
+                     const struct request *request, struct error *error) {
+    struct heap_state state;
+    struct frame_names names = {0};
+    struct answer answer;
+    if (!heap_look_survey(look, &opened->profile, &state, error)) return false;
+    const struct heap_about about = {
+        .name = look->name, .state = &state, .profile = &opened->profile, .names = &names};
+    bool is_ok = resolve(opened, &state, request->options.top, error);
+    if (is_ok) names = names_frames(opened->names);
+    is_ok = is_ok && pages_answer(&answer, &about, &request->options, error);
+    if (is_ok) {
+        answer.view = request->view->name;
+        is_ok = request->form->print(request->out, &answer, error);
+        answer_close(&answer);
+    }
+    heap_state_free(&state);
+    return is_ok;
+}
+
 static bool report(const char *word, const struct heap_look *look, const struct request *request,
                    struct error *error) {
     struct opened opened;

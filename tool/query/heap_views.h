@@ -19,6 +19,11 @@ bool heap_views_have_memory(const char *word);
 
 bool heap_views_report(const char *word, const struct request *request, struct error *error);
 
+struct heap_look;
+// Writes the rows of view pages of a look, whose recording is open, as `request` has it.
+bool heap_views_rows(const struct heap_look *look, struct opened *opened,
+                     const struct request *request, struct error *error);
+
 // A look at the heap of a process, which is stopped for a moment, or of a core dump:
 //
 //     heap_look_take       its memory

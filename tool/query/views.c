@@ -5,11 +5,12 @@
 #include <string.h>
 
 bool view_check_recording(const struct view *view, struct error *error) {
-    return !view_has(view, VIEW_NEEDS_MEMORY) ||
-           error_set(error,
+    if (!view_has(view, VIEW_NEEDS_MEMORY)) return true;
+    return error_set(error,
                      "view %s needs a running process or a core dump, since a recording does not "
-                     "have what is in blocks: while the program runs, cairn report --view %s PID",
-                     view->name, view->name);
+                     "have what is in blocks: while the program runs, cairn report --view %s PID%s",
+                     view->name, view->name,
+                     view->memory == MEMORY_REMEDIES ? "" : "; or record it with cairn run --look");
 }
 
 const struct view *view_find(const char *name) {

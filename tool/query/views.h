@@ -48,8 +48,9 @@ enum view_needs {
     VIEW_TAKES_NO_FILTER = 1 << 8,   // of a heap as it is now
     VIEW_NEEDS_SOURCE = 1 << 9,      // a source file
     VIEW_IS_TREE = 1 << 10,          // calls in calls
+    VIEW_LEADS_TO_TREE = 1 << 11,    // its stacks are better seen as a tree where many changed
     VIEW_HAS_MEMORY_ROWS = 1 << 12,  // of a process or a core dump it has rows for every form
-    VIEW_LEADS_TO_TREE = 1 << 11     // its stacks are better seen as a tree where many changed
+    VIEW_IS_RESIDENT = 1 << 13       // of what is resident, which any process answers
 };
 
 // The processes of a run of several, as a view has them.
@@ -130,6 +131,7 @@ struct request {
     struct filter_request filter;
     struct snapshot_request snapshot;
     const struct answer_form *form;  // of the view; NULL: the screen, or is_json
+    FILE *out;                       // where rows of a process or core go; NULL: stdout
     const char *heap;      // an allocator by name in place of malloc's heap; NULL: malloc's
     bool is_of_all_heaps;  // all of them, beside malloc's; then `heap` is ""
     uint64_t short_ns;     // ages: what is short-lived; 0: nothing was said

@@ -158,6 +158,7 @@ static void put_figures(struct json *json, const struct profile *profile) {
                 (int64_t)profile->peak.error_bytes);
     PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes, profile->exit_blocks);
     reachability_put(json, profile);
+    trust_json_put_looks(json, profile->recording);
     json_open_object(json, "rss");
     json_put_uint(json, "peak_bytes", profile->recording->header.rss_peak_bytes);
     memory_json_put(json, profile->recording);

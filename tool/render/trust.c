@@ -237,6 +237,23 @@ static void add_own(struct parts *line, const char *most, uint64_t own_bytes) {
     parts_add(line, STYLE_PLAIN, "cairn itself %s%s", most, units_size((int64_t)own_bytes).text);
 }
 
+// "looked at 3 times, paused for 41 ms", and what is not known of it.
+static void add_looks(struct parts *line, const struct recording *recording) {
+    struct cairn_look look;
+    uint64_t pause_ns = 0, count = 0;
+    char reason[PART_BYTES] = "";
+    for (size_t i = 0; recording_look(recording, i, &look); i++) {
+        count += look.copied_bytes != 0;
+        pause_ns += look.pause_ns;
+        if (look.reason[0]) text_escape(reason, sizeof reason, look.reason);
+    }
+    if (count)
+        parts_add(line, STYLE_PLAIN, "looked at %s, paused for %s in all",
+                  units_counted((int64_t)count, "time", "times").text,
+                  units_duration(pause_ns).text);
+    if (*reason) parts_add(line, STYLE_WARNING, "a look is not known: %s", reason);
+}
+
 void trust_print(const struct terminal *terminal, const struct profile *profile,
                  const struct frame_names *names) {
     const struct cairn_header *header = &profile->recording->header;
@@ -260,6 +277,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     add_stacks(&line, profile);
     add_names(&line, names);
     add_damage(&line, &profile->recording->damage);
+    add_looks(&line, profile->recording);
     add_own(&line, "", header->own_bytes);
     parts_end(&line);
 }

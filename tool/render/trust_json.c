@@ -28,6 +28,25 @@ void trust_json_put_left_out(struct json *json, const struct recording *recordin
     json_close(json);
 }
 
+void trust_json_put_looks(struct json *json, const struct recording *recording) {
+    struct cairn_look look;
+    if (!recording_look(recording, 0, &look)) return;
+    json_open_array(json, "looks");
+    for (size_t i = 0; recording_look(recording, i, &look); i++) {
+        json_open_object(json, NULL);
+        json_put_uint(json, "at_ns", look.at_ns);
+        json_put_bool(json, "at_end", look.is_at_end);
+        json_put_uint(json, "rss_bytes", look.rss_bytes);
+        json_put_uint(json, "live_bytes", look.live_bytes);
+        json_put_uint(json, "pause_ns", look.pause_ns);
+        json_put_uint(json, "copied_bytes", look.copied_bytes);
+        json_put_uint(json, "views", look.answer_count);
+        json_put_string(json, "reason", look.reason[0] ? look.reason : NULL);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 void trust_json_put_unkept(struct json *json, const struct cairn_unkept *unkept) {
     if (!unkept->processes) return;
     json_open_object(json, "not_kept");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that a recording does not have, as JSON (docs/reference/json.md).
+// Processes that a recording does not have, and looks at the one that it has, as JSON
+// (docs/reference/json.md).
 #ifndef TOOL_RENDER_TRUST_JSON_H
 #define TOOL_RENDER_TRUST_JSON_H
 
@@ -11,5 +12,8 @@ void trust_json_put_left_out(struct json *json, const struct recording *recordin
 
 // Puts `not_kept`: processes of few calls. Nothing if there are none.
 void trust_json_put_unkept(struct json *json, const struct cairn_unkept *unkept);
+
+// Puts `looks`: those at the heap while it was recorded. Nothing if there are none.
+void trust_json_put_looks(struct json *json, const struct recording *recording);
 
 #endif

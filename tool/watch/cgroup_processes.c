@@ -206,6 +206,15 @@ static bool has_ended(pid_t pid) {
     return !process_stat(pid, &stat) || process_has_ended(stat.state);
 }
 
+// Adds what the kernel has for a process.
+static void add_kernel(struct cgroup_processes *out, pid_t pid) {
+    enum { STATUS_BYTES = 4096, KIB = 1024 };
+    char text[STATUS_BYTES];
+    process_read(pid, "status", text, sizeof text);
+    out->page_table_bytes += strtoull(process_field(text, "VmPTE"), NULL, 10) * KIB;
+    out->thread_count += strtoull(process_field(text, "Threads"), NULL, 10);
+}
+
 static bool add_process(struct looking *looking, pid_t pid) {
     struct cgroup_processes *out = looking->out;
     struct cgroup_process process;
@@ -225,6 +234,7 @@ static bool add_process(struct looking *looking, pid_t pid) {
     struct cgroup_process *slot = array_push(&out->items);
     if (!slot) return false;
     *slot = process;
+    add_kernel(out, pid);
     for (int kind = 0; kind < KINDS; kind++) out->bytes[kind] += process.bytes[kind];
     out->anonymous_bytes += process.anonymous_bytes;
     out->is_cut |= process.is_cut;

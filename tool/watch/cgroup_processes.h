@@ -57,6 +57,8 @@ struct cgroup_processes {
     ARRAY(struct cgroup_file) files;     // the most first
     uint64_t bytes[KINDS];
     uint64_t anonymous_bytes;
+    uint64_t page_table_bytes;
+    uint64_t thread_count;
     size_t refused_count;  // that may not be read
     size_t hidden_count;   // of another name space of pids
     size_t ended_count;    // while they were looked at

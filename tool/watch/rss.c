@@ -163,11 +163,10 @@ static bool is_higher(const struct cairn_picture *picture, const struct cairn_pi
     return picture->live_bytes > peak->live_bytes ? picture->rss_bytes > peak->rss_bytes : is_whole;
 }
 
-// Processor time for the free chunks: a hundredth of the time so far, within bounds. A process that
-// ends waits.
-static uint64_t free_chunks_ns(uint64_t at_ns, bool is_end) {
+// Processor time for the free chunks: a hundredth of the time so far, within bounds.
+static uint64_t free_chunks_ns(uint64_t at_ns) {
     uint64_t share_ns = at_ns / OTHER_SHARE;
-    if (is_end || share_ns < FREE_CHUNKS_NS) return FREE_CHUNKS_NS;
+    if (share_ns < FREE_CHUNKS_NS) return FREE_CHUNKS_NS;
     return share_ns < FREE_CHUNKS_MOST_NS ? share_ns : FREE_CHUNKS_MOST_NS;
 }
 
@@ -218,7 +217,7 @@ static void keep_picture(struct rss *rss, const struct memory *memory,
 // The process cannot map memory while its mappings are listed; what follows costs it only the
 // processor that it may want, also on a machine where this waits for one.
 static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t at_ns,
-                         bool is_end) {
+                         uint64_t free_ns) {
     struct rss_parts parts;
     struct recording recording;
     uint64_t began_ns = clock_now_ns();
@@ -228,7 +227,7 @@ static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory
     is_ok = is_ok && recording_open_memory(memory->header, memory->bytes, &recording, NULL);
     if (is_ok) {
         parts.picture.at_ns = at_ns ? at_ns : 1;
-        is_ok = complete(pid, &recording, free_chunks_ns(at_ns, is_end), &parts);
+        is_ok = complete(pid, &recording, free_ns, &parts);
         recording_close(&recording);
     }
     if (is_ok) keep_picture(rss, memory, &parts.picture);
@@ -266,7 +265,7 @@ void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const str
                                    .swap_bytes = now->swap_bytes};
     if (is_picture_due(rss, now, now_ns)) {
         uint64_t began_ns = clock_now_ns();
-        if (take_picture(rss, pid, memory, value.at_ns, false)) {
+        if (take_picture(rss, pid, memory, value.at_ns, free_chunks_ns(value.at_ns))) {
             value.rss_bytes = rss->pictures[CAIRN_PICTURE_LAST].rss_bytes;
             value.pss_bytes = rss->pictures[CAIRN_PICTURE_LAST].pss_bytes;
         }
@@ -275,18 +274,28 @@ void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const str
     note_value(rss, memory, &value);
 }
 
-void rss_end(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns) {
-    const struct cairn_header *header = memory->header;
+// Takes a picture that is kept with its value.
+static void look_once(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns,
+                      uint64_t free_ns) {
     const struct cairn_picture *last = &rss->pictures[CAIRN_PICTURE_LAST];
-    if (header->state != CAIRN_STATE_ENDED || now_ns < header->start_clock_ns) return;
-    if (rss->listed_ns > END_LONGEST_NS) return;
-    uint64_t at_ns = at_of(header, now_ns);
-    if (!take_picture(rss, pid, memory, at_ns, true)) return;
+    if (now_ns < memory->header->start_clock_ns) return;
+    uint64_t at_ns = at_of(memory->header, now_ns);
+    if (!take_picture(rss, pid, memory, at_ns, free_ns)) return;
     struct cairn_resident value = {.at_ns = at_ns,
                                    .rss_bytes = last->rss_bytes,
                                    .pss_bytes = last->pss_bytes,
                                    .swap_bytes = last->swap_bytes};
     note_value(rss, memory, &value);
+}
+
+void rss_end(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns) {
+    bool has_time = rss->listed_ns <= END_LONGEST_NS;
+    if (memory->header->state == CAIRN_STATE_ENDED && has_time)
+        look_once(rss, pid, memory, now_ns, FREE_CHUNKS_NS);
+}
+
+void rss_look_long(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns) {
+    look_once(rss, pid, memory, now_ns, SECOND_NS / 2);
 }
 
 void rss_free(struct rss *rss) {

@@ -49,6 +49,9 @@ void rss_note(struct rss *rss, pid_t pid, const struct memory *memory, const str
 // picture takes too long to wait for.
 void rss_end(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns);
 
+// Takes a picture that counts all that is free, where the user asked for a look at the heap.
+void rss_look_long(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t now_ns);
+
 void rss_free(struct rss *rss);
 
 #endif

@@ -239,22 +239,15 @@ static void tell_variables(const struct watch *watch, const struct handshake_cli
         handshake_dismiss(client);
 }
 
-// It may have gone on after an end before this one.
-static void take_last_look(const struct watch *watch, struct watched *process) {
-    const struct last_look *last_look = &watch->last_look;
-    struct error unused;
-    if (process->taken) last_look->keep(last_look->context, process, NULL, &unused);
-    process->taken = last_look->take(last_look->context, process->pid, process->memory.header);
-}
-
 // A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
 // crowd only the program's first process gets one.
 static void watch_part(const struct watch *watch, const struct handshake_client *client) {
     struct watched *process = watch_find(watch, client->pid);
-    if (process && watch->last_look.take) take_last_look(watch, process);
+    const struct last_look *look = &watch->last_look;
+    if (process && look->take) process->taken = look->take(look->context, process);
     if (process && watch->drain) event_drain_last_look(watch->drain, process);
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
-    if (process && (process->is_first || !is_crowd))
+    if (process && !look->take_early && (process->is_first || !is_crowd))
         rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());
     handshake_answer(client, -1);
 }
@@ -317,6 +310,14 @@ static void log_snapshot(struct watch *watch, struct watched *process) {
     writer_thread_give(&watch->writer, WRITER_LOG, process);
 }
 
+// The writer reads a checkpoint for it, so that none is due while it is busy.
+static void look_early(struct watch *watch, struct watched *process, const struct rss_now *seen) {
+    const struct last_look *look = &watch->last_look;
+    bool may_be = look->take_early && !writer_thread_is_busy(&watch->writer);
+    if (may_be && look->take_early(look->context, process, seen))
+        writer_thread_give(&watch->writer, WRITER_LOOK, process);
+}
+
 static void watch_look(struct watch *watch, uint64_t now) {
     uint64_t last = LOOK_PER_PROCESS_NS * watch->process_count;
     if (last < LOOK_LAST_NS) last = LOOK_LAST_NS;
@@ -327,6 +328,7 @@ static void watch_look(struct watch *watch, uint64_t now) {
             struct rss_now seen = watched_look(process, now, PICTURE_PAUSES * last);
             code_files_hold(&watch->files, &process->memory, process->pid, &process->held_bytes);
             schedule_look(&watch->schedule, watch->list, process, &seen, now);
+            look_early(watch, process, &seen);
         }
         process->look_pause_ns *= 2;
         if (process->look_pause_ns > last) process->look_pause_ns = last;

@@ -45,8 +45,15 @@ struct watched {
 // What is done with the memory of a process that ends by itself; all NULL: nothing.
 struct last_look {
     void *context;
-    // While the process waits, in the watch's thread.
-    void *(*take)(void *context, pid_t pid, const struct cairn_header *header);
+    // While the process waits, in the watch's thread. Returns what `taken` becomes, and frees what
+    // it was, unless that is a part of it.
+    void *(*take)(void *context, struct watched *process);
+    // While the process runs, in the watch's thread, which has just seen its memory: takes a look
+    // if one is due, and returns true if the writer is to study it. NULL: there are no such looks;
+    // otherwise `take` takes the last picture of resident memory, too.
+    bool (*take_early)(void *context, struct watched *process, const struct rss_now *now);
+    // In the writer's thread, when `path` has a checkpoint from behind the look; NULL: it has none.
+    void (*study)(void *context, const struct watched *process, const char *path);
     // When its file is written, in the writer's: of every process, also if nothing was taken.
     // `path` NULL: it has no file. Frees what was taken.
     bool (*keep)(void *context, const struct watched *process, const char *path,

@@ -104,11 +104,21 @@ static void save_checkpoint(struct writer_thread *writer, const struct writer_jo
     save(writer, job->process, &end);
 }
 
+static void study_look(struct writer_thread *writer, const struct watched *process) {
+    char path[PATH_MAX];
+    run_directory_path_of(writer->directory, process->file_name, path, sizeof path);
+    writer->last_look.study(writer->last_look.context, process, process->has_file ? path : NULL);
+}
+
 static void work_off(struct writer_thread *writer, const struct writer_job *job) {
     struct watched *process = job->process;
     switch (job->work) {
     case WRITER_CHECKPOINT:
         save_checkpoint(writer, job);
+        return;
+    case WRITER_LOOK:
+        save_checkpoint(writer, job);
+        study_look(writer, job->process);
         return;
     case WRITER_LOG:
         write_log(writer, job->process, false);

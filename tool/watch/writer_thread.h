@@ -15,6 +15,7 @@ enum writer_work {
     WRITER_CHECKPOINT,  // the process goes on and stays the caller's
     WRITER_END,         // keep what it recorded
     WRITER_DROP,        // keep nothing
+    WRITER_LOOK,        // likewise, and study the look that was taken (struct last_look)
     WRITER_LOG,         // the process goes on: a block of the log
     WRITER_RELEASE,     // it goes on without the tool: keep what there is, it writes the rest
 };

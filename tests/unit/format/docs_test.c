@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "format/guard.h"
+#include "format/looks.h"
 #include "format/packed.h"
 #include "format/sample.h"
 #include "format/settings.h"
@@ -481,6 +482,20 @@ static void test_waste(void **state) {
     FIELD(cairn_waste, most_strings);
 }
 
+static void test_looks(void **state) {
+    (void)state;
+    FIELD(cairn_look, at_ns);
+    FIELD(cairn_look, rss_bytes);
+    FIELD(cairn_look, live_bytes);
+    FIELD(cairn_look, pause_ns);
+    FIELD(cairn_look, copied_bytes);
+    FIELD(cairn_look, answers_offset);
+    FIELD(cairn_look, answers_bytes);
+    FIELD(cairn_look, answer_count);
+    FIELD(cairn_look, is_at_end);
+    FIELD(cairn_look, reason);
+}
+
 static void test_snapshots(void **state) {
     (void)state;
     FIELD(cairn_snapshot, epoch);
@@ -692,6 +707,7 @@ int main(void) {
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_uses),
         cmocka_unit_test(test_waste),
+        cmocka_unit_test(test_looks),
         cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_worked_example),
         cmocka_unit_test(test_what_a_reader_makes_of_it),

@@ -38,7 +38,7 @@ static void test_known_heap(void **state) {
     struct heap_state heap = {.free_resident_bytes = 1000};
     struct resident_parts parts;
     heap.residency.resident_bytes = 3000;
-    resident_parts_find(&resident, &heap, &giveback, &parts);
+    resident_parts_find(&resident, &heap, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
     assert_int_equal(resident_parts_bytes(&parts, PART_USED), 2000);
     assert_int_equal(resident_parts_bytes(&parts, PART_FREE), 1000);
@@ -69,7 +69,7 @@ static void test_more_named_than_there_is(void **state) {
     struct heap_state heap = {.free_resident_bytes = 0};
     struct resident_parts parts;
     heap.residency.resident_bytes = 4500;
-    resident_parts_find(&resident, &heap, &giveback, &parts);
+    resident_parts_find(&resident, &heap, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
     assert_int_equal(bytes_of(&parts, "[anon:pool\\x0a]"), 400);
     assert_int_equal(bytes_of(&parts, "[anon:a]"), 100);
@@ -79,10 +79,27 @@ static void test_more_named_than_there_is(void **state) {
 static void test_unknown_heap(void **state) {
     (void)state;
     struct resident_parts parts;
-    resident_parts_find(&resident, NULL, &giveback, &parts);
+    resident_parts_find(&resident, NULL, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
     assert_int_equal(bytes_of(&parts, "[anon:a]"), 300);
     assert_int_equal(bytes_of(&parts, "heap and other anonymous memory"), 4100);
+}
+
+// Python's allocator is told with what of it is free, and no more of it than there is.
+static void test_python(void **state) {
+    (void)state;
+    struct heap_state heap = {.free_resident_bytes = 0};
+    struct python_pools python = {.pool_count = 1, .bytes = 700, .used_bytes = 600};
+    struct resident_parts parts;
+    heap.residency.resident_bytes = 4000;
+    resident_parts_find(&resident, &heap, &giveback, &python, &parts);
+    assert_int_equal(parts.all_bytes, 5760);
+    assert_int_equal(bytes_of(&parts, "in Python's pymalloc, 100 B of it free"), 700);
+    python.bytes = 5000;
+    python.used_bytes = 6000;
+    resident_parts_find(&resident, &heap, &giveback, &python, &parts);
+    assert_int_equal(parts.all_bytes, 5760);
+    assert_int_equal(bytes_of(&parts, "in Python's pymalloc, 0 B of it free"), 1000);
 }
 
 // No more is told of another allocator's heap than there is of anonymous memory.
@@ -106,6 +123,7 @@ int main(void) {
                                        cmocka_unit_test_setup(test_mapped_by_the_program, setup),
                                        cmocka_unit_test_setup(test_more_named_than_there_is, setup),
                                        cmocka_unit_test_setup(test_unknown_heap, setup),
+                                       cmocka_unit_test_setup(test_python, setup),
                                        cmocka_unit_test_setup(test_another_heap, setup)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

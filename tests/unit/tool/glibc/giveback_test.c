@@ -93,6 +93,18 @@ static void test_pin(void **state) {
     assert_int_equal(settle(little, 1, block + 64, PAGE, 0).pin.address, 0);
 }
 
+// Free pieces of the usual threshold, also of several chunks, and the end beyond as much.
+static void test_pieces(void **state) {
+    (void)state;
+    const uint64_t large = MALLOC_THRESHOLD_USUAL;
+    struct free_chunk chunks[] = {{START, large - 16}, {START + 2 * large, large}};
+    assert_int_equal(settle(chunks, 2, START + 4 * large, 0, 0).piece_bytes, large);
+    struct free_chunk joined[] = {{START, large / 2}, {START + large / 2, large / 2}};
+    assert_int_equal(settle(joined, 2, START + 4 * large, 0, 0).piece_bytes, large);
+    assert_int_equal(settle(joined, 0, START, large, 0).piece_bytes, 0);
+    assert_int_equal(settle(joined, 0, START, large + PAGE, 0).piece_bytes, PAGE);
+}
+
 static bool find(struct malloc_parameters *parameters) {
     return malloc_parameters_find(&memory, START, START + 100 * WORD, parameters);
 }
@@ -127,8 +139,9 @@ static void test_parameters(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages), cmocka_unit_test(test_joined),     cmocka_unit_test(test_end),
-        cmocka_unit_test(test_pin),   cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_pages),      cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_end),        cmocka_unit_test(test_pin),
+        cmocka_unit_test(test_parameters), cmocka_unit_test(test_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
