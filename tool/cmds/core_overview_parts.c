@@ -181,8 +181,13 @@ bool resident_parts_print(const struct resident_parts *parts, const char *name, 
                             .count = parts->count,
                             .next_row = next_part,
                             .state = &list};
-    snprintf(answer.title, sizeof answer.title, "%.100s (%d) · %s resident, not recorded", name,
-             (int)pid, units_size((int64_t)parts->all_bytes).text);
+    const char *size = units_size((int64_t)parts->all_bytes).text;
+    if (parts->are_dumped)
+        snprintf(answer.title, sizeof answer.title, "%.100s · %s of memory in it, no recording",
+                 name, size);
+    else
+        snprintf(answer.title, sizeof answer.title, "%.100s (%d) · %s resident, not recorded", name,
+                 (int)pid, size);
     return request->form ? request->form->print(stdout, &answer, error)
                          : answer_print_text(&terminal, &answer, error);
 }
