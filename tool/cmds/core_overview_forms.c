@@ -68,15 +68,15 @@ static void print_section(const struct overview *overview, const struct terminal
 }
 
 static void print_head(const struct overview *overview, const struct terminal *terminal) {
-    const char *size = units_size((int64_t)overview->resident.picture.rss_bytes).text;
+    const struct unit_text size = units_size((int64_t)overview->resident.picture.rss_bytes);
     terminal_print(terminal, STYLE_STRONG, "%s", overview->name);
     if (overview->pid)
         terminal_print(terminal, STYLE_STRONG, overview->is_core ? ", process %d" : " (%d)",
                        (int)overview->pid);
     if (overview->is_core)
-        printf(" · %s of memory in it, no recording:\n", size);
+        printf(" · %s of memory in it, no recording:\n", size.text);
     else
-        printf(" · %s resident, not recorded:\n", size);
+        printf(" · %s resident, not recorded:\n", size.text);
 }
 
 void overview_print_screen(const struct overview *overview) {

@@ -181,13 +181,13 @@ bool resident_parts_print(const struct resident_parts *parts, const char *name, 
                             .count = parts->count,
                             .next_row = next_part,
                             .state = &list};
-    const char *size = units_size((int64_t)parts->all_bytes).text;
+    const struct unit_text size = units_size((int64_t)parts->all_bytes);
     if (parts->are_dumped)
         snprintf(answer.title, sizeof answer.title, "%.100s · %s of memory in it, no recording",
-                 name, size);
+                 name, size.text);
     else
         snprintf(answer.title, sizeof answer.title, "%.100s (%d) · %s resident, not recorded", name,
-                 (int)pid, size);
+                 (int)pid, size.text);
     return request->form ? request->form->print(stdout, &answer, error)
                          : answer_print_text(&terminal, &answer, error);
 }
