@@ -110,7 +110,7 @@ bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error
     }
     for (size_t i = 0; i < answer->note_count; i++) {
         fputc('\n', out);
-        put_text(out, answer->notes[i]);
+        put_text(out, answer->notes[i].text);
         fputc('\n', out);
     }
     return answer_check(answer, error);

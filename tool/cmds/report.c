@@ -14,6 +14,7 @@
 #include "tool/cmds/core_unreachable.h"
 #include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_run.h"
+#include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/leaks.h"
 #include "tool/query/log_ages.h"
@@ -427,15 +428,8 @@ int cmd_report(const struct command_args *args) {
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     if (args_has(args, OPTION_CGROUP)) return cgroup_report(args);
     const struct view *view = report.request.view;
-    if (view && view->memory && heap_views_have_memory(args->words[0])) {
-        if (!report.request.form || report.request.is_json || view_has(view, VIEW_HAS_MEMORY_ROWS))
-            return report_memory(args, &report.request);
-        error_set(&error,
-                  "%s: of a process or core, view %s has no rows for --format %s; --json "
-                  "has what it shows",
-                  args->command->name, view->name, report.request.form->name);
-        return command_fail(STATUS_USAGE, &error);
-    }
+    if (view && view->memory && heap_views_have_memory(args->words[0]))
+        return report_memory(args, &report.request);
     int overview_status;
     if (report_overview(args, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&

@@ -186,9 +186,22 @@ bool view_print_heap_totals(FILE *out, const struct view_subject *subject, struc
     return true;
 }
 
+bool view_answer_heap_totals(const struct view_subject *subject, struct answer *answer,
+                             struct error *error) {
+    return memory_totals_answer(answer, &subject->opened->profile, &subject->request->options,
+                                subject->request->view->memory == MEMORY_PAGES, error);
+}
+
+bool view_answer_pool_candidates(const struct view_subject *subject, struct answer *answer,
+                                 struct error *error) {
+    return pool_candidates_answer(answer, &subject->opened->profile, subject->names,
+                                  &subject->request->options, error);
+}
+
 // A recording does not have what is in blocks; processes and cores do not come here.
-bool view_print_no_contents(FILE *out, const struct view_subject *subject, struct error *error) {
-    (void)out;
+bool view_answer_no_contents(const struct view_subject *subject, struct answer *answer,
+                             struct error *error) {
+    (void)answer;
     return view_check_recording(subject->request->view, error);
 }
 

@@ -26,6 +26,9 @@ view_answer_fn view_answer_ages;
 view_answer_fn view_answer_frees;
 view_answer_fn view_answer_growth;
 view_answer_fn view_answer_mappings;
+view_answer_fn view_answer_heap_totals;
+view_answer_fn view_answer_pool_candidates;
+view_answer_fn view_answer_no_contents;
 
 view_print_fn view_print_stacks;
 view_print_fn view_print_tree;
@@ -43,6 +46,5 @@ view_print_fn view_print_mappings;
 view_print_fn view_print_pool_candidates;
 view_print_fn view_print_annotated;
 view_print_fn view_print_heap_totals;
-view_print_fn view_print_no_contents;
 
 #endif

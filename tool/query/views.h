@@ -37,19 +37,18 @@ struct view_reference {
 
 // Bits of what a view needs of its subject, and of how it takes one.
 enum view_needs {
-    VIEW_NEEDS_NAMES = 1 << 0,       // of every stack, not of the first `top` alone
-    VIEW_NEEDS_FREES = 1 << 1,       // what was freed, which not every import says
-    VIEW_NEEDS_LEAKS = 1 << 2,       // what was left, without what is suppressed
-    VIEW_NEEDS_LOG = 1 << 3,         // the order of events, which an event log has
-    VIEW_TAKES_LOG = 1 << 4,         // an event log tells it more than the recording
-    VIEW_NEEDS_MAPPINGS = 1 << 5,    // what the program mapped, in the heap's place
-    VIEW_NEEDS_MEMORY = 1 << 6,      // what is in blocks: a process or a core dump
-    VIEW_TAKES_KEY = 1 << 7,         // --context with a key alone
-    VIEW_TAKES_NO_FILTER = 1 << 8,   // of a heap as it is now
-    VIEW_NEEDS_SOURCE = 1 << 9,      // a source file
-    VIEW_IS_TREE = 1 << 10,          // calls in calls
-    VIEW_HAS_MEMORY_ROWS = 1 << 12,  // of a process or a core dump it has rows for every form
-    VIEW_LEADS_TO_TREE = 1 << 11     // its stacks are better seen as a tree where many changed
+    VIEW_NEEDS_NAMES = 1 << 0,      // of every stack, not of the first `top` alone
+    VIEW_NEEDS_FREES = 1 << 1,      // what was freed, which not every import says
+    VIEW_NEEDS_LEAKS = 1 << 2,      // what was left, without what is suppressed
+    VIEW_NEEDS_LOG = 1 << 3,        // the order of events, which an event log has
+    VIEW_TAKES_LOG = 1 << 4,        // an event log tells it more than the recording
+    VIEW_NEEDS_MAPPINGS = 1 << 5,   // what the program mapped, in the heap's place
+    VIEW_NEEDS_MEMORY = 1 << 6,     // what is in blocks: a process or a core dump
+    VIEW_TAKES_KEY = 1 << 7,        // --context with a key alone
+    VIEW_TAKES_NO_FILTER = 1 << 8,  // of a heap as it is now
+    VIEW_NEEDS_SOURCE = 1 << 9,     // a source file
+    VIEW_IS_TREE = 1 << 10,         // calls in calls
+    VIEW_LEADS_TO_TREE = 1 << 11    // its stacks are better seen as a tree where many changed
 };
 
 // The processes of a run of several, as a view has them.
@@ -99,10 +98,8 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
-    // Makes rows for every form of what the recording says; NULL: it has none.
-    view_answer_fn *answer;
-    // A screen of its own, in the place of the rows; NULL: rows, or neither.
-    view_print_fn *print;
+    view_answer_fn *answer;  // makes rows for every form of what a recording says
+    view_print_fn *print;    // a screen of its own, in the place of the rows; NULL: there is none
     struct view_reference reference;
 };
 
