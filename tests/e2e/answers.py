@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -106,6 +107,22 @@ def check_refusals(path):
             t.check(refused.status == 1 and f"cairn report --view {view} PID".encode() in refused.err, f"{view} of a recording: {refused.err}")
 
 
+def check_not_recorded():
+    """Who asks a process that is not recorded, or a core dump, for a view of a recording is told what can be had of it."""
+    told = "its memory is shown by the views types, heap, pages, owners, containers, waste and remedies: cairn report --view owners "
+    with t.Process(["sleep", "1000"]) as process:
+        subjects = [str(process.pid)]
+        if shutil.which("gcore") and t.run(["gcore", "-o", "slept", str(process.pid)]).status == 0:
+            subjects.append(f"slept.{process.pid}")
+        for subject in subjects:
+            refused = t.run_cairn("report", "--view", "tree", "--format", "csv", subject)
+            t.check(refused.status == 1 and (told + subject).encode() in refused.err, f"a view of {subject}: {refused.err}")
+        process.kill()
+    for word in ("4194304", "no-such-program"):
+        refused = t.run_cairn("report", "--view", "tree", word)
+        t.check(refused.status == 1 and told.encode() not in refused.err, f"a view of {word}: {refused.err}")
+
+
 def check_memory():
     """Of a process every view of its memory has rows, with whose it is; notes and claims are in the JSON."""
     with t.Process([t.CAIRN, "run", "-q", "-o", "waits.cairn", *t.program("waste")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -117,6 +134,11 @@ def check_memory():
             t.check_equal(f"{view}: whose", answer["process"], {"pid": pid, "program": "waste"})
             t.check(answer["rows"] or view == "containers", f"{view}: no rows")
             t.check(view == "heap" or answer["claims"], f"{view}: no claims")
+        for columns in (20, 400):
+            for view in ("types", "waste"):
+                shown = t.run_cairn("report", "--view", view, str(pid), env={"COLUMNS": str(columns)})
+                t.check(shown.status == 0 and b"BLOCKS" in shown.out, f"{view} of {columns} columns: {shown.out} {shown.err}")
+        check_closed_pipe(str(pid), "waste", ("json", "csv", "md"))
         process.stdin.close()
 
 
@@ -168,11 +190,11 @@ def check_long_names():
     t.check("\\|\\<b\\>\\`;\"x" in told and "\x1b" not in told, f"markup in Markdown: {told[-200:]}")
 
 
-def check_closed_pipe(path):
-    for form in ("json", "csv", "md"):
+def check_closed_pipe(path, view, forms):
+    for form in forms:
         reader, writer = os.pipe()
         os.close(reader)
-        result = subprocess.run([t.CAIRN, "report", "--view", "stacks", "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
+        result = subprocess.run([t.CAIRN, "report", "--view", view, "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
                                 check=False, timeout=t.TIMEOUT_S)
         os.close(writer)
         t.check(result.returncode != 0 and b"Sanitizer" not in result.stderr, f"a closed pipe: {form}: {result}")
@@ -190,7 +212,8 @@ check_long_names()
 check_part(recording)
 check_run()
 check_memory()
-check_closed_pipe(recording)
+check_not_recorded()
+check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")
 t.finish()

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -418,6 +419,18 @@ static bool report_overview(const struct command_args *args, int *status) {
     return true;
 }
 
+// Finds the recording. Of a process or core dump without one, says what can be had of it.
+static bool find_subject(const char *word, struct subject *subject, struct error *error) {
+    char names[VIEW_NAMES_BYTES];
+    if (subject_find(word, subject, error)) return true;
+    bool is_core = heap_views_have_memory(word) && !access(word, F_OK);
+    if (!is_core && !core_overview_is_possible(word)) return false;
+    struct error why = *error;
+    view_names_of_memory(names);
+    return error_set(error, "%s; its memory is shown by the views %s: cairn report --view owners %s",
+                     why.text, names, word);
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -434,10 +447,12 @@ int cmd_report(const struct command_args *args) {
     if (report_overview(args, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
         core_overview_is_possible(args->words[0])) {
+        char names[VIEW_NAMES_BYTES];
+        view_names_of_memory(names);
         error_set(&error,
                   "%s: of a process that is not recorded there are no rows for --format %s; "
-                  "--json has what is shown, and --view owners, types and containers have rows",
-                  args->command->name, args_text(args, OPTION_FORMAT, ""));
+                  "--json has what is shown, and the views %s have rows",
+                  args->command->name, args_text(args, OPTION_FORMAT, ""), names);
         return command_fail(STATUS_USAGE, &error);
     }
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
@@ -456,7 +471,7 @@ int cmd_report(const struct command_args *args) {
         return unreachable_status;
     }
     bool is_ok = view_check_recording(view, &error) &&
-                 subject_find(args->words[0], &subject, &error) &&
+                 find_subject(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
     int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;

@@ -12,6 +12,21 @@ bool view_check_recording(const struct view *view, struct error *error) {
                      view->name, view->name);
 }
 
+void view_names_of_memory(char names[VIEW_NAMES_BYTES]) {
+    size_t used = 0, left = 0;
+    *names = 0;
+    for (const struct view *view = views; view->name; view++) left += view->memory != MEMORY_NONE;
+    for (const struct view *view = views; view->name; view++) {
+        if (view->memory == MEMORY_NONE) continue;
+        left--;
+        used += (size_t)snprintf(names + used, VIEW_NAMES_BYTES - used, "%s%s", view->name,
+                                 left > 1    ? ", "
+                                 : left == 1 ? " and "
+                                             : "");
+        if (used >= VIEW_NAMES_BYTES) return;
+    }
+}
+
 const struct view *view_find(const char *name) {
     for (const struct view *view = views; name && view->name; view++)
         if (!strcmp(view->name, name)) return view;

@@ -167,6 +167,10 @@ bool request_apply(const struct request *request, struct filter *filter, struct 
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error);
 
+// Writes the names of the views that a process or core dump has without a recording: "a, b and c".
+enum { VIEW_NAMES_BYTES = 128 };
+void view_names_of_memory(char names[VIEW_NAMES_BYTES]);
+
 // False, with what to do, if the view is of what is in blocks, which a recording does not have.
 bool view_check_recording(const struct view *view, struct error *error);
 
