@@ -419,7 +419,7 @@ static bool report_overview(const struct command_args *args, int *status) {
     return true;
 }
 
-// Finds the recording. Of a process or core dump without one, says what can be had of it.
+// Finds the recording, or says what can be had of a process or core dump without one.
 static bool find_subject(const char *word, struct subject *subject, struct error *error) {
     char names[VIEW_NAMES_BYTES];
     if (subject_find(word, subject, error)) return true;
@@ -427,7 +427,8 @@ static bool find_subject(const char *word, struct subject *subject, struct error
     if (!is_core && !core_overview_is_possible(word)) return false;
     struct error why = *error;
     view_names_of_memory(names);
-    return error_set(error, "%s; its memory is shown by the views %s: cairn report --view owners %s",
+    return error_set(error,
+                     "%s; its memory is shown by the views %s: cairn report --view owners %s",
                      why.text, names, word);
 }
 
