@@ -2,6 +2,15 @@
 // The rows of the table of views (tool/query/views.h).
 #include "tool/query/view_answers.h"
 #include "tool/query/views.h"
+#include "tool/render/chart.h"
+#include "tool/render/findings.h"
+#include "tool/render/freed_by.h"
+#include "tool/render/growth.h"
+#include "tool/render/mappings.h"
+#include "tool/render/overruns_screen.h"
+#include "tool/render/pool_candidates_screen.h"
+#include "tool/render/stack_answers.h"
+#include "tool/render/stacks.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
 enum { CANDIDATES_DEPTH = 6, OWNERS_TOP = 8, OWNERS_DEPTH = 4, CONTAINERS_TOP = 20 };
@@ -18,7 +27,7 @@ const struct view views[] = {
      .help = "stacks with their figures, the largest first",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_LEADS_TO_TREE, .compared = COMPARED_STACKS,
-     .answer = view_answer_stacks, .print = view_print_stacks,
+     .rows = stacks_answer, .screen = stacks_print,
      .reference = {.question = "Which call stacks hold the memory?",
                    .options = LIST_OPTIONS}},
     {.name = "tree",
@@ -108,7 +117,7 @@ const struct view views[] = {
      .measure = "calls", .top = STACKS_TOP, .depth = CANDIDATES_DEPTH,
      .threshold = candidates_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_LOG, .run = RUN_ONE,
-     .answer = view_answer_pool_candidates, .print = view_print_pool_candidates,
+     .rows = pool_candidates_answer, .screen = pool_candidates_print,
      .reference = {.question = "Where would an arena, a slab or a buffer on the stack pay?",
                    .options = "--top --depth --threshold --all-frames --bytes",
                    .recorded_with = "cairn run --events",
@@ -117,7 +126,7 @@ const struct view views[] = {
      .help = "the heap over time",
      .measure = "peak",
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .run = RUN_TIMELINES,
-     .answer = view_answer_timeline, .print = view_print_timeline,
+     .answer = view_answer_timeline, .screen = chart_print,
      .reference = {.question = "How did the heap change over time?",
                    .options = "--all-frames"}},
     {.name = "temporary",
@@ -146,7 +155,7 @@ const struct view views[] = {
     {.name = "frees",
      .help = "stacks, and which stacks freed their blocks (cairn run --free-stacks)",
      .measure = "allocated", .top = STACKS_TOP, .depth = STACKS_DEPTH,
-     .answer = view_answer_frees, .print = view_print_frees,
+     .rows = frees_answer, .screen = free_stacks_print,
      .reference = {.question = "Which code frees these blocks?",
                    .options = LIST_OPTIONS,
                    .recorded_with = "cairn run --free-stacks",
@@ -157,14 +166,14 @@ const struct view views[] = {
      .measure = "allocated", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .threshold = growth_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .compared = COMPARED_STACKS,
-     .answer = view_answer_growth, .print = view_print_growth,
+     .rows = growth_answer, .screen = growth_print,
      .reference = {.question = "What grows without end?",
                    .options = "--top --depth --threshold --min-bytes --all-frames"}},
     {.name = "findings",
      .help = "what costs more than it must, what a fix saves, and where to read how",
      .measure = "peak",
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .run = RUN_ONE,
-     .answer = view_answer_findings, .print = view_print_findings,
+     .rows = findings_answer, .print = view_print_findings,
      .reference = {.question = "What is worth fixing first?",
                    .options = "--all-frames --bytes",
                    .not_of_heaps = "its rules are about malloc and what to do there"}},
@@ -238,7 +247,7 @@ const struct view views[] = {
      .help = "blocks that were written past, and whose they were (cairn run --guard)",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .run = RUN_OVERRUNS,
-     .answer = view_answer_overruns, .print = view_print_overruns,
+     .rows = overruns_answer, .screen = overruns_print,
      .reference = {.question = "Which blocks were written past their end or start?",
                    .options = "--top --depth --all-frames",
                    .recorded_with = "cairn run --guard",
@@ -247,7 +256,7 @@ const struct view views[] = {
      .help = "what the program mapped itself, by its callers (cairn run --mmap)",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_MAPPINGS,
-     .answer = view_answer_mappings, .print = view_print_mappings,
+     .rows = mappings_answer, .screen = mapped_print,
      .reference = {.question = "What does the program map itself, beside the heap?",
                    .options = "--depth --all-frames",
                    .recorded_with = "cairn run --mmap",
@@ -265,7 +274,7 @@ const struct view views[] = {
      .help = "stacks with blocks that were never freed",
      .measure = "exit", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES | VIEW_NEEDS_LEAKS,
-     .compared = COMPARED_STACKS, .answer = view_answer_stacks, .print = view_print_stacks,
+     .compared = COMPARED_STACKS, .rows = stacks_answer, .screen = stacks_print,
      .reference = {.question = "What was never freed?",
                    .options = LIST_OPTIONS " --suppressions --no-suppressions --baseline "
                                            "--error-exitcode"}},

@@ -39,7 +39,13 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     struct terminal terminal = terminal_of(out);
     struct answer answer = {0};
     if (!request->form && view->print) return view->print(out, subject, error);
-    if (!view->answer(subject, &answer, error)) return false;
+    if (!request->form && view->screen)
+        return view->screen(&terminal, &subject->opened->profile, subject->names, &request->options,
+                            error);
+    bool is_made = view->rows ? view->rows(&answer, &subject->opened->profile, subject->names,
+                                           &request->options, error)
+                              : view->answer(subject, &answer, error);
+    if (!is_made) return false;
     answer.view = view->name;
     for (int i = 0; i < VIEW_NOTES && request->form; i++)
         if (subject->notes[i] && *subject->notes[i]) answer_note(&answer, "%s", subject->notes[i]);

@@ -87,6 +87,13 @@ enum compared_kind {
 typedef bool view_answer_fn(const struct view_subject *subject, struct answer *answer,
                             struct error *error);
 typedef bool view_print_fn(FILE *out, const struct view_subject *subject, struct error *error);
+// The same of a profile and its names alone.
+typedef bool view_rows_fn(struct answer *answer, const struct profile *profile,
+                          const struct frame_names *names, const struct view_options *view,
+                          struct error *error);
+typedef bool view_screen_fn(const struct terminal *terminal, const struct profile *profile,
+                            const struct frame_names *names, const struct view_options *view,
+                            struct error *error);
 
 struct view {
     const char *name;
@@ -98,8 +105,12 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
-    view_answer_fn *answer;  // makes rows for every form of what a recording says
-    view_print_fn *print;    // a screen of its own, in the place of the rows; NULL: there is none
+    // Makes rows for every form of what a recording says: one of both.
+    view_rows_fn *rows;
+    view_answer_fn *answer;
+    // A screen of its own, in the place of the rows: one of both, or neither.
+    view_screen_fn *screen;
+    view_print_fn *print;
     struct view_reference reference;
 };
 
