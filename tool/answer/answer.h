@@ -34,6 +34,7 @@ enum answer_place {
     ANSWER_FIGURE,     // a figure among those at the left
     ANSWER_TAIL,       // text behind the figures
     ANSWER_TAIL_CUT,   // the same, cut at the end of the line
+    ANSWER_TAIL_LINE,  // a line of a source: there if it is empty too, and cut on terminals alone
     ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
 };
 
@@ -56,6 +57,7 @@ struct answer_column {
     bool has_share;             // of answer.whole, in front of it, ...
     size_t share_from;          // ... on screens from so many columns on
     bool has_dash;              // in the place of a zero
+    bool is_blank;              // there is nothing in the place of a zero
     bool is_estimate;           // intervals of its values are told
     bool is_left_out;           // of this answer
 };
@@ -120,6 +122,7 @@ struct answer_row {
     size_t level;  // 0; a part of the last row above it has one more
     enum answer_use use;
     struct answer_cell cells[ANSWER_COLUMNS_MAX];
+    bool is_strong;                   // the text behind its figures
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
@@ -130,6 +133,7 @@ struct answer {
     const char *view;
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
     char title_rest[ANSWER_TEXT_BYTES];  // behind it
+    bool is_titled;                      // a screen has another title, which is there already
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
     struct answer_line notes[ANSWER_NOTES_MAX];
     size_t note_count;

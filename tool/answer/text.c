@@ -100,7 +100,7 @@ static void print_figure(const struct terminal *terminal, const struct answer *a
     const int width = (int)column->width;
     const size_t all = value_width(terminal, column);
     const int64_t value = cell->measured.value;
-    if (cell->state == ANSWER_ABSENT) {
+    if (cell->state == ANSWER_ABSENT || (column->is_blank && !value)) {
         terminal_indent(terminal, all);
     } else if (cell->state == ANSWER_UNKNOWN || (column->has_dash && !value)) {
         terminal_print(terminal, STYLE_DIM, "%*s", (int)all, "-");
@@ -174,11 +174,16 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
         const struct answer_column *column = &answer->columns[i];
         char text[TAIL_BYTES], behind[TAIL_BYTES];
         bool is_last = i + 1 == answer->column_count;
-        enum style style = row->use == ANSWER_FOR_PEOPLE ? STYLE_DIM : column->style;
+        const bool is_line = column->place == ANSWER_TAIL_LINE && !row->instead;
+        enum style style = row->use == ANSWER_FOR_PEOPLE ? STYLE_DIM
+                           : row->is_strong              ? STYLE_STRONG
+                                                         : column->style;
         if (!is_tail(column)) continue;
         tail_text(answer, column, &row->cells[i], text);
-        if (!*text) continue;
+        if (!*text && !is_line) continue;
         terminal_print(terminal, style, "%s", column->before);
+        if (is_line && terminal->is_terminal)
+            text_cut(text, columns > used + 1 ? columns - used : 1);
         if (column->place == ANSWER_TAIL_CUT)
             text_cut(text, columns > used + CUT_COLUMNS_MIN ? columns - used : CUT_COLUMNS_MIN);
         if (column->place != ANSWER_TAIL_NAME) {
@@ -237,9 +242,11 @@ bool answer_print_text(const struct terminal *terminal, struct answer *answer,
         terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
         fputs(" \xc2\xb7 ", terminal->out);
     }
-    terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
-    list_print_cut(terminal, answer->options, answer->shown, answer->count);
-    terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+    if (!answer->is_titled) {
+        terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
+        list_print_cut(terminal, answer->options, answer->shown, answer->count);
+        terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+    }
     print_lines(terminal, answer, true);
     if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
     if (answer->count || answer->has_heads_always) print_heads(terminal, answer);

@@ -171,6 +171,7 @@ static void claim_of_none(const struct remedies_answer *answer, uint64_t free_by
     *claim = (struct claim){.key = CLAIM_REMEDY_NONE};
     if (facts->rss_bytes) claim_set(claim, "rss_bytes", (int64_t)facts->rss_bytes);
     claim_set(claim, "free_bytes", facts->is_locked ? 0 : (int64_t)free_bytes);
+    claim_set(claim, "is_stuck", facts->is_locked || free_bytes);
     if (why) claim_set(claim, why, true);
 }
 
