@@ -202,7 +202,10 @@ def stop(process):
 
 def ask(pid, *options):
     result = subprocess.run([CAIRN, "report", "--view", "remedies", "--json", *options, str(pid)], capture_output=True)
-    return json.loads(result.stdout) if not result.returncode else {"remedies": [], "error": result.stderr.decode()}
+    if result.returncode:
+        return {"remedies": [], "error": result.stderr.decode()}
+    found = json.loads(result.stdout)
+    return {**found["facts"], "sentence": found["title"], "remedies": [row for row in found["rows"] if row["part"] == "remedy"]}
 
 
 def bytes_of(answer):

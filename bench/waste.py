@@ -23,7 +23,8 @@ def waste(pid, *words):
     done = subprocess.run([CAIRN, "report", str(pid), "--view", "waste", "--json", *words], capture_output=True,
                           check=True, text=True)
     pause = re.search(r"paused for ([0-9.]+) (m?s)", done.stderr)
-    return json.loads(done.stdout), float(pause[1]) / (1 if pause[2] == "ms" else 0.001)
+    found = json.loads(done.stdout)
+    return {**found["facts"], "waste": found["rows"]}, float(pause[1]) / (1 if pause[2] == "ms" else 0.001)
 
 
 def summed(found):
@@ -43,7 +44,7 @@ def look(what, pid, seeds):
         for kind in KINDS:
             low, high = found[f"{kind}_low"], found[f"{kind}_high"]
             misses[kind] += not low <= true[""][kind] <= high
-    print(f"{what}: {found['sample']['windows']} of {found['sample']['of_windows']} windows, share "
+    print(f"{what}: {found['windows']} of {found['of_windows']} windows, share "
           f"{true['']['share']:.3f}, interval {sum(wide) / len(wide):.3f} wide; not covered of {seeds}: " +
           ", ".join(f"{kind} {count}" for kind, count in misses.items()) +
           f"; paused {sorted(pauses)[len(pauses) // 2]:.1f} ms, all of it {whole_pause:.1f} ms", flush=True)

@@ -32,7 +32,7 @@ ALLOWED = {
     "tool/base": ["format"],
     "tool/model": ["format", "tool/base"],
     "tool/symbol": ["format", "tool/base", "tool/model"],
-    "tool/answer": ["format", "tool/base", "tool/model", "tool/render/columns.h", "tool/render/frames.h",
+    "tool/answer": ["format", "tool/base", "tool/model", "tool/render/claims.h", "tool/render/columns.h", "tool/render/frames.h",
                     "tool/render/interval.h", "tool/render/json_values.h", "tool/render/shorten.h", "tool/render/terminal.h",
                     "tool/render/trust.h"],
     "tool/render": ["format", "tool/base", "tool/model", "tool/answer"],

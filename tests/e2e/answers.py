@@ -9,12 +9,16 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import cairn_test as t
 
-LISTS = ("stacks", "leaks", "tree", "sizes", "functions", "lines", "files", "directories", "modules", "types", "threads", "regions",
+LISTS = ("heap", "pages", "stacks", "leaks", "tree", "sizes", "functions", "lines", "files", "directories", "modules", "types", "threads", "regions",
          "contexts", "pools", "snapshots", "growth", "timeline", "memory", "findings", "overruns", "annotate")
+MEMORY = ("heap", "pages", "owners", "types", "containers", "waste", "remedies")
+# Keys of columns and facts stay within schema 1 (docs/reference/json.md).
+KEPT = json.loads((t.SOURCE / "tests/compat/answers.json").read_text("utf-8"))
 KEYS = ("allocations", "frees", "allocated_bytes", "peak_bytes", "peak_blocks", "at_exit_bytes")
 LONG = "a" * 10000
 
@@ -34,21 +38,31 @@ def plain(value):
     return "'" + value if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else str(value)
 
 
-def check_forms(path, view):
-    answer = json.loads(asked(path, view, "json"))
+def steady(answer):
+    """Without how long the process was stopped, and what that makes malloc_trim cost."""
+    return {**answer, "facts": {**answer["facts"], "pause_ns": 0}}
+
+
+def check_forms(path, view, *options):
+    answer = json.loads(asked(path, view, "json", *options))
     rows, columns = answer["rows"], [column["key"] for column in answer["columns"]]
+    kept = KEPT[view] if answer["process"] is None or "core" not in answer["facts"] else KEPT[f"{view} PID"]
+    missing = set(kept["columns"]) - set(columns) | set(kept["facts"]) - set(answer["facts"])
+    t.check(not missing, f"{view}: what schema 1 had is gone: {missing}")
     t.check_equal(f"{view}: schema, view", (answer["schema"], answer["view"]), (1, view))
     t.check_equal(f"{view}: keys are told apart", len(set(columns)), len(columns))
     t.check_equal(f"{view}: shown", answer["shown"], sum(not row.get("level") for row in rows))
-    t.check_equal(f"{view}: --json", json.loads(t.run_cairn("report", "--view", view, "--json", path).out), answer)
+    again = json.loads(t.run_cairn("report", "--view", view, "--json", path).out)
+    t.check_equal(f"{view}: --json", steady(again), steady(answer))
     t.check_equal(f"{view}: ndjson", [json.loads(line) for line in asked(path, view, "ndjson").splitlines()], rows)
     table = list(csv.DictReader(io.StringIO(asked(path, view, "csv"))))
     t.check_equal(f"{view}: rows of CSV", len(table), len(rows))
     for row, line in zip(rows, table):
         wrong = [key for key in columns if plain(row.get(key)) != line[key]]
         t.check(not wrong, f"{view}: {wrong} of {row} in {line}")
-    shown = asked(path, view, "md", "--top", "0", "--threshold", "0").splitlines()
-    if view not in ("snapshots", "tree", "memory", "annotate") and rows:  # of many high-water marks people get one line
+    whole_list = ("--top", "0") if view in ("heap", "pages") else ("--top", "0", "--threshold", "0")
+    shown = asked(path, view, "md", *whole_list).splitlines()
+    if view not in ("snapshots", "tree", "memory", "annotate", "heap", "owners", "waste", "remedies") and rows:  # of many high-water marks people get one line
         t.check_equal(f"{view}: rows of Markdown", sum(line.startswith("| ") for line in shown), answer["shown"] + 1)
     return answer
 
@@ -83,13 +97,49 @@ def check_tree(path):
 
 def check_refusals(path):
     t.check(b"cairn report --view owners PID" in t.run_cairn("report", "--view", "owners", "--json", path).err, "owners of a recording")
-    for view, form, said in (("heap", "csv", "has no rows"), ("stacks", "calls", "--view tree"), ("tree", "xml", "unknown form")):
+    for view, form, said in (("stacks", "calls", "--view tree"), ("waste", "calls", "--view tree"), ("tree", "xml", "unknown form")):
         t.check(said in asked(path, view, form, status=2), f"{view} as {form}")
     both = t.run_cairn("report", "--view", "stacks", "--json", "--format", "csv", path)
     t.check_equal("two forms", both.status, 2)
-    of_process = t.run_cairn("report", "--view", "waste", "--format", "csv", str(os.getpid()))
-    t.check_equal("rows of a process", of_process.status, 2)
-    t.check(b"--json of a PID or core has what it shows" in of_process.err, of_process.err)
+    for view in MEMORY:
+        if view not in ("heap", "pages", "types"):  # which a recording has too
+            refused = t.run_cairn("report", "--view", view, "--format", "csv", path)
+            t.check(refused.status == 1 and f"cairn report --view {view} PID".encode() in refused.err, f"{view} of a recording: {refused.err}")
+
+
+def check_not_recorded():
+    """Who asks a process that is not recorded, or a core dump, for a view of a recording is told what can be had of it."""
+    told = "its memory is shown by the views types, heap, pages, owners, containers, waste and remedies: cairn report --view owners "
+    with t.Process(["sleep", "1000"]) as process:
+        subjects = [str(process.pid)]
+        if shutil.which("gcore") and t.run(["gcore", "-o", "slept", str(process.pid)]).status == 0:
+            subjects.append(f"slept.{process.pid}")
+        for subject in subjects:
+            refused = t.run_cairn("report", "--view", "tree", "--format", "csv", subject)
+            t.check(refused.status == 1 and (told + subject).encode() in refused.err, f"a view of {subject}: {refused.err}")
+        process.kill()
+    for word in ("4194304", "no-such-program"):
+        refused = t.run_cairn("report", "--view", "tree", word)
+        t.check(refused.status == 1 and told.encode() not in refused.err, f"a view of {word}: {refused.err}")
+
+
+def check_memory():
+    """Of a process every view of its memory has rows, with whose it is; notes and claims are in the JSON."""
+    with t.Process([t.CAIRN, "run", "-q", "-o", "waits.cairn", *t.program("waste")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   env=t.environment()) as process:
+        process.stdout.readline()
+        pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "waste"))
+        for view in MEMORY:
+            answer = check_forms(str(pid), view, "--top", "0")
+            t.check_equal(f"{view}: whose", answer["process"], {"pid": pid, "program": "waste"})
+            t.check(answer["rows"] or view == "containers", f"{view}: no rows")
+            t.check(view == "heap" or answer["claims"], f"{view}: no claims")
+        for columns in (20, 400):
+            for view in ("types", "waste"):
+                shown = t.run_cairn("report", "--view", view, str(pid), env={"COLUMNS": str(columns)})
+                t.check(shown.status == 0 and b"BLOCKS" in shown.out, f"{view} of {columns} columns: {shown.out} {shown.err}")
+        check_closed_pipe(str(pid), "waste", ("json", "csv", "md"))
+        process.stdin.close()
 
 
 def check_part(path):
@@ -140,11 +190,11 @@ def check_long_names():
     t.check("\\|\\<b\\>\\`;\"x" in told and "\x1b" not in told, f"markup in Markdown: {told[-200:]}")
 
 
-def check_closed_pipe(path):
-    for form in ("json", "csv", "md"):
+def check_closed_pipe(path, view, forms):
+    for form in forms:
         reader, writer = os.pipe()
         os.close(reader)
-        result = subprocess.run([t.CAIRN, "report", "--view", "stacks", "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
+        result = subprocess.run([t.CAIRN, "report", "--view", view, "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
                                 check=False, timeout=t.TIMEOUT_S)
         os.close(writer)
         t.check(result.returncode != 0 and b"Sanitizer" not in result.stderr, f"a closed pipe: {form}: {result}")
@@ -161,7 +211,9 @@ check_refusals(recording)
 check_long_names()
 check_part(recording)
 check_run()
-check_closed_pipe(recording)
+check_memory()
+check_not_recorded()
+check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")
 t.finish()

@@ -58,12 +58,35 @@ def check_state(what, pid, letters):
     t.check_equal(f"{what}: nobody traces it", status_of(pid, "TracerPid"), "0")
 
 
-def look(subject, view, *options):
+def asked(subject, view, *options):
     result = t.run_cairn("report", "--json", "--view", view, *options, str(subject))
     if not t.check_equal(f"{view} of {subject}: status", result.status, 0):
         print(result.err.decode(errors="replace"))
         return None
     return json.loads(result.out)
+
+
+def parts_of(answer):
+    """The rows of the view heap, by part."""
+    rows = {part: [row for row in answer["rows"] if row["part"] == part] for part in ("size", "state", "arena", "range", "area", "cell")}
+    sizes = [{"from": row["size_from"], **{kind: {"blocks": row[f"{kind}_blocks"], "bytes": row[f"{kind}_bytes"]}
+                                           for kind in ("used", "free", "live")}} for row in rows["size"]]
+    states = {row["name"]: {"blocks": row.get("blocks"), "bytes": row["bytes"]} for row in rows["state"]}
+    areas = [{"start": row["address"], "end": row["address"] + row["bytes"]} for row in rows["range"]]
+    cells = [-1 if row["live_share"] is None else round(100 * row["live_share"]) for row in rows["cell"]]
+    strips = [{"kind": row["name"], **row} for row in rows["area"]]
+    return {**states, **answer["facts"], "sizes": sizes, "arenas": rows["arena"]}, areas, {"strips": strips, "cells": cells}
+
+
+def look(subject, view, *options):
+    """What both views say: of the view heap alone, without pages."""
+    heap = asked(subject, "heap", *options)
+    pages = asked(subject, "pages", *options) if heap and view == "pages" else heap
+    if not heap or not pages:
+        return None
+    sums, areas, picture = parts_of(heap)
+    return {**pages["facts"], "pid": (pages["process"] or {}).get("pid"), "heap": sums, "map": picture,
+            "pages": {**pages["facts"], "areas": areas, "owners": pages["rows"]}}
 
 
 def check_residency(pid, found):
@@ -82,8 +105,8 @@ def check_residency(pid, found):
         for start, end, _, _, size in around:
             others = pagemap.resident_bytes(pid, start, area["start"]) + pagemap.resident_bytes(pid, area["end"], end)
             t.check_equal("arena: its mapping's Rss", strips["arenas"]["resident_bytes"], size - others)
-    cells = [cell for strip in found["map"]["strips"] for cell in strip["cells"]]
-    t.check(all(-1 <= cell <= 100 for cell in cells), f"cells of the map: {set(cells)}")
+    cells = found["map"]["cells"]
+    t.check(cells and all(-1 <= cell <= 100 for cell in cells), f"cells of the map: {set(cells)}")
 
 
 def check_sums(what, found):
@@ -91,7 +114,8 @@ def check_sums(what, found):
     t.check_equal(f"{what}: owners add up", sum(one["kept_bytes"] for one in pages["owners"]), pages["kept_bytes"])
     t.check_equal(f"{what}: all resident", pages["kept_bytes"] + pages["empty_bytes"], pages["resident_bytes"])
     strips = found["map"]["strips"]
-    t.check_equal(f"{what}: strips", sum(one["resident_bytes"] for one in strips), pages["resident_bytes"])
+    if pages["residency_known"]:
+        t.check_equal(f"{what}: strips", sum(one["resident_bytes"] for one in strips), pages["resident_bytes"])
     t.check_equal(f"{what}: live", sum(one["live_bytes"] for one in strips), pages["live_bytes"])
 
 
@@ -122,7 +146,7 @@ def unrecorded():
         t.check_equal("unrecorded: blocks from 64 bytes keep most", first["size_from"], 64)
         t.check(first["kept_bytes"] > 0.99 * target.facts["kept"] * PAGE, f"unrecorded: {first}")
         again = look(target.pid, "heap")
-        t.check_equal("looking changes nothing", again["heap"], found["heap"])
+        t.check_equal("looking changes nothing", {**again["heap"], "pause_ns": 0}, {**found["heap"], "pause_ns": 0})
     screen = t.run_cairn("report", "--view", "heap", str(target.pid)).out.decode()
     for word in ("paused for", "main arena", "\u2591", "fragmentation", "free, in bins", "2 arenas"):
         t.check(word in screen, f"heap: no {word} in {screen}")

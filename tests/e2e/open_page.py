@@ -107,7 +107,7 @@ result, python = t.record([t.PYTHON, "script.py"], python=True)
 owned = {}
 with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
     t.check_equal("owners begin", process.stdout.readline(), b"ready\n")
-    owned = {row["name"]: row["retained_bytes"] for row in t.report(str(process.pid), "--view", "owners")["owners"]}
+    owned = {row["name"]: row["retained_bytes"] for row in t.answer(str(process.pid), "owners")["owners"]}
     t.check_equal("open --owners", t.run_cairn("open", "-o", "owners.html", "--owners", str(process.pid)).status, 0)
     t.check_equal("open --owners of none", t.run_cairn("open", "-o", "none.html", "--owners").status, 2)
     process.stdin.close()

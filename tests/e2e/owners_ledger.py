@@ -3,7 +3,6 @@
 """Who keeps the objects of a program that works that out by itself (tests/programs/objects.cc): what each variable
 keeps, what no single one does and what is lost, by class, to the byte; live and in a core dump, recorded and not."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -41,7 +40,7 @@ def ledger_of(found, variables):
     """The same ledger from an answer of cairn."""
     sums, owner = {}, None
     for row in found["owners"]:
-        if row["depth"] == 0:
+        if row["level"] == 0:
             is_root = row["kind"] == "root"
             owner = "several" if not is_root else "lost" if row["name"] == LEAKED else row["name"]
             if owner == "several" and not class_of(row):
@@ -56,7 +55,7 @@ def ledger_of(found, variables):
 
 
 def check(what, subject, ledger):
-    found = t.report(subject, "--view", "owners")
+    found = t.answer(subject, "owners")
     if not t.check(found, f"{what}: nothing"):
         return
     variables = {key[1] for key in ledger if key[0] == "root"}
@@ -108,7 +107,7 @@ def look_at_daemon():
         if shutil.which("gcore"):
             t.check_equal("daemon: gcore", t.run(["gcore", "-o", "dump", str(pid)]).status, 0)
             check("daemon, core", f"dump.{pid}", ledger)
-        pages = json.loads(t.run_cairn("report", "--json", "--view", "heap", str(pid)).out)
+        pages = t.answer(str(pid), "heap")
         t.check_equal("daemon: broken", pages.get("broken_stretches"), 0)
         process.stdin.close()
         t.check_equal("daemon: status", process.wait(), 3)

@@ -49,7 +49,7 @@ def check_saved(path, view):
     t.check({(stack, "main", "local", "item"), (stack, "main", "item"), (stack, "item")} & set(ways), f"frames: {list(ways)}")
     t.check_equal("all bytes", sum(size for size, _ in ways.values()), view["bytes"])
     t.check_equal("all blocks", sum(count for _, count in ways.values()), view["blocks"])
-    for root in (row for row in view["owners"] if row["depth"] == 0 and row["kind"] == "root"):
+    for root in (row for row in view["owners"] if row["level"] == 0 and row["kind"] == "root"):
         name = root["name"].split(" of thread ")[0]
         kept = sum(size for names, (size, _) in ways.items() if names[0].split(" of the main thread")[0] == name)
         t.check_equal(f"kept by {name}", kept, root["retained_bytes"])
@@ -175,7 +175,7 @@ def check_contents(pid):
 
 with waiting() as own:
     t.check_equal("save", save(own, "less.cairn").status, 0)
-    check_saved("less.cairn", t.report(own, "--view", "owners"))
+    check_saved("less.cairn", t.answer(own, "owners"))
     check_refused(own)
     check_walked(own)
     check_many_walked()

@@ -19,15 +19,15 @@ def variables(found):
     """(bytes, blocks) of each variable of threads' data, by its name."""
     rows, is_local = {}, False
     for row in found["owners"]:
-        if row["depth"] == 0:
+        if row["level"] == 0:
             is_local = row["name"].startswith("thread-local data of thread ")
-        elif is_local and row["depth"] == 1 and row["kind"] == "root":
+        elif is_local and row["level"] == 1 and row["kind"] == "root":
             rows.setdefault(row["name"], []).append((row["retained_bytes"], row["retained_blocks"]))
     return rows
 
 
 def check(what, subject):
-    found = t.report(subject, "--view", "owners")
+    found = t.answer(subject, "owners")
     if not t.check(found, f"{what}: nothing"):
         return
     kept = variables(found)

@@ -32,7 +32,7 @@ def ask(port, *words):
 def used_and_kept(port, pid):
     used = int(ask(port, "eval", "local sum = 0 for _, key in ipairs(redis.call('keys', '*')) do sum = sum + "
                                  "redis.call('memory', 'usage', key, 'samples', 0) end return sum", "0"))
-    tables = [row for row in t.report(str(pid), "--view", "owners")["owners"]
+    tables = [row for row in t.answer(str(pid), "owners")["owners"]
               if row["kind"] == "stack" and "_dictExpand" in row["name"]]
     kept = max((row["retained_bytes"] - row["own_bytes"] for row in tables), default=0)
     return used, kept

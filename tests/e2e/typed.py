@@ -4,8 +4,6 @@
 core dump, recorded, sampled and not (typed_gdb.py has gdb's answers); how full its containers are; without debug information
 only what objects say themselves."""
 
-import csv
-import io
 import os
 import re
 import shutil
@@ -57,18 +55,8 @@ def check_of_library():
         process.wait()
 
 
-def check_rows(what, subject, view, wanted):
-    """What --json has, as a table; of a process that goes on between two looks the same."""
-    shown = t.run_cairn("report", "--view", view, "--format", "csv", subject)
-    rows = list(csv.DictReader(io.StringIO(shown.out.decode())))
-    keys = [key for key in wanted[0] if key in rows[0]] if rows and wanted else []
-    t.check(len(keys) > 2, f"{what}: rows of {view}: {shown.out[:200]} {shown.err}")
-    t.check_equal(f"{what}: rows of {view}", [[row[key] for key in keys] for row in rows],
-                  [["" if row[key] is None else str(row[key]) for key in keys] for row in wanted])
-
-
 def check_types(what, subject):
-    found = t.report(subject, "--view", "types")
+    found = t.answer(subject, "types")
     if not t.check(found, f"{what}: nothing"):
         return
     counts = {row["type"]: row["blocks"] for row in found["types"]}
@@ -78,15 +66,13 @@ def check_types(what, subject):
                 "std::__detail::_Hash_node<Item*, false>": REGISTRIES * COUNT}
     t.check_equal(f"{what}: types", {name: counts.get(name) for name in expected}, expected)
     t.check_equal(f"{what}: all", sum(row["bytes"] for row in found["types"]), found["bytes"])
-    check_rows(what, subject, "types", found["types"])
 
 
 def check_containers(what, subject):
-    found = t.report(subject, "--view", "containers")
+    found = t.answer(subject, "containers")
     if not t.check(found, f"{what}: nothing"):
         return
     rows = {row["type"]: row for row in found["containers"]}
-    check_rows(what, subject, "containers", found["containers"])
     for name, count, elements, capacity in (
             ("std::vector<Base*>", REGISTRIES, REGISTRIES * COUNT, REGISTRIES * 32 * 8),
             ("std::vector<Item>", REGISTRIES, REGISTRIES * 5, REGISTRIES * 5 * 48),
@@ -152,7 +138,7 @@ def check_allocated():
                 if before:
                     name = os.path.basename(path)[:15]
                     pid = next(child for child in t.children_of(process.pid) if t.is_called(child, name))
-                counts = {row["type"]: row["blocks"] for row in t.report(str(pid), "--view", "types")["types"]}
+                counts = {row["type"]: row["blocks"] for row in t.answer(str(pid), "types")["types"]}
                 t.check_equal(f"what calls allocate: {before}",
                               [counts.get(name) for name in ("Item", "Row[]", "Counted[]")],
                               [7, 1, None] if before else [None] * 3)
@@ -165,11 +151,11 @@ def check_fills(programs):
     for program in programs:
         with t.Process([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
             t.check_equal("fills: begins", process.stdout.readline(), b"ready\n")
-            types = {row["type"]: row["blocks"] for row in t.report(str(process.pid), "--view", "types")["types"]}
+            types = {row["type"]: row["blocks"] for row in t.answer(str(process.pid), "types")["types"]}
             t.check_equal("fills: types", [types.get(name) for name in ("Point", "long int[]", "long[]", "std::string")],
                           [10, *((101, None) if "long int[]" in types else (None, 101)), None])
             t.check(1000 <= types.get("char[]", 0) <= 1003, f"fills: texts: {types}")
-            found = t.report(str(process.pid), "--view", "containers")
+            found = t.answer(str(process.pid), "containers")
             rows = {row["type"].replace("long int", "long").replace(" *", "*"):
                     (row["containers"], row["elements"], row["capacity_bytes"]) for row in found["containers"]}
             for name, wanted in (("std::vector<Point*>", (1, 10, 32000)), ("std::deque<long>", (1, 6400, 101 * 512)),
@@ -179,8 +165,8 @@ def check_fills(programs):
             t.check_equal(f"{program}: strings", rows.get("std::string", ())[:2], (1001, 20005))
             t.check("std::unordered_map<int, int>" in rows, f"{program}: tables: {rows}")
             t.check_equal(f"{program}: left out", found["left_out"], 0)
-            kept = {row["name"]: row["retained_bytes"] for row in t.report(str(process.pid), "--view", "owners")["owners"]
-                    if row["kind"] == "root" and row["depth"] == 2}
+            kept = {row["name"]: row["retained_bytes"] for row in t.answer(str(process.pid), "owners")["owners"]
+                    if row["kind"] == "root" and row["level"] == 2}
             t.check(kept.get("rooms", 0) >= 7000 and kept.get("local", 0) >= 80000, f"{program}: variables: {kept}")
             process.stdin.close()
             t.check_equal("fills: status", process.wait(), 0)
@@ -204,7 +190,7 @@ def check_rust_tables():
         return
     with t.Process([built], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         t.check_equal("tables: begins", process.stdout.readline(), b"ready\n")
-        found = t.report(str(process.pid), "--view", "containers")
+        found = t.answer(str(process.pid), "containers")
         rows = {row["type"]: (row["containers"], row["elements"]) for row in found["containers"]}
         t.check_equal("tables: texts", rows.get("alloc::vec::Vec<u8>", ())[:1], (300,))
         t.check_equal("tables: lists", rows.get("alloc::vec::Vec<u32>"), (10, 1000))
@@ -218,7 +204,7 @@ def check_stripped():
     with t.Process([stripped], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         for line in iter(process.stdout.readline, b"ready\n"):
             t.check(line, "stripped: it ended")
-        found = t.report(str(process.pid), "--view", "types")
+        found = t.answer(str(process.pid), "types")
         counts = {row["type"]: row["blocks"] for row in found["types"]} if found else {}
         t.check_equal("stripped: what objects say", (counts.get("Derived"), counts.get("Item")),
                       (REGISTRIES * COUNT, None))
@@ -238,14 +224,14 @@ def check_attached():
     with t.Process([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         for line in iter(process.stdout.readline, b"ready\n"):
             t.check(line, "attached: it ended")
-        before = t.report(str(process.pid), "--view", "types")
+        before = t.answer(str(process.pid), "types")
         with t.Process([t.CAIRN, "attach", "-o", t.fresh_path("attached"), str(process.pid)], env=t.environment(),
                        stderr=subprocess.PIPE) as attach:
             said = attach.stderr.readline()
             if t.check(b"recording typed" in said, f"attached: does not begin: {said}"):
                 check_types("attached", str(process.pid))
                 check_containers("attached", str(process.pid))
-                found = t.report(str(process.pid), "--view", "types")
+                found = t.answer(str(process.pid), "types")
                 t.check(found and found["bytes"] >= before["bytes"], f"attached: fewer bytes: {found} {before}")
             attach.terminate()
         process.stdin.close()

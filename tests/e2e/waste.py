@@ -42,7 +42,7 @@ def expected(is_live, is_recorded):
 
 
 def check(what, subject, is_live, is_recorded, sparse):
-    found = t.report(subject, "--view", "waste")
+    found = t.answer(subject, "waste")
     if not t.check(found, f"{what}: nothing"):
         return
     t.check_equal(f"{what}: facts", (found["pages_known"], found["recorded"]), (is_live, is_recorded))
@@ -127,7 +127,7 @@ def check_jemalloc():
         places = [int(line.split()[3], 16) for line in listed if line.startswith("Used allocation at ")]
         t.check(any(place % 16 == 8 for place in places), "jemalloc: no block is at an odd multiple of 8")
         t.check_equal("jemalloc: in order", places, sorted(places))
-        found = t.report(pid, "--view", "waste")
+        found = t.answer(pid, "waste")
         rows = [row for row in found["waste"] if row["name"].split()[0] == "make_copies"] if found else []
         t.check_equal("jemalloc: copies", [row["duplicate_bytes"] for row in rows], [(COPIES - 1) * COPIED])
         process.stdin.close()

@@ -62,7 +62,7 @@ def run(command, words, look):
 
 
 def compare(what, command, words, least):
-    found = run(command, words, lambda pid: t.report(pid, "--view", "waste"))
+    found = run(command, words, lambda pid: t.answer(pid, "waste"))
     path = t.fresh_path("dhat")
     run(["valgrind", "--tool=dhat", "-q", f"--dhat-out-file={path}", *command], words, lambda pid: None)
     never = never_accessed(path)

@@ -270,6 +270,16 @@ def report(path, *arguments):
     return json.loads(result.out)
 
 
+def answer(path, view, *arguments):
+    """The answer of a view (docs/reference/json.md#answers) as one dictionary: the rows by the view's name, what is known
+    of all of it by its keys, and so the evidence of the first claim; empty after a failed check."""
+    found = report(path, "--view", view, *arguments)
+    if not found:
+        return None
+    evidence = found["claims"][0]["evidence"] if found["claims"] else {}
+    return {**evidence, **found["facts"], view: found["rows"], "title": found["title"], "claims": found["claims"]}
+
+
 def export(path, form, *arguments):
     """The recording in another tool's format, as bytes; empty after a failed check."""
     result = run_cairn("export", "--format", form, *arguments, str(path))

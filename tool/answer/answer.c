@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/answer/answer.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,10 @@ void answer_set_measured(struct answer_row *row, size_t column, struct measured 
 
 void answer_set_real(struct answer_row *row, size_t column, double value) {
     row->cells[column] = (struct answer_cell){.state = ANSWER_KNOWN, .real = value};
+}
+
+void answer_set_ratio(struct answer_row *row, size_t column, int64_t part, int64_t whole) {
+    answer_set_measured(row, column, (struct measured){.value = part, .blocks = whole});
 }
 
 void answer_set_text(struct answer_row *row, size_t column, const char *text) {
@@ -45,12 +50,67 @@ bool answer_is_sampled(const struct answer *answer) {
     return answer->profile ? answer->profile->sampling.is_on != 0 : answer->is_sampled;
 }
 
+static void add_line(struct answer *answer, struct answer_line like, const char *format,
+                     va_list arguments) {
+    if (answer->note_count == ANSWER_NOTES_MAX) return;
+    struct answer_line *line = &answer->notes[answer->note_count++];
+    *line = like;
+    vsnprintf(line->text, sizeof line->text, format, arguments);
+}
+
 void answer_note(struct answer *answer, const char *format, ...) {
     va_list arguments;
-    if (answer->note_count == ANSWER_NOTES_MAX) return;
     va_start(arguments, format);
-    vsnprintf(answer->notes[answer->note_count++], ANSWER_NOTE_BYTES, format, arguments);
+    add_line(answer, (struct answer_line){.style = STYLE_DIM}, format, arguments);
     va_end(arguments);
+}
+
+void answer_note_above(struct answer *answer, enum style style, const char *format, ...) {
+    const struct answer_line like = {.is_above = true, .style = style};
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(answer, like, format, arguments);
+    va_end(arguments);
+}
+
+void answer_show_above(struct answer *answer, enum style style, const char *format, ...) {
+    const struct answer_line like = {.is_above = true, .is_for_people = true, .style = style};
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(answer, like, format, arguments);
+    va_end(arguments);
+}
+
+static struct answer_cell *add_fact(struct answer *answer, const char *key, enum answer_unit unit) {
+    assert(answer->fact_count < ANSWER_FACTS_MAX);
+    struct answer_fact *fact = &answer->facts[answer->fact_count++];
+    *fact = (struct answer_fact){.key = key, .unit = unit, .cell = {.state = ANSWER_UNKNOWN}};
+    return &fact->cell;
+}
+
+void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value) {
+    struct answer_cell *cell = add_fact(answer, key, unit);
+    cell->state = ANSWER_KNOWN;
+    cell->measured.value = value;
+}
+
+void answer_fact_known(struct answer *answer, const char *key, enum answer_unit unit, int64_t value,
+                       bool is_known) {
+    if (is_known)
+        answer_fact(answer, key, unit, value);
+    else
+        (void)add_fact(answer, key, unit);
+}
+
+void answer_fact_cell(struct answer *answer, const char *key, enum answer_unit unit,
+                      const struct answer_cell *cell) {
+    *add_fact(answer, key, unit) = *cell;
+}
+
+void answer_fact_text(struct answer *answer, const char *key, const char *text) {
+    struct answer_cell *cell = add_fact(answer, key, ANSWER_TEXT);
+    cell->state = text ? ANSWER_KNOWN : ANSWER_UNKNOWN;
+    cell->text = text;
 }
 
 bool answer_next(struct answer *answer, enum answer_use use, struct answer_row *row) {

@@ -11,6 +11,7 @@
 
 #include "tool/base/error.h"
 #include "tool/model/measure.h"
+#include "tool/render/claims.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
@@ -23,6 +24,7 @@ enum answer_unit {
     ANSWER_SHARE,   // of answer.whole
     ANSWER_RATE,    // bytes a second
     ANSWER_REAL,    // without a unit
+    ANSWER_RATIO,   // of a whole of the row's own (answer_set_ratio)
     ANSWER_BOOL,
 };
 
@@ -32,6 +34,7 @@ enum answer_place {
     ANSWER_FIGURE,     // a figure among those at the left
     ANSWER_TAIL,       // text behind the figures
     ANSWER_TAIL_CUT,   // the same, cut at the end of the line
+    ANSWER_TAIL_LINE,  // a line of a source: there if it is empty too, and cut on terminals alone
     ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
 };
 
@@ -46,6 +49,7 @@ struct answer_column {
     size_t width;  // of a figure
     // Around a text in the tail; these stand there only if the text does.
     const char *before, *behind;
+    const char *unknown;  // on a screen, in the place of a text that is not known; NULL: nothing
     const char *const *noun;    // behind a figure, one and several of it; NULL: none
     const char *interval_name;  // of the line below that says how sure it is; NULL: it does not
     enum answer_note note;      // behind the figure, how sure it is
@@ -53,6 +57,7 @@ struct answer_column {
     bool has_share;             // of answer.whole, in front of it, ...
     size_t share_from;          // ... on screens from so many columns on
     bool has_dash;              // in the place of a zero
+    bool is_blank;              // there is nothing in the place of a zero
     bool is_estimate;           // intervals of its values are told
     bool is_left_out;           // of this answer
 };
@@ -87,8 +92,24 @@ struct answer_cell {
 enum {
     ANSWER_COLUMNS_MAX = 40,
     ANSWER_TEXT_BYTES = 256,
-    ANSWER_NOTES_MAX = 6,
+    ANSWER_NOTES_MAX = 12,
+    ANSWER_FACTS_MAX = 52,
     ANSWER_NOTE_BYTES = 1024
+};
+
+// A line beside the rows.
+struct answer_line {
+    bool is_above;       // them, on a screen
+    bool is_for_people;  // programs have it as a claim or a value
+    enum style style;
+    char text[ANSWER_NOTE_BYTES];
+};
+
+// A value of all of it, which is in no row.
+struct answer_fact {
+    const char *key;
+    enum answer_unit unit;
+    struct answer_cell cell;
 };
 
 enum answer_use {
@@ -101,6 +122,7 @@ struct answer_row {
     size_t level;  // 0; a part of the last row above it has one more
     enum answer_use use;
     struct answer_cell cells[ANSWER_COLUMNS_MAX];
+    bool is_strong;                   // the text behind its figures
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
@@ -111,9 +133,18 @@ struct answer {
     const char *view;
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
     char title_rest[ANSWER_TEXT_BYTES];  // behind it
+    bool is_titled;                      // a screen has another title, which is there already
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
-    char notes[ANSWER_NOTES_MAX][ANSWER_NOTE_BYTES];
+    struct answer_line notes[ANSWER_NOTES_MAX];
     size_t note_count;
+    // What is said of all of it beside the rows: sentences that say more than a count, and values.
+    const struct claim *claims;
+    size_t claim_count;
+    struct answer_fact facts[ANSWER_FACTS_MAX];
+    size_t fact_count;
+    const char *subject;  // the process or the core that it is of, safe to print; NULL: neither
+    uint32_t pid;         // of a process; 0: it is of none, or of the profile's
+    const char *program;  // of that process; NULL: not known
     char next[ANSWER_TEXT_BYTES];   // command that shows more; "": none
     const char *measure;            // that rows are ranked by; NULL: by none
     const struct profile *profile;  // that rows are of; NULL: of several, of a run
@@ -123,6 +154,7 @@ struct answer {
     size_t indent, gap;  // of figures: blanks before the first one, and between two
     bool has_frames, has_freed_by, has_levels;
     bool has_heads_always;  // on a screen, above no rows too
+    const char *tail_head;  // on a screen, behind the heads of figures; NULL: nothing
     int64_t whole;          // of which figures are a share
     size_t shown, count;    // rows of level 0, and how many there are in all
     // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
@@ -136,6 +168,7 @@ struct answer {
 void answer_set(struct answer_row *row, size_t column, int64_t value);
 void answer_set_measured(struct answer_row *row, size_t column, struct measured measured);
 void answer_set_real(struct answer_row *row, size_t column, double value);
+void answer_set_ratio(struct answer_row *row, size_t column, int64_t part, int64_t whole);
 void answer_set_text(struct answer_row *row, size_t column, const char *text);  // NULL: unknown
 void answer_set_unknown(struct answer_row *row, size_t column);
 
@@ -154,6 +187,20 @@ bool answer_is_sampled(const struct answer *answer);
 // Adds a line below the rows.
 void answer_note(struct answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Adds one that a screen has above them.
+void answer_note_above(struct answer *answer, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// The same of what programs have as a claim or a value.
+void answer_show_above(struct answer *answer, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Adds a value of all of it.
+void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value);
+void answer_fact_known(struct answer *answer, const char *key, enum answer_unit unit, int64_t value,
+                       bool is_known);
+void answer_fact_cell(struct answer *answer, const char *key, enum answer_unit unit,
+                      const struct answer_cell *cell);
+void answer_fact_text(struct answer *answer, const char *key, const char *text);  // NULL: unknown
 
 // Returns the next row of those for people or for programs; false at the end.
 bool answer_next(struct answer *answer, enum answer_use use, struct answer_row *row);

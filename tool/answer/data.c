@@ -17,7 +17,8 @@ static const char *unit_name(enum answer_unit unit) {
     static const char *const names[] = {
         [ANSWER_TEXT] = "text",    [ANSWER_BYTES] = "bytes", [ANSWER_COUNT] = "count",
         [ANSWER_NUMBER] = "id",    [ANSWER_TIME] = "ns",     [ANSWER_SHARE] = "share",
-        [ANSWER_RATE] = "bytes/s", [ANSWER_REAL] = "number", [ANSWER_BOOL] = "bool"};
+        [ANSWER_RATE] = "bytes/s", [ANSWER_REAL] = "number", [ANSWER_BOOL] = "bool",
+        [ANSWER_RATIO] = "ratio"};
     return names[unit];
 }
 
@@ -34,12 +35,17 @@ static bool has_intervals(const struct answer *answer, const struct answer_colum
     return column->is_estimate && answer_is_sampled(answer);
 }
 
+static bool is_real(enum answer_unit unit) {
+    return unit == ANSWER_SHARE || unit == ANSWER_REAL || unit == ANSWER_RATIO;
+}
+
 // The share of a whole, or another real number, in thousandths; -1: not known.
 static int64_t thousandths_of(const struct answer *answer, const struct answer_column *column,
                               const struct answer_cell *cell) {
     double value = cell->real;
-    if (column->unit == ANSWER_SHARE)
-        value = answer->whole > 0 ? (double)cell->measured.value / (double)answer->whole : -1;
+    int64_t whole = column->unit == ANSWER_RATIO ? cell->measured.blocks : answer->whole;
+    if (column->unit != ANSWER_REAL)
+        value = whole > 0 ? (double)cell->measured.value / (double)whole : -1;
     bool is_sane = value >= 0 && value < UINT32_MAX / THOUSAND;
     return is_sane ? (int64_t)(value * THOUSAND + 0.5) : -1;
 }
@@ -51,15 +57,14 @@ static int64_t rate_of(const struct answer_cell *cell) {
 
 static void put_value(struct json *json, const struct answer *answer,
                       const struct answer_column *column, const struct answer_cell *cell) {
-    bool is_real = column->unit == ANSWER_SHARE || column->unit == ANSWER_REAL;
-    int64_t thousandths = is_real ? thousandths_of(answer, column, cell) : 0;
+    int64_t thousandths = is_real(column->unit) ? thousandths_of(answer, column, cell) : 0;
     if (cell->state != ANSWER_KNOWN || thousandths < 0)
         json_put_null(json, column->key);
     else if (column->unit == ANSWER_TEXT)
         json_put_string(json, column->key, cell->text);
     else if (column->unit == ANSWER_BOOL)
         json_put_bool(json, column->key, cell->measured.value != 0);
-    else if (is_real)
+    else if (is_real(column->unit))
         json_put_thousandths(json, column->key, (unsigned)thousandths);
     else
         json_put_int(json, column->key,
@@ -123,16 +128,18 @@ static void put_trust(struct json *json, const struct profile *profile) {
 }
 
 // The process that rows are of; null where they are of several.
-static void put_process(struct json *json, const struct profile *profile) {
-    char program[NAME_MAX];
-    if (!profile || profile_is_sum(profile)) {
+static void put_process(struct json *json, const struct answer *answer) {
+    const struct profile *profile = answer->profile;
+    char program[NAME_MAX] = "";
+    bool is_of_one = profile && !profile_is_sum(profile);
+    if (!answer->pid && !is_of_one) {
         json_put_null(json, "process");
         return;
     }
-    recording_program(&profile->recording->header, program);
+    if (is_of_one) recording_program(&profile->recording->header, program);
     json_open_object(json, "process");
-    json_put_uint(json, "pid", profile->recording->header.pid);
-    json_put_string(json, "program", program);
+    json_put_uint(json, "pid", answer->pid ? answer->pid : profile->recording->header.pid);
+    json_put_string(json, "program", is_of_one ? program : answer->program);
     json_close(json);
 }
 
@@ -150,6 +157,29 @@ static void put_columns(struct json *json, const struct answer *answer) {
     json_close(json);
 }
 
+// Values and sentences of all of it, and lines that are neither.
+static void put_beside(struct json *json, const struct answer *answer) {
+    json_open_object(json, "facts");
+    for (size_t i = 0; i < answer->fact_count; i++) {
+        const struct answer_fact *fact = &answer->facts[i];
+        put_value(json, answer, &(struct answer_column){.key = fact->key, .unit = fact->unit},
+                  &fact->cell);
+    }
+    json_close(json);
+    json_open_array(json, "claims");
+    for (size_t i = 0; i < answer->claim_count; i++) {
+        json_open_object(json, NULL);
+        claim_put_json(json, &answer->claims[i]);
+        json_close(json);
+    }
+    json_close(json);
+    json_open_array(json, "notes");
+    if (!answer->count && *answer->none) json_put_string(json, NULL, answer->none);
+    for (size_t i = 0; i < answer->note_count; i++)
+        if (!answer->notes[i].is_for_people) json_put_string(json, NULL, answer->notes[i].text);
+    json_close(json);
+}
+
 bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     struct frame_texts texts = {0};
     struct answer_row row;
@@ -160,7 +190,7 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     json_put_string(&json, "view", answer->view);
     json_put_string(&json, "title", answer->title);
     json_put_string(&json, "measure", answer->measure);
-    put_process(&json, answer->profile);
+    put_process(&json, answer);
     put_trust(&json, answer->profile);
     put_columns(&json, answer);
     json_put_uint(&json, "count", answer->count);
@@ -168,10 +198,7 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     json_open_array(&json, "rows");
     while (answer_next(answer, ANSWER_FOR_PROGRAMS, &row)) put_row(&json, answer, &texts, &row);
     json_close(&json);
-    json_open_array(&json, "notes");
-    if (!answer->count && *answer->none) json_put_string(&json, NULL, answer->none);
-    for (size_t i = 0; i < answer->note_count; i++) json_put_string(&json, NULL, answer->notes[i]);
-    json_close(&json);
+    put_beside(&json, answer);
     json_close(&json);
     frame_texts_free(&texts);
     return answer_check(answer, error);
@@ -228,14 +255,14 @@ static void put_stack(FILE *out, struct frame_texts *texts, const struct frame_l
 
 static void put_cell(FILE *out, const struct answer *answer, const struct answer_column *column,
                      const struct answer_cell *cell) {
-    bool is_real = column->unit == ANSWER_SHARE || column->unit == ANSWER_REAL;
+    const bool has_thousandths = is_real(column->unit);
     if (cell->state != ANSWER_KNOWN) return;
-    int64_t thousandths = is_real ? thousandths_of(answer, column, cell) : 0;
+    int64_t thousandths = has_thousandths ? thousandths_of(answer, column, cell) : 0;
     if (column->unit == ANSWER_TEXT)
         put_quoted(out, cell->text);
-    else if (is_real && thousandths >= 0)
+    else if (has_thousandths && thousandths >= 0)
         fprintf(out, "%" PRId64 ".%03" PRId64, thousandths / THOUSAND, thousandths % THOUSAND);
-    else if (!is_real)
+    else if (!has_thousandths)
         fprintf(out, "%" PRId64,
                 column->unit == ANSWER_RATE ? rate_of(cell) : cell->measured.value);
 }

@@ -32,6 +32,8 @@ struct unit_text answer_value_text(const struct answer *answer, const struct ans
         return units_duration((uint64_t)value);
     case ANSWER_SHARE:
         return units_percent(value, answer->whole);
+    case ANSWER_RATIO:
+        return units_percent(value, cell->measured.blocks);
     case ANSWER_NUMBER:
         snprintf(text.text, sizeof text.text, "%" PRId64, value);
         return text;

@@ -152,6 +152,8 @@ static void read_cell(struct kept_answer *kept, const struct answer_column *colu
         cell.real = get_real(kept);
     else if (cell.state == ANSWER_KNOWN)
         cell.measured.value = cell.measured.blocks = get_signed(kept);
+    if (cell.state == ANSWER_KNOWN && column->unit == ANSWER_RATIO)
+        cell.measured.blocks = get_signed(kept);
     kept->is_wrong |= !slot;
     if (slot) *slot = cell;
 }

@@ -71,7 +71,7 @@ static void put_head(struct keeping *keeping, const struct answer *answer) {
     put_text(keeping, answer->title);
     put_text(keeping, answer->none);
     put(keeping, answer->note_count);
-    for (size_t i = 0; i < answer->note_count; i++) put_text(keeping, answer->notes[i]);
+    for (size_t i = 0; i < answer->note_count; i++) put_text(keeping, answer->notes[i].text);
     put(keeping, (answer->has_levels ? CAIRN_LOOK_HAS_LEVELS : 0) |
                      (answer->has_frames ? CAIRN_LOOK_HAS_FRAMES : 0));
     put_signed(keeping, answer->whole);
@@ -94,6 +94,7 @@ static void put_cell(struct keeping *keeping, const struct answer_column *column
         byte_buffer_put(&keeping->bytes, &cell->real, sizeof cell->real);
     else
         put_signed(keeping, cell->measured.value);
+    if (column->unit == ANSWER_RATIO) put_signed(keeping, cell->measured.blocks);
 }
 
 static void put_frame(struct keeping *keeping, const struct frame *frame, bool has_python) {

@@ -80,6 +80,13 @@ static void put_cell(FILE *out, const struct answer *answer, const struct answer
         fprintf(out, " (%s)", interval_note(cell->measured).text);
 }
 
+// Returns false for dots that a screen has in the place of rows.
+static bool has_values(const struct answer *answer, const struct answer_row *row) {
+    for (size_t i = 0; i < answer->column_count; i++)
+        if (row->cells[i].state != ANSWER_ABSENT) return true;
+    return false;
+}
+
 static void put_row(FILE *out, const struct answer *answer, const struct answer_row *row) {
     const struct answer_column *column;
     size_t indent = row->level;  // of the first text
@@ -103,14 +110,15 @@ bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error
         fprintf(out, ", the first %s", units_count((int64_t)answer->shown).text);
     fputs("\n\n", out);
     if (answer->count) put_heads(out, answer);
-    while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) put_row(out, answer, &row);
+    while (answer_next(answer, ANSWER_FOR_PEOPLE, &row))
+        if (has_values(answer, &row)) put_row(out, answer, &row);
     if (!answer->count && *answer->none) {
         put_text(out, answer->none);
         fputc('\n', out);
     }
     for (size_t i = 0; i < answer->note_count; i++) {
         fputc('\n', out);
-        put_text(out, answer->notes[i]);
+        put_text(out, answer->notes[i].text);
         fputc('\n', out);
     }
     return answer_check(answer, error);

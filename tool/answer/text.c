@@ -15,6 +15,7 @@ enum {
     NOUN_COLUMNS = 8,  // " blocks "
     NAME_COLUMNS_MIN = 22,
     CUT_COLUMNS_MIN = 8,
+    TAIL_BYTES = 8192,
     TAIL_GAP = 2,
 };
 
@@ -85,7 +86,13 @@ static void print_heads(const struct terminal *terminal, const struct answer *an
                      end + 2 + text_columns(INTERVAL_NARROW_HEADING));
         end += note_columns(column) + (column->noun ? NOUN_COLUMNS : 0);
     }
-    if (line.used) terminal_print(terminal, STYLE_DIM, "%s\n", line.text);
+    if (!line.used) return;
+    if (answer->tail_head)
+        terminal_print(terminal, STYLE_DIM, "%-*s", (int)end, line.text);
+    else
+        terminal_print(terminal, STYLE_DIM, "%s", line.text);
+    fprintf(terminal->out, "%s%s\n", answer->tail_head ? "  " : "",
+            answer->tail_head ? answer->tail_head : "");
 }
 
 static void print_figure(const struct terminal *terminal, const struct answer *answer,
@@ -93,7 +100,7 @@ static void print_figure(const struct terminal *terminal, const struct answer *a
     const int width = (int)column->width;
     const size_t all = value_width(terminal, column);
     const int64_t value = cell->measured.value;
-    if (cell->state == ANSWER_ABSENT) {
+    if (cell->state == ANSWER_ABSENT || (column->is_blank && !value)) {
         terminal_indent(terminal, all);
     } else if (cell->state == ANSWER_UNKNOWN || (column->has_dash && !value)) {
         terminal_print(terminal, STYLE_DIM, "%*s", (int)all, "-");
@@ -103,7 +110,8 @@ static void print_figure(const struct terminal *terminal, const struct answer *a
                            units_percent(value, answer->whole).text);
         const char *blank = column->has_dash || column->noun ? " " : "";
         terminal_print(terminal, column->style, "%s%*s", blank, width - (int)strlen(blank),
-                       answer_value_text(answer, column, cell).text);
+                       column->unit == ANSWER_TEXT ? cell->text
+                                                   : answer_value_text(answer, column, cell).text);
     }
     if (column->note && cell->state == ANSWER_KNOWN && value)
         interval_print(terminal, cell->measured, column->note == ANSWER_NARROW_NOTE);
@@ -134,13 +142,15 @@ static void fit(char *label, size_t columns) {
 }
 
 static void tail_text(const struct answer *answer, const struct answer_column *column,
-                      const struct answer_cell *cell, char text[FRAME_TEXT_BYTES]) {
+                      const struct answer_cell *cell, char text[TAIL_BYTES]) {
     *text = 0;
+    if (cell->state == ANSWER_UNKNOWN && column->unknown)
+        snprintf(text, TAIL_BYTES, "%s", column->unknown);
     if (cell->state != ANSWER_KNOWN) return;
     if (column->unit == ANSWER_TEXT)
-        text_escape(text, FRAME_TEXT_BYTES, cell->text);
+        text_escape(text, TAIL_BYTES, cell->text);
     else
-        snprintf(text, FRAME_TEXT_BYTES, "%s", answer_value_text(answer, column, cell).text);
+        snprintf(text, TAIL_BYTES, "%s", answer_value_text(answer, column, cell).text);
 }
 
 // A name that leaves a third of the room to what stands behind it.
@@ -162,19 +172,25 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
     size_t used = figures_width(terminal, answer) + TAIL_GAP, columns = terminal->columns;
     for (size_t i = 0; i < answer->column_count; i++) {
         const struct answer_column *column = &answer->columns[i];
-        char text[FRAME_TEXT_BYTES], behind[FRAME_TEXT_BYTES] = "";
+        char text[TAIL_BYTES], behind[TAIL_BYTES];
         bool is_last = i + 1 == answer->column_count;
-        enum style style = row->use == ANSWER_FOR_PEOPLE ? STYLE_DIM : column->style;
+        const bool is_line = column->place == ANSWER_TAIL_LINE && !row->instead;
+        enum style style = row->use == ANSWER_FOR_PEOPLE ? STYLE_DIM
+                           : row->is_strong              ? STYLE_STRONG
+                                                         : column->style;
         if (!is_tail(column)) continue;
         tail_text(answer, column, &row->cells[i], text);
-        if (!*text) continue;
+        if (!*text && !is_line) continue;
         terminal_print(terminal, style, "%s", column->before);
+        if (is_line && terminal->is_terminal)
+            text_cut(text, columns > used + 1 ? columns - used : 1);
         if (column->place == ANSWER_TAIL_CUT)
             text_cut(text, columns > used + CUT_COLUMNS_MIN ? columns - used : CUT_COLUMNS_MIN);
         if (column->place != ANSWER_TAIL_NAME) {
             terminal_print(terminal, style, "%s%s", text, column->behind ? column->behind : "");
             continue;
         }
+        *behind = 0;
         if (!is_last) tail_text(answer, column + 1, &row->cells[i + 1], behind);
         print_name(terminal, columns > used + NAME_COLUMNS_MIN ? columns - used : NAME_COLUMNS_MIN,
                    text, behind, style);
@@ -212,16 +228,29 @@ static void print_row(const struct terminal *terminal, const struct answer *answ
     print_intervals(terminal, answer, row);
 }
 
+static void print_lines(const struct terminal *terminal, const struct answer *answer,
+                        bool are_above) {
+    for (size_t i = 0; i < answer->note_count; i++)
+        if (answer->notes[i].is_above == are_above)
+            terminal_print(terminal, answer->notes[i].style, "%s\n", answer->notes[i].text);
+}
+
 bool answer_print_text(const struct terminal *terminal, struct answer *answer,
                        struct error *error) {
     struct answer_row row;
-    terminal_print(terminal, STYLE_STRONG, "%s", answer->title);
-    list_print_cut(terminal, answer->options, answer->shown, answer->count);
-    terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+    if (answer->subject) {
+        terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
+        fputs(" \xc2\xb7 ", terminal->out);
+    }
+    if (!answer->is_titled) {
+        terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
+        list_print_cut(terminal, answer->options, answer->shown, answer->count);
+        terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+    }
+    print_lines(terminal, answer, true);
     if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
     if (answer->count || answer->has_heads_always) print_heads(terminal, answer);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) print_row(terminal, answer, &row);
-    for (size_t i = 0; i < answer->note_count; i++)
-        terminal_print(terminal, STYLE_DIM, "%s\n", answer->notes[i]);
+    print_lines(terminal, answer, false);
     return answer_check(answer, error);
 }

@@ -45,11 +45,9 @@ void core_print_doubts(const struct core_subject *subject) {
 }
 
 // Libraries may have it where the program has not.
-void core_print_sources(const struct core_subject *subject, const struct terminal *terminal) {
+const char *core_sources_missing(const struct core_subject *subject) {
     const struct typed_counts counts = typed_count(subject->typed);
-    if (counts.has_program || !subject->core->files.count) return;
-    terminal_print(
-        terminal, STYLE_DIM,
-        "the program has no debug information (-g, a -dbgsym package, --debuginfod): few "
-        "types are known\n");
+    if (counts.has_program || !subject->core->files.count) return NULL;
+    return "the program has no debug information (-g, a -dbgsym package, --debuginfod): few types "
+           "are known";
 }

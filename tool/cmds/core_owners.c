@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_owner_rows.h"
 #include "tool/cmds/core_save.h"
-#include "tool/render/claims.h"
+#include "tool/query/look_answer.h"
 #include "tool/tui/browser.h"
 
 enum { LABEL_BYTES = KIN_LABEL_BYTES, FIGURES_COLUMNS = 33 };
@@ -71,6 +70,8 @@ static bool claim_of_owners(struct claim *claim, const struct owner_listing *lis
     claim_set(claim, "bytes", (int64_t)owners->retained[0]);
     claim_set(claim, "blocks", owners->counts[0]);
     claim_set(claim, "shared_bytes", (int64_t)owners->shared_bytes);
+    claim_set(claim, "shared_blocks", (int64_t)owners->shared_count);
+    claim_set(claim, "inner_bytes", (int64_t)owners->inner_bytes);
     claim_set(claim, "leaked_bytes", (int64_t)owners->leaked_bytes);
     claim_set(claim, "leaked_blocks", (int64_t)owners->leaked_count);
     claim_set(claim, "inner_blocks", (int64_t)owners->inner_count);
@@ -97,7 +98,8 @@ static bool print_screen(const struct owner_listing *listing, struct error *erro
                        "%s in %s are reached only by words that point inside, perhaps by chance\n",
                        units_size((int64_t)owners->inner_bytes).text,
                        units_counted((int64_t)owners->inner_count, "block", "blocks").text);
-    if (!listing->subject->is_recorded) core_print_sources(listing->subject, &terminal);
+    const char *why = listing->subject->is_recorded ? NULL : core_sources_missing(listing->subject);
+    if (why) terminal_print(&terminal, STYLE_DIM, "%s\n", why);
     terminal_print(&terminal, STYLE_DIM, "  RETAINED   SHARE      BLOCKS  OWNER\n");
     bool is_ok = true;
     for (size_t i = 0; i < listing->rows.count && is_ok; i++)
@@ -109,46 +111,6 @@ static bool print_screen(const struct owner_listing *listing, struct error *erro
 static const char *module_of(const struct owner_listing *listing, const struct owner_row *row) {
     bool is_root = !row->left_out && row->kin.kind == KIND_ROOT;
     return is_root ? core_owners_root(&listing->owners, (uint32_t)row->kin.value)->module : NULL;
-}
-
-static bool print_json(const struct owner_listing *listing, struct error *error) {
-    const struct core_owners *owners = &listing->owners;
-    char label[LABEL_BYTES];
-    struct json json;
-    bool is_ok = true;
-    json_start(&json, stdout);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", "cairn.owners/1");
-    json_put_uint(&json, "bytes", owners->retained[0]);
-    json_put_uint(&json, "blocks", owners->counts[0]);
-    json_put_uint(&json, "leaked_bytes", owners->leaked_bytes);
-    json_put_uint(&json, "leaked_blocks", owners->leaked_count);
-    json_put_uint(&json, "shared_bytes", owners->shared_bytes);
-    json_put_uint(&json, "shared_blocks", owners->shared_count);
-    json_put_uint(&json, "inner_bytes", owners->inner_bytes);
-    json_put_uint(&json, "inner_blocks", owners->inner_count);
-    struct claim claim;
-    is_ok = claim_of_owners(&claim, listing);
-    if (is_ok) claim_put_json_alone(&json, &claim);
-    json_open_array(&json, "owners");
-    for (size_t i = 0; i < listing->rows.count && is_ok; i++) {
-        const struct owner_row *row = &listing->rows.items[i];
-        is_ok = row->left_out || owner_listing_label(listing, &row->kin, label);
-        json_open_object(&json, NULL);
-        json_put_uint(&json, "depth", row->depth);
-        json_put_string(&json, "kind", row->left_out ? "others" : core_kin_word(row->kin.kind));
-        json_put_string(&json, "name", row->left_out ? NULL : label);
-        json_put_string(&json, "module", module_of(listing, row));
-        json_put_uint(&json, "retained_bytes", row->retained);
-        json_put_uint(&json, "retained_blocks", row->blocks);
-        json_put_uint(&json, "own_bytes", row->own);
-        json_put_uint(&json, "own_blocks", row->kin.kind == KIND_ROOT ? 0 : row->count);
-        json_put_uint(&json, "left_out", row->left_out);
-        json_close(&json);
-    }
-    json_close(&json);
-    json_close(&json);
-    return is_ok || error_set(error, "out of memory");
 }
 
 enum owner_column {
@@ -203,12 +165,12 @@ static bool next_owner(struct answer *answer, struct answer_row *out) {
 
 static bool print_form(const struct owner_listing *listing, const struct request *request,
                        struct error *error) {
+    const char *why = core_sources_missing(listing->subject);
     struct owner_list list = {.listing = listing};
-    char sentence[CLAIM_SENTENCE_BYTES];
+    struct look_answer of;
     struct claim claim;
     if (!claim_of_owners(&claim, listing)) return error_set(error, "out of memory");
-    claim_sentence(&claim, request->options.is_plain_number, sentence);
-    struct answer answer = {.view = request->view->name,
+    struct answer answer = {.view = "owners",
                             .options = &request->options,
                             .columns = owner_columns,
                             .column_count = OWNER_COLUMNS,
@@ -217,9 +179,11 @@ static bool print_form(const struct owner_listing *listing, const struct request
                             .next_row = next_owner,
                             .state = &list};
     for (size_t i = 0; i < listing->rows.count; i++) answer.count += !listing->rows.items[i].depth;
+    look_answer_of(&of, &listing->subject->look, &answer);
     answer.shown = answer.count;
-    snprintf(answer.title, sizeof answer.title, "%.*s", (int)sizeof answer.title - 1, sentence);
-    return request->form->print(request->out ? request->out : stdout, &answer, error);
+    look_answer_claims(&answer, &claim, 1);
+    if (why && !listing->subject->is_recorded) answer_note(&answer, "%s", why);
+    return look_answer_print(request, &answer, error);
 }
 
 // On a terminal, as the call tree is.
@@ -268,16 +232,14 @@ bool core_owners_report(const char *word, const struct request *request, bool ha
     struct core_subject subject;
     struct owner_listing listing;
     if (!core_subject_open(word, &wish, NULL, &subject, error)) return false;
-    bool is_walked =
-        !request->is_json && !request->form && !request->is_printed && browser_is_possible();
+    bool is_walked = !request->form && !request->is_printed && browser_is_possible();
     const struct view_options everything = {0};
     bool is_ok = owner_listing_make(&subject, is_walked ? &everything : &request->options,
                                     is_walked ? OWNER_BLOCKS : OWNER_ROWS, &listing, error);
     if (is_ok) {
-        is_ok = is_walked          ? walk(&listing, request, error)
-                : request->is_json ? print_json(&listing, error)
-                : request->form    ? print_form(&listing, request, error)
-                                   : print_screen(&listing, error);
+        is_ok = is_walked       ? walk(&listing, request, error)
+                : request->form ? print_form(&listing, request, error)
+                                : print_screen(&listing, error);
         core_print_doubts(&subject);
         owner_listing_free(&listing);
     }

@@ -3,20 +3,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_remedies_pin.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
+#include "tool/query/look_answer.h"
 #include "tool/query/views.h"
-#include "tool/watch/free_chunks.h"
 #include "tool/watch/program.h"
 
-enum { TEXT_BYTES = 256, PROC_PATH_BYTES = 32, PROC_BYTES = 8192, KIB = 1024, PERCENT = 100 };
+enum { TEXT_BYTES = 256, PROC_PATH_BYTES = 32, PERCENT = 100 };
 
 // Time that malloc_trim takes, about: for each chunk that it walks over, and for each page that
 // goes back.
@@ -24,56 +22,6 @@ enum { CHUNK_NS = 20, TRIMMED_PAGE_NS = 150 };
 
 // Above so many percent of what is resident glibc's malloc is what a process consists of.
 enum { MOSTLY_MALLOC = 40 };
-
-// --- what is known
-
-static uint64_t field_bytes(pid_t pid, const char *file, const char *key) {
-    char text[PROC_BYTES];
-    process_read(pid, file, text, sizeof text);
-    return strtoull(process_field(text, key), NULL, 10) * KIB;
-}
-
-void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts) {
-    facts->rss_bytes = resident->picture.rss_bytes;
-    facts->anonymous_bytes = resident->picture.heap_bytes;
-    facts->huge_bytes = resident->picture.huge_bytes;
-    facts->lazy_bytes = field_bytes(pid, "smaps_rollup", "LazyFree");
-    facts->is_locked = field_bytes(pid, "status", "VmLck") > facts->rss_bytes / 2;
-}
-
-bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,
-                                struct remedy_facts *facts) {
-    const struct mapped_range *data = &resident->libc_data;
-    facts->has_giveback =
-        data->start &&
-        free_chunks_giveback(pid, data->start, data->end, FREE_CHUNKS_LONG_NS, &facts->giveback);
-    return facts->has_giveback;
-}
-
-static uint64_t resident_in_look(void *context, uint64_t start, uint64_t end) {
-    const struct heap_look *look = context;
-    return look->is_core ? end - start : stopped_resident_bytes(&look->live, start, end);
-}
-
-static void find_parameters(const struct memory_view *view, struct giveback *giveback) {
-    for (size_t i = 0; i < view->segment_count && !giveback->has_parameters; i++) {
-        const struct memory_segment *segment = &view->segments[i];
-        if (!segment->is_writable) continue;
-        giveback->has_parameters = malloc_parameters_find(
-            &view->reader, segment->start, segment->start + segment->bytes, &giveback->parameters);
-    }
-}
-
-bool core_remedies_read_heap(const struct heap_look *look, const struct glibc_heap *heap,
-                             struct remedy_facts *facts) {
-    const struct memory_view view = core_view(look->core);
-    const struct resident_source resident = {resident_in_look, (void *)(uintptr_t)look,
-                                             core_page_bytes(look->core)};
-    facts->is_core = look->is_core;
-    find_parameters(&view, &facts->giveback);
-    facts->has_giveback = giveback_of_heap(heap, &view.reader, &resident, &facts->giveback);
-    return facts->has_giveback;
-}
 
 // --- the words
 
@@ -205,37 +153,52 @@ static bool is_of_malloc(const struct remedies_answer *answer) {
     return bytes >= facts->rss_bytes / PERCENT * MOSTLY_MALLOC;
 }
 
-static void write_sentence(const struct remedies_answer *answer, char text[TEXT_BYTES]) {
-    struct remedy shown[REMEDIES];
-    const struct remedy *first = shown;
+static void claim_of_help(const struct remedies_answer *answer, const struct remedy *first,
+                          struct claim *claim) {
     char title[REMEDY_TITLE_BYTES];
+    bool is_most = first->class == REMEDY_AT_MOST;
+    bool is_least =
+        !is_most && first->kind == REMEDY_TRIM && giveback_sum(&answer->facts.giveback).is_cut;
+    *claim = (struct claim){.key = CLAIM_REMEDY};
+    core_remedy_title(first, &answer->facts, title);
+    claim_set_text(claim, "what", title);
+    claim_set(claim, "bytes", (int64_t)first->bytes);
+    if (answer->facts.rss_bytes) claim_set(claim, "rss_bytes", (int64_t)answer->facts.rss_bytes);
+    claim_set(claim, "is_most", is_most);
+    claim_set(claim, "is_least", is_least);
+    claim_set(claim, "is_whole", !is_most && !is_least);
+}
+
+static void claim_of_none(const struct remedies_answer *answer, uint64_t free_bytes,
+                          struct claim *claim) {
+    const struct remedy_facts *facts = &answer->facts;
+    const char *why = facts->is_locked       ? "is_locked"
+                      : free_bytes           ? NULL
+                      : facts->is_core       ? "is_core"
+                      : is_of_malloc(answer) ? "is_live"
+                                             : "is_elsewhere";
+    *claim = (struct claim){.key = CLAIM_REMEDY_NONE};
+    if (facts->rss_bytes) claim_set(claim, "rss_bytes", (int64_t)facts->rss_bytes);
+    claim_set(claim, "free_bytes", facts->is_locked ? 0 : (int64_t)free_bytes);
+    claim_set(claim, "is_stuck", facts->is_locked || free_bytes);
+    if (why) claim_set(claim, why, true);
+}
+
+static void claim_of_remedies(const struct remedies_answer *answer, struct claim *claim) {
+    struct remedy shown[REMEDIES];
     size_t count = remedies_find(&answer->facts, false, shown);
-    bool is_help = count && first->class != REMEDY_NEEDS_LOG;
-    if (!answer->facts.has_giveback && !is_help) {
-        snprintf(text, TEXT_BYTES, "not known: %s", answer->why);
-    } else if (is_help) {
-        core_remedy_title(first, &answer->facts, title);
-        bool is_least = first->kind == REMEDY_TRIM && giveback_sum(&answer->facts.giveback).is_cut;
-        snprintf(text, TEXT_BYTES, "%s would give back %s%s", title,
-                 first->class == REMEDY_AT_MOST ? "at most "
-                 : is_least                     ? "at least "
-                                                : "",
-                 units_size((int64_t)first->bytes).text);
-    } else if (answer->facts.is_locked) {
-        snprintf(text, TEXT_BYTES, "its memory is locked (mlock): the kernel takes nothing back");
-    } else if (count) {
-        snprintf(text, TEXT_BYTES,
-                 "%s are free, but between blocks in use: no page of it can go back",
-                 units_size((int64_t)first->bytes).text);
-    } else if (giveback_sum(&answer->facts.giveback).is_cut) {
-        snprintf(text, TEXT_BYTES,
-                 "not known: the heap changed while it was read; --no-copy-limit stops it");
-    } else if (answer->facts.is_core) {
-        snprintf(text, TEXT_BYTES, "nothing would help: malloc keeps little that is free");
-    } else if (is_of_malloc(answer)) {
-        snprintf(text, TEXT_BYTES, "nothing would help: the memory is live and touched");
+    bool is_help = count && shown->class != REMEDY_NEEDS_LOG;
+    bool is_cut = giveback_sum(&answer->facts.giveback).is_cut;
+    bool is_unread = !answer->facts.has_giveback && !is_help;
+    if (is_help) {
+        claim_of_help(answer, shown, claim);
+    } else if (is_unread || (!answer->facts.is_locked && !count && is_cut)) {
+        *claim = (struct claim){.key = CLAIM_REMEDY_UNKNOWN};
+        claim_set_text(claim, "why",
+                       is_unread ? answer->why
+                                 : "the heap changed while it was read; --no-copy-limit stops it");
     } else {
-        snprintf(text, TEXT_BYTES, "nothing would help: most of it is not glibc's malloc's");
+        claim_of_none(answer, count ? shown->bytes : 0, claim);
     }
 }
 
@@ -259,10 +222,10 @@ static void print_remedy(const struct remedies_answer *answer, const struct term
     printf("      sure:  %s\n", text);
 }
 
-static void print_screen(const struct remedies_answer *answer) {
+static void print_screen(const struct remedies_answer *answer, const struct claim *claim) {
     const struct terminal terminal = terminal_of(stdout);
-    char sentence[TEXT_BYTES];
-    write_sentence(answer, sentence);
+    char sentence[CLAIM_SENTENCE_BYTES];
+    claim_sentence(claim, false, sentence);
     terminal_print(&terminal, STYLE_STRONG, "%s", answer->name);
     if (answer->facts.rss_bytes)
         printf(" · %s resident", units_size((int64_t)answer->facts.rss_bytes).text);
@@ -275,77 +238,164 @@ static void print_screen(const struct remedies_answer *answer) {
     }
 }
 
-static void put_bytes(struct json *json, const char *key, bool is_known, uint64_t bytes) {
+// --- rows
+
+// Of remedies first, then of arenas, in which the free memory is.
+enum remedy_column {
+    COLUMN_CLASS,
+    COLUMN_BYTES,
+    COLUMN_SHARE,
+    COLUMN_TITLE,
+    COLUMN_APPLY,
+    COLUMN_COSTS,
+    COLUMN_SURE,
+    COLUMN_REMEDY,
+    COLUMN_LARGE_FREE,
+    COLUMN_PART,
+    COLUMN_MAIN,
+    COLUMN_ADDRESS,
+    COLUMN_CHUNKS,
+    COLUMN_FREE,
+    COLUMN_FREE_RESIDENT,
+    COLUMN_TOP,
+    COLUMN_TOP_RESIDENT,
+    COLUMN_TRIM,
+    COLUMN_PINNED_BY,
+    COLUMN_PINNED,
+    COLUMN_AT_LEAST,
+    REMEDY_COLUMNS
+};
+
+static const struct answer_column remedy_columns[REMEDY_COLUMNS] = {
+    [COLUMN_CLASS] = ANSWER_TAILS("class", "", NULL, .head = "class"),
+    [COLUMN_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 0),
+    [COLUMN_SHARE] = ANSWER_FIGURES("share", "of RSS", ANSWER_SHARE, 0),
+    [COLUMN_TITLE] = ANSWER_NAMES("title", ANSWER_TAIL, .head = "remedy"),
+    [COLUMN_APPLY] = ANSWER_TAILS("apply", "", NULL, .head = "apply"),
+    [COLUMN_COSTS] = ANSWER_TAILS("costs", "", NULL, .head = "costs"),
+    [COLUMN_SURE] = ANSWER_TAILS("sure", "", NULL, .head = "sure"),
+    [COLUMN_REMEDY] = ANSWER_DATA("remedy", ANSWER_TEXT),
+    [COLUMN_LARGE_FREE] = ANSWER_DATA("large_free_bytes", ANSWER_BYTES),
+    [COLUMN_PART] = ANSWER_DATA("part", ANSWER_TEXT),
+    [COLUMN_MAIN] = ANSWER_DATA("main", ANSWER_BOOL),
+    [COLUMN_ADDRESS] = ANSWER_DATA("address", ANSWER_NUMBER),
+    [COLUMN_CHUNKS] = ANSWER_DATA("free_chunks", ANSWER_COUNT),
+    [COLUMN_FREE] = ANSWER_DATA("free_bytes", ANSWER_BYTES),
+    [COLUMN_FREE_RESIDENT] = ANSWER_DATA("free_resident_bytes", ANSWER_BYTES),
+    [COLUMN_TOP] = ANSWER_DATA("top_bytes", ANSWER_BYTES),
+    [COLUMN_TOP_RESIDENT] = ANSWER_DATA("top_resident_bytes", ANSWER_BYTES),
+    [COLUMN_TRIM] = ANSWER_DATA("trim_bytes", ANSWER_BYTES),
+    [COLUMN_PINNED_BY] = ANSWER_DATA("pinned_by", ANSWER_NUMBER),
+    [COLUMN_PINNED] = ANSWER_DATA("pinned_bytes", ANSWER_BYTES),
+    [COLUMN_AT_LEAST] = ANSWER_DATA("at_least", ANSWER_BOOL)};
+
+struct remedy_list {
+    const struct remedies_answer *found;
+    size_t at;
+    char title[REMEDY_TITLE_BYTES], apply[TEXT_BYTES], costs[TEXT_BYTES], sure[TEXT_BYTES];
+    struct frame_list frames;
+};
+
+static void set_known(struct answer_row *row, size_t column, uint64_t value, bool is_known) {
     if (is_known)
-        json_put_uint(json, key, bytes);
+        answer_set(row, column, (int64_t)value);
     else
-        json_put_null(json, key);
+        answer_set_unknown(row, column);
 }
 
-static void put_remedy(const struct remedies_answer *answer, struct json *json,
-                       const struct remedy *remedy) {
-    char text[TEXT_BYTES];
-    json_open_object(json, NULL);
-    json_put_string(json, "remedy", words[remedy->kind].key);
-    json_put_string(json, "class", core_remedy_class(remedy));
-    put_bytes(json, "bytes", remedy->class != REMEDY_NEEDS_LOG, remedy->bytes);
-    if (remedy->kind == REMEDY_THRESHOLD)
-        json_put_uint(json, "large_free_bytes", remedy->piece_bytes);
-    apply_text(answer, remedy, answer->word, text);
-    json_put_string(json, "apply", text);
-    cost_text(remedy, &answer->facts, text);
-    json_put_string(json, "costs", text);
-    sure_text(remedy, &answer->facts, answer->is_stopped, text);
-    json_put_string(json, "sure", text);
-    if (remedy->kind == REMEDY_PIN) pin_origin_put(json, "frames", &answer->pin);
-    json_close(json);
+// False without memory.
+static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
+                       struct answer_row *row) {
+    const struct remedies_answer *found = list->found;
+    bool is_known = remedy->class != REMEDY_NEEDS_LOG;
+    core_remedy_title(remedy, &found->facts, list->title);
+    apply_text(found, remedy, found->word, list->apply);
+    cost_text(remedy, &found->facts, list->costs);
+    sure_text(remedy, &found->facts, found->is_stopped, list->sure);
+    answer_set_text(row, COLUMN_PART, "remedy");
+    answer_set_text(row, COLUMN_CLASS, core_remedy_class(remedy));
+    set_known(row, COLUMN_BYTES, remedy->bytes, is_known);
+    set_known(row, COLUMN_SHARE, remedy->bytes, is_known && found->facts.rss_bytes);
+    answer_set_text(row, COLUMN_TITLE, list->title);
+    answer_set_text(row, COLUMN_APPLY, list->apply);
+    answer_set_text(row, COLUMN_COSTS, list->costs);
+    answer_set_text(row, COLUMN_SURE, list->sure);
+    answer_set_text(row, COLUMN_REMEDY, words[remedy->kind].key);
+    set_known(row, COLUMN_LARGE_FREE, remedy->piece_bytes, remedy->kind == REMEDY_THRESHOLD);
+    if (remedy->kind != REMEDY_PIN) return true;
+    row->frames = pin_origin_frames(&found->pin, &list->frames);
+    return !found->pin.is_known || row->frames;
 }
 
-static void put_arenas(struct json *json, const struct giveback *giveback) {
-    json_open_array(json, "arenas");
-    for (size_t i = 0; i < giveback->arenas.count; i++) {
-        const struct arena_free *arena = &giveback->arenas.items[i];
-        json_open_object(json, NULL);
-        json_put_bool(json, "main", arena->is_main);
-        json_put_uint(json, "address", arena->address);
-        json_put_uint(json, "bytes", arena->system_bytes);
-        json_put_uint(json, "free_chunks", arena->chunk_count);
-        json_put_uint(json, "free_bytes", arena->chunk_bytes);
-        json_put_uint(json, "free_resident_bytes", arena->chunk_resident_bytes);
-        json_put_uint(json, "top_bytes", arena->top_bytes);
-        json_put_uint(json, "top_resident_bytes", arena->top_resident_bytes);
-        json_put_uint(json, "trim_bytes", arena->trim_bytes);
-        put_bytes(json, "pinned_by", arena->pin.address, arena->pin.address);
-        put_bytes(json, "pinned_bytes", arena->pin.address, arena->pin.resident_bytes);
-        json_put_bool(json, "at_least", arena->is_cut);
-        json_close(json);
-    }
-    json_close(json);
+static void set_arena(const struct arena_free *arena, struct answer_row *row) {
+    const bool is_pinned = arena->pin.address;
+    row->use = ANSWER_FOR_PROGRAMS;
+    answer_set_text(row, COLUMN_PART, "arena");
+    answer_set(row, COLUMN_BYTES, (int64_t)arena->system_bytes);
+    answer_set(row, COLUMN_MAIN, arena->is_main);
+    answer_set(row, COLUMN_ADDRESS, (int64_t)arena->address);
+    answer_set(row, COLUMN_CHUNKS, (int64_t)arena->chunk_count);
+    answer_set(row, COLUMN_FREE, (int64_t)arena->chunk_bytes);
+    answer_set(row, COLUMN_FREE_RESIDENT, (int64_t)arena->chunk_resident_bytes);
+    answer_set(row, COLUMN_TOP, (int64_t)arena->top_bytes);
+    answer_set(row, COLUMN_TOP_RESIDENT, (int64_t)arena->top_resident_bytes);
+    answer_set(row, COLUMN_TRIM, (int64_t)arena->trim_bytes);
+    set_known(row, COLUMN_PINNED_BY, arena->pin.address, is_pinned);
+    set_known(row, COLUMN_PINNED, arena->pin.resident_bytes, is_pinned);
+    answer_set(row, COLUMN_AT_LEAST, arena->is_cut);
 }
 
-static void print_json(const struct remedies_answer *answer) {
-    const struct remedy_facts *facts = &answer->facts;
+static bool next_row(struct answer *answer, struct answer_row *row) {
+    struct remedy_list *list = answer->state;
+    const struct remedies_answer *found = list->found;
+    const struct giveback *giveback = &found->facts.giveback;
+    size_t at = list->at++;
+    if (at >= found->count + giveback->arenas.count) return false;
+    if (at >= found->count)
+        set_arena(&giveback->arenas.items[at - found->count], row);
+    else
+        answer->is_failed = !set_remedy(list, &found->remedies[at], row);
+    return !answer->is_failed;
+}
+
+static void tell_facts(const struct remedies_answer *found, struct answer *answer) {
+    const struct remedy_facts *facts = &found->facts;
     const struct malloc_parameters *parameters = &facts->giveback.parameters;
     bool has_parameters = facts->giveback.has_parameters;
-    char sentence[TEXT_BYTES];
-    struct json json;
-    write_sentence(answer, sentence);
-    json_start(&json, stdout);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", "cairn.remedies/1");
-    put_bytes(&json, "pid", answer->pid, (uint64_t)answer->pid);
-    put_bytes(&json, "pause_ns", answer->is_stopped, answer->pause_ns);
-    put_bytes(&json, "rss_bytes", facts->rss_bytes, facts->rss_bytes);
-    json_put_string(&json, "sentence", sentence);
-    json_put_string(&json, "not_known", facts->has_giveback ? NULL : answer->why);
-    json_open_array(&json, "remedies");
-    for (size_t i = 0; i < answer->count; i++) put_remedy(answer, &json, &answer->remedies[i]);
-    json_close(&json);
-    put_bytes(&json, "mmap_threshold", has_parameters, parameters->mmap_threshold);
-    put_bytes(&json, "trim_threshold", has_parameters, parameters->trim_threshold);
-    json_put_bool(&json, "thresholds_fixed", has_parameters && parameters->are_fixed);
-    put_arenas(&json, &facts->giveback);
-    json_close(&json);
+    answer_fact_text(answer, "core", found->pid ? NULL : found->word);
+    answer_fact_known(answer, "pause_ns", ANSWER_TIME, (int64_t)found->pause_ns, found->is_stopped);
+    answer_fact_known(answer, "rss_bytes", ANSWER_BYTES, (int64_t)facts->rss_bytes,
+                      facts->rss_bytes);
+    answer_fact_text(answer, "not_known", facts->has_giveback ? NULL : found->why);
+    answer_fact_known(answer, "mmap_threshold", ANSWER_BYTES, (int64_t)parameters->mmap_threshold,
+                      has_parameters);
+    answer_fact_known(answer, "trim_threshold", ANSWER_BYTES, (int64_t)parameters->trim_threshold,
+                      has_parameters);
+    answer_fact(answer, "thresholds_fixed", ANSWER_BOOL, has_parameters && parameters->are_fixed);
+}
+
+static bool print_form(const struct remedies_answer *found, const struct request *request,
+                       const struct claim *claim, struct error *error) {
+    struct remedy_list list = {.found = found};
+    char program[NAME_MAX];
+    size_t count = found->count + found->facts.giveback.arenas.count;
+    struct answer answer = {.view = "remedies",
+                            .options = &request->options,
+                            .columns = remedy_columns,
+                            .column_count = REMEDY_COLUMNS,
+                            .has_frames = found->pin.is_known,
+                            .whole = (int64_t)found->facts.rss_bytes,
+                            .shown = count,
+                            .count = count,
+                            .pid = (uint32_t)found->pid,
+                            .next_row = next_row,
+                            .state = &list};
+    if (found->pid && process_name(found->pid, program)) answer.program = program;
+    look_answer_claims(&answer, claim, 1);
+    tell_facts(found, &answer);
+    bool is_ok = look_answer_print(request, &answer, error);
+    frame_list_free(&list.frames);
+    return is_ok;
 }
 
 // --- what is looked at
@@ -423,11 +473,14 @@ bool core_remedies_report(const char *word, const struct request *request,
     bool is_core = core_is_one(word);
     bool is_ok = is_core ? read_stopped(&answer, wish, error) : read_process(&answer, wish, error);
     if (is_ok) {
-        answer.count = remedies_find(&answer.facts, request->is_json, answer.remedies);
-        if (request->is_json)
-            print_json(&answer);
+        struct claim claim;
+        bool are_all = request->form && !request->form->is_for_people;
+        answer.count = remedies_find(&answer.facts, are_all, answer.remedies);
+        claim_of_remedies(&answer, &claim);
+        if (request->form)
+            is_ok = print_form(&answer, request, &claim, error);
         else
-            print_screen(&answer);
+            print_screen(&answer, &claim);
     }
     pin_origin_close(&answer.pin);
     giveback_free(&answer.facts.giveback);

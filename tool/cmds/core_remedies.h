@@ -9,6 +9,8 @@
 #include "tool/render/terminal.h"
 #include "tool/watch/rss_parts.h"
 
+struct request;
+
 struct remedies_wish {
     bool has_limit;  // a process whose heap is larger is not stopped, but read while it goes on
     bool may_stop;   // false: no process is

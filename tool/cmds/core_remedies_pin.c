@@ -8,7 +8,6 @@
 #include "tool/proc/remote.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
-#include "tool/render/json_values.h"
 
 // Names the stack of the cell. False: it has none, or there is no memory.
 static bool name_stack(struct pin_origin *origin, uint32_t cell) {
@@ -76,11 +75,10 @@ void pin_origin_print(const struct pin_origin *origin, const struct terminal *te
     site_print(terminal, &origin->sites.sites.items[0], FIGURES_COLUMNS);
 }
 
-void pin_origin_put(struct json *json, const char *key, const struct pin_origin *origin) {
-    if (!origin->is_known) {
-        json_put_null(json, key);
-        return;
-    }
-    (void)json_values_put_frames(json, key, &origin->opened.profile, &origin->names,
-                                 origin->sites.sites.items[0].node);
+const struct frame_list *pin_origin_frames(const struct pin_origin *origin,
+                                           struct frame_list *frames) {
+    bool is_filled =
+        origin->is_known && frame_list_fill(frames, &origin->opened.profile, &origin->names,
+                                            origin->sites.sites.items[0].node, 0);
+    return is_filled ? frames : NULL;
 }

@@ -4,7 +4,6 @@
 #ifndef TOOL_CMDS_CORE_REMEDIES_PIN_H
 #define TOOL_CMDS_CORE_REMEDIES_PIN_H
 
-#include "tool/base/json.h"
 #include "tool/glibc/giveback.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/merged.h"
@@ -29,7 +28,8 @@ void pin_origin_close(struct pin_origin *origin);
 // Prints a line "block: 2.0 KiB, by FUNCTION ..." below its remedy; nothing if it is unknown.
 void pin_origin_print(const struct pin_origin *origin, const struct terminal *terminal);
 
-// Puts the frames of the stack, innermost first; null if it is unknown.
-void pin_origin_put(struct json *json, const char *key, const struct pin_origin *origin);
+// Fills in the frames of the stack, innermost first; NULL if it is unknown, or without memory.
+const struct frame_list *pin_origin_frames(const struct pin_origin *origin,
+                                           struct frame_list *frames);
 
 #endif

@@ -86,9 +86,8 @@ const struct glibc_heap *core_heap_of(const struct core_subject *subject);
 // own memory counts as the program's.
 void core_print_doubts(const struct core_subject *subject);
 
-// Why types are not known, under a heading; nothing if there is no reason. Once core_need_typed was
-// called.
-void core_print_sources(const struct core_subject *subject, const struct terminal *terminal);
+// Returns why types are not known; NULL: there is no reason. Once core_need_typed was called.
+const char *core_sources_missing(const struct core_subject *subject);
 
 // The library of another allocator that the process had mapped; NULL: none is known by its name.
 const char *core_other_allocator(const struct core_subject *subject);

@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/json.h"
-#include "tool/base/text.h"
-#include "tool/cmds/core_sets.h"
+#include "tool/base/units.h"
 #include "tool/heap/containers.h"
 #include "tool/model/index_table.h"
-#include "tool/render/claims.h"
-#include "tool/render/columns.h"
+#include "tool/query/look_answer.h"
 
 enum { NAME_BYTES = 1024 };
 
@@ -36,17 +33,6 @@ static bool open_about(const char *word, const struct request *request, bool has
         heap_look_blame(&subject.look, error);
     core_subject_close(&subject);
     return is_ok;
-}
-
-static void print_subject(const struct about *about, const struct terminal *terminal) {
-    char name[NAME_BYTES];
-    text_escape(name, sizeof name, about->subject->look.name);
-    terminal_print(terminal, STYLE_STRONG, "%s", name);
-}
-
-static size_t shown_of(const struct about *about, size_t count) {
-    size_t top = about->request->options.top;
-    return top && top < count ? top : count;
 }
 
 // --- types
@@ -120,63 +106,13 @@ static void claim_of_types(const struct type_sums *sums, struct claim *claim) {
     }
 }
 
-static void print_type_rows(const struct about *about, const struct type_sums *sums) {
-    static const struct column items[] = {{"BYTES", 10, STYLE_PLAIN, false},
-                                          {"SHARE", 7, STYLE_PLAIN, false},
-                                          {"BLOCKS", 11, STYLE_PLAIN, false}};
-    const struct columns columns = {items, 3, 0, 1};
-    const struct terminal terminal = terminal_of(stdout);
-    size_t shown = shown_of(about, sums->rows.count);
-    print_subject(about, &terminal);
-    char sentence[CLAIM_SENTENCE_BYTES];
-    struct claim claim;
-    claim_of_types(sums, &claim);
-    claim_sentence(&claim, false, sentence);
-    printf(" · %s", sentence);
-    list_print_cut(&terminal, &about->request->options, shown, sums->rows.count);
-    putchar('\n');
-    core_print_sources(about->subject, &terminal);
-    columns_print_heads(&terminal, &columns);
-    puts("  TYPE");
-    for (size_t i = 0; i < shown; i++) {
-        const struct core_type_sum *row = &sums->rows.items[i];
-        const struct unit_text texts[] = {units_size((int64_t)row->bytes),
-                                          units_percent((int64_t)row->bytes, (int64_t)sums->bytes),
-                                          units_count((int64_t)row->count)};
-        columns_print(&terminal, &columns, texts);
-        printf("  %s\n", row->name ? row->name : "not known");
-    }
-}
-
-static void print_type_json(const struct type_sums *sums) {
-    struct json json;
-    json_start(&json, stdout);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", "cairn.types/1");
-    json_put_uint(&json, "bytes", sums->bytes);
-    json_put_uint(&json, "blocks", sums->count);
-    struct claim claim;
-    claim_of_types(sums, &claim);
-    claim_put_json_alone(&json, &claim);
-    json_open_array(&json, "types");
-    for (size_t i = 0; i < sums->rows.count; i++) {
-        json_open_object(&json, NULL);
-        json_put_string(&json, "type", sums->rows.items[i].name);
-        json_put_uint(&json, "bytes", sums->rows.items[i].bytes);
-        json_put_uint(&json, "blocks", sums->rows.items[i].count);
-        json_close(&json);
-    }
-    json_close(&json);
-    json_close(&json);
-}
-
-enum type_column { TYPE_SHARE, TYPE_BYTES, TYPE_BLOCKS, TYPE_NAME, TYPE_COLUMNS };
+enum type_column { TYPE_BYTES, TYPE_SHARE, TYPE_BLOCKS, TYPE_NAME, TYPE_COLUMNS };
 
 static const struct answer_column type_columns[TYPE_COLUMNS] = {
-    [TYPE_SHARE] = {.key = "share", .unit = ANSWER_SHARE, .place = ANSWER_FIGURE},
-    [TYPE_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 0),
-    [TYPE_BLOCKS] = ANSWER_FIGURES("blocks", "blocks", ANSWER_COUNT, 0),
-    [TYPE_NAME] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "type")};
+    [TYPE_BYTES] = ANSWER_FIGURES("bytes", "BYTES", ANSWER_BYTES, 10),
+    [TYPE_SHARE] = ANSWER_FIGURES("share", "SHARE", ANSWER_SHARE, 7),
+    [TYPE_BLOCKS] = ANSWER_FIGURES("blocks", "BLOCKS", ANSWER_COUNT, 11),
+    [TYPE_NAME] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "TYPE", .unknown = "not known")};
 
 struct type_list {
     const struct type_sums *sums;
@@ -194,42 +130,38 @@ static bool next_type(struct answer *answer, struct answer_row *row) {
     return true;
 }
 
-// Prints rows in the form that is asked for. Nothing that this fails for is left open.
-static bool print_form(const struct about *about, struct answer *answer, const struct claim *claim,
-                       struct error *error) {
-    char sentence[CLAIM_SENTENCE_BYTES];
-    claim_sentence(claim, false, sentence);
-    answer->view = about->request->view->name;
+// Says whose blocks they are and why some have no type, and prints the rows.
+static bool print_answer(const struct about *about, struct answer *answer,
+                         const struct claim *claim, struct error *error) {
+    struct look_answer of;
+    const char *why = core_sources_missing(about->subject);
+    look_answer_of(&of, &about->subject->look, answer);
     answer->options = &about->request->options;
-    answer->shown = shown_of(about, answer->count);
-    snprintf(answer->title, sizeof answer->title, "%.*s", (int)sizeof answer->title - 1, sentence);
-    FILE *out = about->request->out ? about->request->out : stdout;
-    return about->request->form->print(out, answer, error);
-}
-
-static bool print_type_form(const struct about *about, const struct type_sums *sums,
-                            struct error *error) {
-    struct type_list list = {.sums = sums};
-    struct claim claim;
-    claim_of_types(sums, &claim);
-    struct answer answer = {.columns = type_columns,
-                            .column_count = TYPE_COLUMNS,
-                            .whole = (int64_t)sums->bytes,
-                            .count = sums->rows.count,
-                            .next_row = next_type,
-                            .state = &list};
-    return print_form(about, &answer, &claim, error);
+    answer->shown = answer_cut(answer->options->top, answer->count);
+    look_answer_claims(answer, claim, 1);
+    if (why) answer_note_above(answer, STYLE_DIM, "%s", why);
+    answer->gap = 1;
+    answer->has_heads_always = true;
+    return look_answer_print(about->request, answer, error);
 }
 
 static bool print_types(const struct about *about, struct error *error) {
     struct type_sums sums = {0};
+    struct type_list list = {.sums = &sums};
+    struct claim claim;
     bool is_ok = sum_types(about, &sums, error);
-    if (is_ok && about->request->is_json)
-        print_type_json(&sums);
-    else if (is_ok && about->request->form)
-        is_ok = print_type_form(about, &sums, error);
-    else if (is_ok)
-        print_type_rows(about, &sums);
+    if (is_ok) {
+        struct answer answer = {.view = "types",
+                                .columns = type_columns,
+                                .column_count = TYPE_COLUMNS,
+                                .tail_head = "TYPE",
+                                .whole = (int64_t)sums.bytes,
+                                .count = sums.rows.count,
+                                .next_row = next_type,
+                                .state = &list};
+        claim_of_types(&sums, &claim);
+        is_ok = print_answer(about, &answer, &claim, error);
+    }
     array_free(&sums.rows);
     index_table_free(&sums.index);
     return is_ok;
@@ -289,80 +221,11 @@ static void claim_of_containers(const struct containers *containers, struct clai
     claim_set(claim, "left_out", (int64_t)containers->broken_count);
 }
 
-static void print_container_rows(const struct about *about, const struct containers *containers) {
-    static const struct column items[] = {{"UNUSED", 10, STYLE_PLAIN, false},
-                                          {"CAPACITY", 10, STYLE_PLAIN, false},
-                                          {"USED", 7, STYLE_PLAIN, false},
-                                          {"CONTAINERS", 11, STYLE_PLAIN, false},
-                                          {"EMPTY", 9, STYLE_PLAIN, false}};
-    const struct columns columns = {items, 5, 0, 1};
-    const struct terminal terminal = terminal_of(stdout);
-    char sentence[CLAIM_SENTENCE_BYTES];
-    size_t shown = shown_of(about, containers->rows.count);
-    struct claim claim;
-    claim_of_containers(containers, &claim);
-    claim_sentence(&claim, false, sentence);
-    print_subject(about, &terminal);
-    printf(" · %s", sentence);
-    list_print_cut(&terminal, &about->request->options, shown, containers->rows.count);
-    putchar('\n');
-    core_print_sources(about->subject, &terminal);
-    columns_print_heads(&terminal, &columns);
-    puts("  TYPE, AND WHERE MOST IS UNUSED");
-    for (size_t i = 0; i < shown; i++) {
-        const struct container_row *row = &containers->rows.items[i];
-        char name[NAME_BYTES], way[LAYOUT_TEXT_BYTES];
-        const struct unit_text texts[] = {
-            units_size((int64_t)(row->capacity_bytes - row->used_bytes)),
-            units_size((int64_t)row->capacity_bytes),
-            units_percent((int64_t)row->used_bytes, (int64_t)row->capacity_bytes),
-            units_count((int64_t)row->count), units_count((int64_t)row->empty)};
-        typed_write_name(row->type, name, sizeof name);
-        columns_print(&terminal, &columns, texts);
-        printf("  %s", name);
-        if (name_largest(about, row, way, sizeof way))
-            terminal_print(&terminal, STYLE_DIM, "  %s", way);
-        putchar('\n');
-    }
-    if (containers->broken_count)
-        printf("%s, which contradict themselves, are left out\n",
-               units_counted((int64_t)containers->broken_count, "container", "containers").text);
-}
-
-static void print_container_json(const struct about *about, const struct containers *containers) {
-    struct json json;
-    json_start(&json, stdout);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", "cairn.containers/1");
-    json_put_uint(&json, "left_out", containers->broken_count);
-    struct claim claim;
-    claim_of_containers(containers, &claim);
-    claim_put_json_alone(&json, &claim);
-    json_open_array(&json, "containers");
-    for (size_t i = 0; i < containers->rows.count; i++) {
-        const struct container_row *row = &containers->rows.items[i];
-        char name[NAME_BYTES], way[LAYOUT_TEXT_BYTES];
-        bool has_way = name_largest(about, row, way, sizeof way);
-        typed_write_name(row->type, name, sizeof name);
-        json_open_object(&json, NULL);
-        json_put_string(&json, "type", name);
-        json_put_uint(&json, "containers", row->count);
-        json_put_uint(&json, "empty", row->empty);
-        json_put_uint(&json, "elements", row->elements);
-        json_put_uint(&json, "capacity_bytes", row->capacity_bytes);
-        json_put_uint(&json, "used_bytes", row->used_bytes);
-        json_put_uint(&json, "largest_unused_bytes", row->largest_unused);
-        json_put_string(&json, "largest_unused", has_way ? way : NULL);
-        json_close(&json);
-    }
-    json_close(&json);
-    json_close(&json);
-}
-
 enum container_column {
     CONTAINER_UNUSED,
     CONTAINER_CAPACITY,
     CONTAINER_USED,
+    CONTAINER_USED_SHARE,
     CONTAINER_COUNT,
     CONTAINER_EMPTY,
     CONTAINER_TYPE,
@@ -373,13 +236,15 @@ enum container_column {
 };
 
 static const struct answer_column container_columns[CONTAINER_COLUMNS] = {
-    [CONTAINER_UNUSED] = ANSWER_FIGURES("unused_bytes", "unused", ANSWER_BYTES, 0),
-    [CONTAINER_CAPACITY] = ANSWER_FIGURES("capacity_bytes", "capacity", ANSWER_BYTES, 0),
-    [CONTAINER_USED] = ANSWER_FIGURES("used_bytes", "used", ANSWER_BYTES, 0),
-    [CONTAINER_COUNT] = ANSWER_FIGURES("containers", "containers", ANSWER_COUNT, 0),
-    [CONTAINER_EMPTY] = ANSWER_FIGURES("empty", "empty", ANSWER_COUNT, 0),
-    [CONTAINER_TYPE] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "type"),
-    [CONTAINER_WAY] = ANSWER_TAILS("largest_unused", "  ", NULL, .head = "where most is unused"),
+    [CONTAINER_UNUSED] = ANSWER_FIGURES("unused_bytes", "UNUSED", ANSWER_BYTES, 10),
+    [CONTAINER_CAPACITY] = ANSWER_FIGURES("capacity_bytes", "CAPACITY", ANSWER_BYTES, 10),
+    [CONTAINER_USED] = ANSWER_DATA("used_bytes", ANSWER_BYTES),
+    [CONTAINER_USED_SHARE] = ANSWER_FIGURES("used", "USED", ANSWER_RATIO, 7),
+    [CONTAINER_COUNT] = ANSWER_FIGURES("containers", "CONTAINERS", ANSWER_COUNT, 11),
+    [CONTAINER_EMPTY] = ANSWER_FIGURES("empty", "EMPTY", ANSWER_COUNT, 9),
+    [CONTAINER_TYPE] = ANSWER_NAMES("type", ANSWER_TAIL, .head = "TYPE"),
+    [CONTAINER_WAY] = ANSWER_TAILS("largest_unused", "  ", NULL, .head = "WHERE MOST IS UNUSED",
+                                   .style = STYLE_DIM),
     [CONTAINER_ELEMENTS] = ANSWER_DATA("elements", ANSWER_COUNT),
     [CONTAINER_LARGEST] = ANSWER_DATA("largest_unused_bytes", ANSWER_BYTES)};
 
@@ -398,6 +263,8 @@ static bool next_container(struct answer *answer, struct answer_row *out) {
     answer_set(out, CONTAINER_UNUSED, (int64_t)(row->capacity_bytes - row->used_bytes));
     answer_set(out, CONTAINER_CAPACITY, (int64_t)row->capacity_bytes);
     answer_set(out, CONTAINER_USED, (int64_t)row->used_bytes);
+    answer_set_ratio(out, CONTAINER_USED_SHARE, (int64_t)row->used_bytes,
+                     (int64_t)row->capacity_bytes);
     answer_set(out, CONTAINER_COUNT, (int64_t)row->count);
     answer_set(out, CONTAINER_EMPTY, (int64_t)row->empty);
     answer_set_text(out, CONTAINER_TYPE, list->name);
@@ -408,34 +275,25 @@ static bool next_container(struct answer *answer, struct answer_row *out) {
     return true;
 }
 
-static bool print_container_form(const struct about *about, const struct containers *containers,
-                                 struct error *error) {
-    struct container_list list = {.about = about, .containers = containers};
-    struct claim claim;
-    claim_of_containers(containers, &claim);
-    struct answer answer = {.columns = container_columns,
-                            .column_count = CONTAINER_COLUMNS,
-                            .count = containers->rows.count,
-                            .next_row = next_container,
-                            .state = &list};
-    if (containers->broken_count)
-        answer_note(
-            &answer, "%s, which contradict themselves, are left out",
-            units_counted((int64_t)containers->broken_count, "container", "containers").text);
-    return print_form(about, &answer, &claim, error);
-}
-
 static bool print_containers(const struct about *about, struct error *error) {
     struct containers containers;
-    bool is_ok = true;
+    struct container_list list = {.about = about, .containers = &containers};
+    struct claim claim;
     if (!containers_find(about->subject->typed, &containers))
         return error_set(error, "out of memory");
-    if (about->request->is_json)
-        print_container_json(about, &containers);
-    else if (about->request->form)
-        is_ok = print_container_form(about, &containers, error);
-    else
-        print_container_rows(about, &containers);
+    claim_of_containers(&containers, &claim);
+    struct answer answer = {.view = "containers",
+                            .columns = container_columns,
+                            .column_count = CONTAINER_COLUMNS,
+                            .tail_head = "TYPE, AND WHERE MOST IS UNUSED",
+                            .count = containers.rows.count,
+                            .next_row = next_container,
+                            .state = &list};
+    if (containers.broken_count)
+        answer_note(
+            &answer, "%s, which contradict themselves, are left out",
+            units_counted((int64_t)containers.broken_count, "container", "containers").text);
+    bool is_ok = print_answer(about, &answer, &claim, error);
     containers_free(&containers);
     return is_ok;
 }

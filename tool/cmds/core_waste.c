@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_waste.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/base/clock.h"
-#include "tool/base/json.h"
-#include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/cmds/core_waste_rows.h"
-#include "tool/render/columns.h"
+#include "tool/query/look_answer.h"
 #include "tool/render/findings.h"
 #include "tool/render/findings_find.h"
 
 enum { OFFENDERS = 3 };
 
-// As JSON has them; rows of a screen have those with a head.
+// As JSON has them, with the ends of their intervals; rows of a screen have those with a head.
+#define FIGURE(word_) .word = (word_), .bounds = {word_ "_low", word_ "_high"}
 static const struct {
-    const char *word, *head;
+    const char *word, *bounds[2], *head;
     int width;
 } figures[WASTE_FIGURES] = {
-    [WASTE_UNTOUCHED] = {"untouched_bytes", "UNTOUCHED", 10},
-    [WASTE_ZERO] = {"zero_bytes", "ZERO", 9},
-    [WASTE_DUPLICATE] = {"duplicate_bytes", "COPIES", 9},
-    [WASTE_TAIL] = {"tail_bytes", "TAIL", 9},
-    [WASTE_SLACK] = {"slack_bytes", "SLACK", 9},
-    [FIGURE_WASTED] = {"wasted_bytes", NULL, 0},
-    [FIGURE_HELD] = {"bytes", NULL, 0},
-    [FIGURE_BLOCKS] = {"blocks", "BLOCKS", 10},
-    [FIGURE_SPARSE] = {"sparse_bytes", "SPARSE", 9},
-    [FIGURE_STRINGS] = {"string_bytes", NULL, 0},
-    [FIGURE_UNREAD] = {NULL, NULL, 0},
+    [WASTE_UNTOUCHED] = {FIGURE("untouched_bytes"), .head = "UNTOUCHED", .width = 10},
+    [WASTE_ZERO] = {FIGURE("zero_bytes"), .head = "ZERO", .width = 9},
+    [WASTE_DUPLICATE] = {FIGURE("duplicate_bytes"), .head = "COPIES", .width = 9},
+    [WASTE_TAIL] = {FIGURE("tail_bytes"), .head = "TAIL", .width = 9},
+    [WASTE_SLACK] = {FIGURE("slack_bytes"), .head = "SLACK", .width = 9},
+    [FIGURE_WASTED] = {FIGURE("wasted_bytes")},
+    [FIGURE_HELD] = {FIGURE("bytes")},
+    [FIGURE_BLOCKS] = {FIGURE("blocks"), .head = "BLOCKS", .width = 10},
+    [FIGURE_SPARSE] = {FIGURE("sparse_bytes"), .head = "SPARSE", .width = 9},
+    [FIGURE_STRINGS] = {FIGURE("string_bytes")},
 };
 
 bool waste_wish_read(const struct command_args *args, struct waste_wish *wish,
@@ -42,53 +42,28 @@ bool waste_wish_read(const struct command_args *args, struct waste_wish *wish,
            args_number(args, OPTION_WASTE_SEED, 0, UINT64_MAX, &wish->seed, error);
 }
 
-// Rows with something that could be saved, at most so many as were asked for.
-static size_t shown_of(const struct waste_sums *sums, const struct view_options *options,
-                       size_t *count) {
-    *count = 0;
-    while (*count < sums->rows.count && waste_value(&sums->rows.items[*count], FIGURE_WASTED) +
-                                            waste_value(&sums->rows.items[*count], FIGURE_SPARSE))
-        ++*count;
-    return options->top && options->top < *count ? options->top : *count;
+// Rows with something that could be saved; the others are not worth a line.
+static size_t count_wasting(const struct waste_sums *sums) {
+    size_t count = 0;
+    while (count < sums->rows.count && waste_value(&sums->rows.items[count], FIGURE_WASTED) +
+                                           waste_value(&sums->rows.items[count], FIGURE_SPARSE))
+        count++;
+    return count;
 }
 
-// --- the screen
+// --- what is said beside the rows
 
 static struct unit_text share_text(double share) {
     enum { WHOLE = 1000000 };
     return units_percent((int64_t)(share * WHOLE), WHOLE);
 }
 
-// "43 % to 49 %"; "" of what is exact.
-static struct unit_text interval_of_share(const struct waste_row *row) {
-    struct unit_text out = {""};
-    if (row->share.high > row->share.low)
-        snprintf(out.text, sizeof out.text, "%s to %s", share_text(row->share.low).text,
-                 share_text(row->share.high).text);
-    return out;
-}
-
-static struct unit_text interval_of(const struct waste_row *row, int figure) {
-    struct unit_text out = {"exact"};
-    const struct drawn_estimate *estimate = &row->estimates[figure];
-    if (estimate->high > estimate->low)
-        snprintf(out.text, sizeof out.text, "%s to %s", units_size((int64_t)estimate->low).text,
-                 units_size((int64_t)estimate->high).text);
-    return out;
-}
-
-static void print_head(const struct waste_sums *sums, const struct terminal *terminal) {
-    char name[KIN_LABEL_BYTES];
-    const struct waste_row *all = &sums->all;
-    const char *about = sums->windows ? "about " : "";
-    const struct unit_text interval = interval_of_share(all);
-    text_escape(name, sizeof name, sums->subject->look.name);
-    terminal_print(terminal, STYLE_STRONG, "%s", name);
-    printf(" \xc2\xb7 %s%s of %s in %s are of no use (%s%s%s)", about,
-           units_size(waste_value(all, FIGURE_WASTED)).text,
-           units_size(waste_value(all, FIGURE_HELD)).text,
-           units_counted(waste_value(all, FIGURE_BLOCKS), "block", "blocks").text,
-           share_text(all->share.value).text, interval.text[0] ? ": " : "", interval.text);
+// "46 %: 43 % to 49 %"; of what is exact, "46 %".
+static void whole_share_text(const struct waste_row *row, char *text, size_t size) {
+    bool is_sure = row->share.high <= row->share.low;
+    snprintf(text, size, "%s%s%s%s%s", share_text(row->share.value).text, is_sure ? "" : ": ",
+             is_sure ? "" : share_text(row->share.low).text, is_sure ? "" : " to ",
+             is_sure ? "" : share_text(row->share.high).text);
 }
 
 // "812 of 16,384 windows of 64 KiB and all 12 large blocks were read, seed 17"
@@ -106,24 +81,23 @@ static void part_text(const struct waste_sums *sums, char *text, size_t size) {
              large, sums->windows->seed);
 }
 
-static void print_part(const struct waste_sums *sums, const struct terminal *terminal) {
+static void tell_part(const struct waste_sums *sums, struct answer *answer) {
     char part[160];
     if (!sums->windows) return;
     part_text(sums, part, sizeof part);
-    terminal_print(terminal, STYLE_DIM,
-                   "estimated with intervals of 95 %%: %s (--seed %" PRIu64
-                   ": the same again; --no-copy-limit: all of it)\n",
-                   part, sums->windows->seed);
-    terminal_print(terminal, STYLE_DIM,
-                   "copies are estimated from those among the blocks that were read\n");
+    answer_show_above(answer, STYLE_DIM,
+                      "estimated with intervals of 95 %%: %s (--seed %" PRIu64
+                      ": the same again; --no-copy-limit: all of it)",
+                      part, sums->windows->seed);
+    answer_note_above(answer, STYLE_DIM,
+                      "copies are estimated from those among the blocks that were read");
     if (sums->left_out)
-        terminal_print(terminal, STYLE_WARNING,
-                       "%s changed while they were read and are left out\n",
-                       units_counted((int64_t)sums->left_out, "window", "windows").text);
+        answer_note_above(answer, STYLE_WARNING, "%s changed while they were read and are left out",
+                          units_counted((int64_t)sums->left_out, "window", "windows").text);
     if (!sums->subject->is_recorded || !sums->windows->are_by_map)
-        terminal_print(
-            terminal, STYLE_DIM,
-            "what glibc keeps free in caches of threads and fastbins counts as in use\n");
+        answer_note_above(
+            answer, STYLE_DIM,
+            "what glibc keeps free in caches of threads and fastbins counts as in use");
 }
 
 static int64_t copied_of(const struct waste_row *row, bool are_strings) {
@@ -140,24 +114,38 @@ static const struct waste_row *most_copies(const struct waste_sums *sums, bool a
     return most;
 }
 
-// "string duplicates: 12.4 MiB in 310,022 copies of 1,207 strings, most of them from PARSE".
-static bool print_copies(const struct waste_sums *sums, const struct terminal *terminal,
-                         bool are_strings) {
-    char label[KIN_LABEL_BYTES];
+static void claim_of_waste(const struct waste_sums *sums, struct claim *claim) {
+    const struct waste_row *all = &sums->all;
+    char share[64];
+    whole_share_text(all, share, sizeof share);
+    *claim = (struct claim){.key = CLAIM_OF_NO_USE};
+    claim_set(claim, "bytes", waste_value(all, FIGURE_WASTED));
+    claim_set(claim, "of_bytes", waste_value(all, FIGURE_HELD));
+    claim_set(claim, "blocks", waste_value(all, FIGURE_BLOCKS));
+    if (!sums->subject->look.is_core)
+        claim_set(claim, "untouched_bytes", waste_value(all, WASTE_UNTOUCHED));
+    claim_set(claim, "zero_bytes", waste_value(all, WASTE_ZERO));
+    claim_set(claim, "equal_bytes", waste_value(all, WASTE_DUPLICATE));
+    claim_set(claim, "tail_bytes", waste_value(all, WASTE_TAIL));
+    if (sums->subject->is_recorded) claim_set(claim, "slack_bytes", waste_value(all, WASTE_SLACK));
+    claim_set(claim, "is_estimate", sums->windows != NULL);
+    claim_set_text(claim, "share_text", share);
+}
+
+// False without memory.
+static bool claim_of_copies(const struct waste_sums *sums, bool are_strings, struct claim *claim) {
     const struct waste_copies *copies = are_strings ? &sums->strings : &sums->copies;
     const struct waste_row *most = most_copies(sums, are_strings);
-    if (!copies->count) return true;
+    char label[KIN_LABEL_BYTES];
+    *claim = (struct claim){.key = CLAIM_DUPLICATES};
     if (!core_kin_label(sums->subject, &most->kin, label)) return false;
-    bool is_all = copied_of(most, are_strings) == copied_of(&sums->all, are_strings);
-    const char *noun = are_strings ? "string" : "content";
-    const char *nouns = are_strings ? "strings" : "contents";
-    terminal_print(terminal, STYLE_DIM, "%sduplicates: %s%s in %s of %s%s, %sfrom %s\n",
-                   are_strings ? "string " : "", sums->windows ? "about " : "",
-                   units_size(copied_of(&sums->all, are_strings)).text,
-                   units_counted((int64_t)copies->count, "copy", "copies").text,
-                   units_counted((int64_t)copies->contents, noun, nouns).text,
-                   sums->windows ? " (those that were read)" : "", is_all ? "" : "most of them ",
-                   label);
+    claim_set(claim, "bytes", copied_of(&sums->all, are_strings));
+    claim_set(claim, "copies", (int64_t)copies->count);
+    claim_set(claim, "contents", (int64_t)copies->contents);
+    claim_set(claim, "are_strings", are_strings);
+    claim_set(claim, "is_all", copied_of(most, are_strings) == copied_of(&sums->all, are_strings));
+    claim_set(claim, "is_estimate", sums->windows != NULL);
+    claim_set_text(claim, "where", label);
     return true;
 }
 
@@ -174,157 +162,199 @@ static bool find_strings(const struct waste_sums *sums, char label[KIN_LABEL_BYT
            finding_of_strings(&copies, (uint64_t)waste_value(&sums->all, FIGURE_HELD), finding);
 }
 
-static void print_finding(const struct waste_sums *sums, const struct terminal *terminal,
-                          const struct view_options *options) {
+// At most so many: of all waste, copies, strings, and what to do about these.
+enum { WASTE_CLAIMS = 4 };
+
+static bool tell_copies(const struct waste_sums *sums, struct answer *answer,
+                        struct claim claims[WASTE_CLAIMS], size_t *count) {
+    char text[CLAIM_SENTENCE_BYTES];
+    for (int are_strings = 0; are_strings < 2; are_strings++) {
+        const struct waste_copies *copies = are_strings ? &sums->strings : &sums->copies;
+        if (!copies->count) continue;
+        if (!claim_of_copies(sums, are_strings, &claims[*count])) return false;
+        claim_sentence(&claims[(*count)++], answer->options->is_plain_number, text);
+        answer_show_above(answer, STYLE_DIM, "%s", text);
+    }
+    return true;
+}
+
+static bool tell_strings(const struct waste_sums *sums, struct answer *answer,
+                         struct claim claims[WASTE_CLAIMS], size_t *count) {
     char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES], help[FINDING_HELP_BYTES];
+    bool is_plain = answer->options->is_plain_number;
     struct finding finding;
-    if (!find_strings(sums, label, &finding)) return;
-    if (finding_text(&finding, NULL, NULL, options, text)) printf("finding: %s\n", text);
-    finding_gain_text(&finding, NULL, options->is_plain_number, text);
-    terminal_print(terminal, STYLE_DIM, "%s; how: %s\n", text, finding_help(finding.kind, help));
+    if (!find_strings(sums, label, &finding)) return true;
+    if (!finding_claim(&finding, NULL, NULL, false, &claims[*count])) return false;
+    claim_sentence(&claims[(*count)++], is_plain, text);
+    answer_show_above(answer, STYLE_PLAIN, "finding: %s", text);
+    finding_gain_text(&finding, NULL, is_plain, text);
+    answer_show_above(answer, STYLE_DIM, "%s; how: %s", text, finding_help(finding.kind, help));
+    answer_fact(answer, "saved_bytes", ANSWER_BYTES, (int64_t)finding.saved_bytes);
+    return true;
 }
 
-static void put_finding(struct json *json, const struct waste_sums *sums) {
-    char label[KIN_LABEL_BYTES], text[FINDING_TEXT_BYTES];
-    const struct view_options options = {.is_plain_number = false};
-    struct finding finding;
-    json_open_array(json, "findings");
-    if (find_strings(sums, label, &finding) && finding_text(&finding, NULL, NULL, &options, text)) {
-        json_open_object(json, NULL);
-        json_put_string(json, "kind", finding_name(finding.kind));
-        json_put_string(json, "text", text);
-        json_put_uint(json, "saved_bytes", finding.saved_bytes);
-        json_put_string(json, "page", finding_page(finding.kind));
-        json_close(json);
-    }
-    json_close(json);
-}
-
-static void print_limits(const struct waste_sums *sums, const struct terminal *terminal) {
+static void tell_limits(const struct waste_sums *sums, struct answer *answer) {
     if (sums->subject->look.is_core)
-        terminal_print(
-            terminal, STYLE_DIM,
-            "a core does not say which pages were there: untouched ones count as zero\n");
+        answer_note_above(
+            answer, STYLE_DIM,
+            "a core does not say which pages were there: untouched ones count as zero");
     if (!sums->subject->is_recorded)
-        terminal_print(terminal, STYLE_DIM,
-                       "not recorded: sizes are the allocator's, so a tail may be its slack\n");
+        answer_note_above(answer, STYLE_DIM,
+                          "not recorded: sizes are the allocator's, so a tail may be its slack");
 }
 
-// Room for WASTED, its interval, SHARE and the figures with a head.
-enum { COLUMNS_MAX = 3 + WASTE_FIGURES };
+// --- the rows
 
-static struct columns columns_of(const struct waste_sums *sums, struct column *items) {
-    size_t count = 0;
-    items[count++] = (struct column){"WASTED", 10, STYLE_PLAIN, false};
-    if (sums->windows) items[count++] = (struct column){"95 %", 24, STYLE_DIM, false};
-    items[count++] = (struct column){"SHARE", 6, STYLE_PLAIN, false};
-    for (int i = 0; i < WASTE_FIGURES; i++)
-        if (figures[i].head)
-            items[count++] =
-                (struct column){figures[i].head, (size_t)figures[i].width, STYLE_PLAIN, false};
-    return (struct columns){items, count, 0, 1};
-}
+// The columns that people see first; then those of figures with their bounds, for programs.
+enum {
+    COLUMN_WASTED,
+    COLUMN_INTERVAL,
+    COLUMN_SHARE,
+    COLUMN_FIGURES,
+    COLUMN_NAME = COLUMN_FIGURES + 3 * WASTE_FIGURES,
+    COLUMN_KIND,
+    COLUMN_SHARE_LOW,
+    COLUMN_SHARE_HIGH,
+    WASTE_COLUMNS
+};
+static_assert((int)WASTE_COLUMNS <= (int)ANSWER_COLUMNS_MAX, "a row has room for every column");
 
-static bool print_row(const struct waste_sums *sums, const struct terminal *terminal,
-                      const struct columns *columns, const struct waste_row *row) {
+struct waste_list {
+    const struct waste_sums *sums;
+    size_t at;
+    struct answer_column columns[WASTE_COLUMNS];
     char label[KIN_LABEL_BYTES];
-    struct unit_text texts[COLUMNS_MAX];
-    size_t count = 0;
-    texts[count++] = units_size(waste_value(row, FIGURE_WASTED));
-    if (sums->windows) texts[count++] = interval_of(row, FIGURE_WASTED);
-    texts[count++] = share_text(row->share.value);
-    for (int i = 0; i < WASTE_FIGURES; i++)
-        if (figures[i].head)
-            texts[count++] = i == (int)FIGURE_BLOCKS ? units_count(waste_value(row, i))
-                                                     : units_size(waste_value(row, i));
-    bool is_ok = core_kin_label(sums->subject, &row->kin, label);
-    columns_print(terminal, columns, texts);
-    printf("  %s\n", label);
-    return is_ok;
+    char interval[64];
+};
+
+// The column of a figure; those of its bounds follow it.
+static size_t column_of(int figure) {
+    return figure == FIGURE_WASTED ? COLUMN_WASTED : COLUMN_FIGURES + 3 * (size_t)figure;
 }
 
-static bool print_rows(const struct waste_sums *sums, const struct view_options *options) {
-    struct column items[COLUMNS_MAX];
-    const struct columns columns = columns_of(sums, items);
-    const struct terminal terminal = terminal_of(stdout);
-    size_t count, shown = shown_of(sums, options, &count);
-    print_head(sums, &terminal);
-    list_print_cut(&terminal, options, shown, count);
-    putchar('\n');
-    print_part(sums, &terminal);
-    bool is_ok = print_copies(sums, &terminal, false) && print_copies(sums, &terminal, true);
-    print_finding(sums, &terminal, options);
-    print_limits(sums, &terminal);
-    columns_print_heads(&terminal, &columns);
-    printf("  %s\n", sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE");
-    for (size_t i = 0; i < shown && is_ok; i++)
-        is_ok = print_row(sums, &terminal, &columns, &sums->rows.items[i]);
-    return is_ok;
-}
-
-// --- JSON
-
-static void put_sums(struct json *json, const struct waste_row *row, bool is_estimate) {
-    char key[64];
+static void make_columns(struct waste_list *list) {
+    struct answer_column *columns = list->columns;
+    bool is_sure = !list->sums->windows;
     for (int i = 0; i < WASTE_FIGURES; i++) {
-        if (!figures[i].word) continue;
-        json_put_int(json, figures[i].word, waste_value(row, i));
-        if (!is_estimate) continue;
-        snprintf(key, sizeof key, "%s_low", figures[i].word);
-        json_put_int(json, key, (int64_t)row->estimates[i].low);
-        snprintf(key, sizeof key, "%s_high", figures[i].word);
-        json_put_int(json, key, (int64_t)row->estimates[i].high + 1);
+        const bool is_shown = figures[i].head, is_none = !figures[i].word;
+        struct answer_column *first = &columns[COLUMN_FIGURES + 3 * i];
+        first[0] =
+            (struct answer_column){.key = figures[i].word,
+                                   .head = figures[i].head,
+                                   .unit = i == (int)FIGURE_BLOCKS ? ANSWER_COUNT : ANSWER_BYTES,
+                                   .width = (size_t)figures[i].width,
+                                   .place = is_shown ? ANSWER_FIGURE : ANSWER_NOWHERE,
+                                   .is_left_out = is_none || i == (int)FIGURE_WASTED};
+        for (int end = 0; end < 2; end++)
+            first[1 + end] = (struct answer_column){.key = figures[i].bounds[end],
+                                                    .unit = first->unit,
+                                                    .is_left_out = is_none || is_sure};
     }
-    if (!is_estimate) return;
-    const double whole = 1000;
-    json_put_thousandths(json, "share", (unsigned)(row->share.value * whole));
-    json_put_thousandths(json, "share_low", (unsigned)(row->share.low * whole));
-    json_put_thousandths(json, "share_high", (unsigned)(row->share.high * whole) + 1);
+    columns[COLUMN_WASTED] =
+        (struct answer_column)ANSWER_FIGURES("wasted_bytes", "WASTED", ANSWER_BYTES, 10);
+    columns[COLUMN_INTERVAL] = (struct answer_column)ANSWER_FIGURES(
+        NULL, "95 %", ANSWER_TEXT, 24, .style = STYLE_DIM, .is_left_out = is_sure);
+    columns[COLUMN_SHARE] = (struct answer_column)ANSWER_FIGURES("share", "SHARE", ANSWER_RATIO, 6);
+    columns[COLUMN_NAME] = (struct answer_column)ANSWER_NAMES("name", ANSWER_TAIL, .head = "name");
+    columns[COLUMN_KIND] = (struct answer_column)ANSWER_DATA("kind", ANSWER_TEXT);
+    columns[COLUMN_SHARE_LOW] =
+        (struct answer_column)ANSWER_DATA("share_low", ANSWER_RATIO, .is_left_out = is_sure);
+    columns[COLUMN_SHARE_HIGH] =
+        (struct answer_column)ANSWER_DATA("share_high", ANSWER_RATIO, .is_left_out = is_sure);
 }
 
-static void put_part(struct json *json, const struct waste_sums *sums) {
-    json_put_bool(json, "estimated", sums->windows);
+static void set_share(struct answer_row *out, size_t column, double share) {
+    enum { WHOLE = 1000000 };
+    answer_set_ratio(out, column, (int64_t)(share * WHOLE), WHOLE);
+}
+
+static void set_interval(struct waste_list *list, const struct waste_row *row,
+                         struct answer_row *out) {
+    const struct drawn_estimate *estimate = &row->estimates[FIGURE_WASTED];
+    bool is_sure = estimate->high <= estimate->low;
+    snprintf(list->interval, sizeof list->interval, "%s%s%s",
+             is_sure ? "exact" : units_size((int64_t)estimate->low).text, is_sure ? "" : " to ",
+             is_sure ? "" : units_size((int64_t)estimate->high).text);
+    answer_set_text(out, COLUMN_INTERVAL, list->interval);
+}
+
+static void set_figures(const struct waste_row *row, struct answer_row *out) {
+    for (int i = 0; i < WASTE_FIGURES; i++) {
+        answer_set(out, column_of(i), waste_value(row, i));
+        answer_set(out, COLUMN_FIGURES + 3 * (size_t)i + 1, (int64_t)row->estimates[i].low);
+        answer_set(out, COLUMN_FIGURES + 3 * (size_t)i + 2, (int64_t)row->estimates[i].high + 1);
+    }
+    set_share(out, COLUMN_SHARE, row->share.value);
+    set_share(out, COLUMN_SHARE_LOW, row->share.low);
+    set_share(out, COLUMN_SHARE_HIGH, row->share.high);
+}
+
+static bool next_row(struct answer *answer, struct answer_row *out) {
+    struct waste_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct waste_row *row = &list->sums->rows.items[list->at++];
+    answer->is_failed = !core_kin_label(list->sums->subject, &row->kin, list->label);
+    set_figures(row, out);
+    set_interval(list, row, out);
+    answer_set_text(out, COLUMN_NAME, list->label);
+    answer_set_text(out, COLUMN_KIND, core_kin_word(row->kin.kind));
+    return !answer->is_failed;
+}
+
+// The sums of all rows, with the keys of their columns, and which part of it was read.
+static void tell_sums(const struct waste_sums *sums, struct waste_list *list,
+                      struct answer *answer) {
+    struct answer_row all = {0};
+    set_figures(&sums->all, &all);
+    for (size_t i = 0; i < WASTE_COLUMNS; i++)
+        if (list->columns[i].unit != ANSWER_TEXT && !list->columns[i].is_left_out)
+            answer_fact_cell(answer, list->columns[i].key, list->columns[i].unit, &all.cells[i]);
+    answer_fact(answer, "copies", ANSWER_COUNT, (int64_t)sums->copies.count);
+    answer_fact(answer, "contents", ANSWER_COUNT, (int64_t)sums->copies.contents);
+    answer_fact(answer, "string_copies", ANSWER_COUNT, (int64_t)sums->strings.count);
+    answer_fact(answer, "strings", ANSWER_COUNT, (int64_t)sums->strings.contents);
+    answer_fact(answer, "pages_known", ANSWER_BOOL, !sums->subject->look.is_core);
+    answer_fact(answer, "recorded", ANSWER_BOOL, sums->subject->is_recorded);
+    answer_fact(answer, "estimated", ANSWER_BOOL, sums->windows != NULL);
     if (!sums->windows) return;
-    json_open_object(json, "sample");
-    json_put_uint(json, "seed", sums->windows->seed);
-    json_put_uint(json, "window_bytes", WINDOW_BYTES);
-    json_put_uint(json, "windows", sums->drawn[STRATUM_WINDOWS].count);
-    json_put_uint(json, "of_windows", sums->drawn[STRATUM_WINDOWS].of_count);
-    json_put_uint(json, "large_blocks", sums->drawn[STRATUM_LARGE].count);
-    json_put_uint(json, "of_large_blocks", sums->drawn[STRATUM_LARGE].of_count);
-    json_put_uint(json, "windows_left_out", sums->left_out);
-    json_close(json);
+    const struct drawn *drawn = sums->drawn;
+    answer_fact(answer, "seed", ANSWER_NUMBER, (int64_t)sums->windows->seed);
+    answer_fact(answer, "window_bytes", ANSWER_BYTES, WINDOW_BYTES);
+    answer_fact(answer, "windows", ANSWER_COUNT, (int64_t)drawn[STRATUM_WINDOWS].count);
+    answer_fact(answer, "of_windows", ANSWER_COUNT, (int64_t)drawn[STRATUM_WINDOWS].of_count);
+    answer_fact(answer, "large_blocks", ANSWER_COUNT, (int64_t)drawn[STRATUM_LARGE].count);
+    answer_fact(answer, "of_large_blocks", ANSWER_COUNT, (int64_t)drawn[STRATUM_LARGE].of_count);
+    answer_fact(answer, "windows_left_out", ANSWER_COUNT, (int64_t)sums->left_out);
 }
 
-static bool print_json(const struct waste_sums *sums) {
-    struct json json;
-    char label[KIN_LABEL_BYTES];
-    bool is_ok = true;
-    json_start(&json, stdout);
-    json_open_object(&json, NULL);
-    json_put_string(&json, "schema", "cairn.waste/1");
-    json_put_bool(&json, "pages_known", !sums->subject->look.is_core);
-    json_put_bool(&json, "recorded", sums->subject->is_recorded);
-    put_part(&json, sums);
-    put_sums(&json, &sums->all, sums->windows);
-    json_put_uint(&json, "copies", sums->copies.count);
-    json_put_uint(&json, "contents", sums->copies.contents);
-    json_put_uint(&json, "string_copies", sums->strings.count);
-    json_put_uint(&json, "strings", sums->strings.contents);
-    put_finding(&json, sums);
-    json_open_array(&json, "waste");
-    for (size_t i = 0; i < sums->rows.count && is_ok; i++) {
-        const struct waste_row *row = &sums->rows.items[i];
-        is_ok = core_kin_label(sums->subject, &row->kin, label);
-        json_open_object(&json, NULL);
-        json_put_string(&json, "kind", core_kin_word(row->kin.kind));
-        json_put_string(&json, "name", label);
-        put_sums(&json, row, sums->windows);
-        json_close(&json);
-    }
-    json_close(&json);
-    json_close(&json);
-    return is_ok;
+static bool print_answer(const struct waste_sums *sums, const struct request *request,
+                         struct error *error) {
+    struct waste_list list = {.sums = sums};
+    struct look_answer of;
+    struct claim claims[WASTE_CLAIMS];
+    size_t count = 1;
+    make_columns(&list);
+    struct answer answer = {.view = "waste",
+                            .options = &request->options,
+                            .columns = list.columns,
+                            .column_count = WASTE_COLUMNS,
+                            .gap = 1,
+                            .has_heads_always = true,
+                            .tail_head = sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE",
+                            .count = sums->rows.count,
+                            .next_row = next_row,
+                            .state = &list};
+    if (!request->form || request->form->is_for_people) answer.count = count_wasting(sums);
+    answer.shown = answer_cut(request->options.top, answer.count);
+    look_answer_of(&of, &sums->subject->look, &answer);
+    tell_sums(sums, &list, &answer);
+    tell_part(sums, &answer);
+    claim_of_waste(sums, &claims[0]);
+    if (!tell_copies(sums, &answer, claims, &count) || !tell_strings(sums, &answer, claims, &count))
+        return error_set(error, "out of memory");
+    look_answer_claims(&answer, claims, count);
+    tell_limits(sums, &answer);
+    return look_answer_print(request, &answer, error);
 }
 
 static bool resolve(const struct waste_sums *sums, size_t count, struct error *error) {
@@ -334,10 +364,16 @@ static bool resolve(const struct waste_sums *sums, size_t count, struct error *e
 }
 
 static bool print(const struct waste_sums *sums, void *context, struct error *error) {
-    const struct request *request = context;
-    if (!resolve(sums, sums->rows.count, error)) return false;
-    bool is_ok = request->is_json ? print_json(sums) : print_rows(sums, &request->options);
-    return is_ok || error_set(error, "out of memory");
+    return resolve(sums, sums->rows.count, error) && print_answer(sums, context, error);
+}
+
+bool core_waste_rows(struct core_subject *subject, const struct request *request,
+                     struct error *error) {
+    struct waste_sums sums;
+    bool is_ok = waste_sums_make(subject, &sums, error) && resolve(&sums, sums.rows.count, error) &&
+                 print_answer(&sums, request, error);
+    waste_sums_free(&sums);
+    return is_ok;
 }
 
 // --- for budgets

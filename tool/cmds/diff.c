@@ -20,7 +20,7 @@ static bool choose_view(struct request *request, struct compared *compared, stru
     compared->kind = request->view ? request->view->compared : COMPARED_STACKS;
     compared->grouping = compared->kind == COMPARED_GROUPS ? grouping_find(name) : NULL;
     if (compared->kind != COMPARED_VIEWS) return true;
-    if (request->view->run == RUN_TABLE || !(request->view->print || request->view->answer))
+    if (request->view->run == RUN_TABLE)
         return error_set(error, "diff: view %s is of one run: cairn report --view %s", name, name);
     return !request->is_json || error_set(error,
                                           "diff: view %s has no rows to be compared in JSON: "

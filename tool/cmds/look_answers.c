@@ -9,6 +9,7 @@
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_waste.h"
+#include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/views.h"
 

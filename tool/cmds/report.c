@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -15,6 +16,7 @@
 #include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_rankings.h"
 #include "tool/cmds/report_run.h"
+#include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/kept_looks.h"
 #include "tool/query/leaks.h"
@@ -443,6 +445,19 @@ static bool report_overview(const struct command_args *args, const struct reques
     return true;
 }
 
+// Finds the recording, or says what can be had of a process or core dump without one.
+static bool find_subject(const char *word, struct subject *subject, struct error *error) {
+    char names[VIEW_NAMES_BYTES];
+    if (subject_find(word, subject, error)) return true;
+    bool is_core = heap_views_have_memory(word) && !access(word, F_OK);
+    if (!is_core && !core_overview_is_possible(word)) return false;
+    struct error why = *error;
+    view_names_of_memory(names);
+    return error_set(error,
+                     "%s; its memory is shown by the views %s: cairn report --view owners %s",
+                     why.text, names, word);
+}
+
 int cmd_report(const struct command_args *args) {
     struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
     struct subject subject;
@@ -454,23 +469,18 @@ int cmd_report(const struct command_args *args) {
     if (!request_read(args, &report.request, &error)) return command_fail(STATUS_USAGE, &error);
     if (args_has(args, OPTION_CGROUP)) return cgroup_report(args);
     const struct view *view = report.request.view;
-    if (view && view->memory && heap_views_have_memory(args->words[0])) {
-        if (!report.request.form || report.request.is_json || view_has(view, VIEW_HAS_MEMORY_ROWS))
-            return report_memory(args, &report.request);
-        error_set(&error,
-                  "%s: of a process or core, view %s has no rows for --format %s; --json "
-                  "has what it shows",
-                  args->command->name, view->name, report.request.form->name);
-        return command_fail(STATUS_USAGE, &error);
-    }
+    if (view && view->memory && heap_views_have_memory(args->words[0]))
+        return report_memory(args, &report.request);
     int overview_status;
     if (report_overview(args, &report.request, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
         core_overview_is_possible(args->words[0])) {
+        char names[VIEW_NAMES_BYTES];
+        view_names_of_memory(names);
         error_set(&error,
                   "%s: of a process that is not recorded there are no rows for --format %s; "
-                  "--json has what is shown, and --view owners, types and containers have rows",
-                  args->command->name, args_text(args, OPTION_FORMAT, ""));
+                  "--json has what is shown, and the views %s have rows",
+                  args->command->name, args_text(args, OPTION_FORMAT, ""), names);
         return command_fail(STATUS_USAGE, &error);
     }
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
@@ -488,7 +498,7 @@ int cmd_report(const struct command_args *args) {
         filter_close(report.filter);
         return unreachable_status;
     }
-    bool is_ok = subject_find(args->words[0], &subject, &error) &&
+    bool is_ok = find_subject(args->words[0], &subject, &error) &&
                  (!process || subject_enter(&subject, process, &error)) &&
                  report_subject(&report, &subject, &error);
     int status = report.leaks.found_count ? report.leaks.error_status : STATUS_OK;

@@ -6,85 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool/base/text.h"
 #include "tool/heap/other_heaps.h"
 #include "tool/heap/recorded.h"
 #include "tool/heap/survey.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
-#include "tool/query/views.h"
-#include "tool/render/heap_screen.h"
-
-// Names for the stacks that are shown.
-static bool resolve(struct opened *opened, const struct heap_state *state, size_t top,
-                    struct error *error) {
-    size_t count;
-    uint32_t *ranking = residency_rank(&state->residency, &count);
-    if (!ranking) return error_set(error, "no memory for the list of stacks");
-    if (top && top < count) count = top;
-    for (size_t i = 0; i < count; i++)
-        if (ranking[i] < opened->profile.stack_count)
-            names_want_stack(opened->names, opened->profile.stacks[ranking[i]].node, 0);
-    free(ranking);
-    return names_resolve(opened->names, error);
-}
-
-// `opened`: its recording; NULL: it has none.
-static bool show(const char *name, struct opened *opened, const struct heap_state *state,
-                 const struct request *request, struct error *error) {
-    const struct view_options *options = &request->options;
-    struct terminal terminal = terminal_of(stdout);
-    struct frame_names names = {0};
-    char safe[PATH_MAX];
-    bool has_pages = request->view->memory == MEMORY_PAGES;
-    text_escape(safe, sizeof safe, name);
-    if (has_pages && opened) {
-        if (!resolve(opened, state, options->top, error)) return false;
-        names = names_frames(opened->names);
-    }
-    const struct heap_about about = {
-        .name = safe, .state = state, .profile = opened ? &opened->profile : NULL, .names = &names};
-    if (request->is_json) return heap_json_print(stdout, &about, options, has_pages, error);
-    return has_pages ? pages_screen_print(&terminal, &about, options, error)
-                     : heap_screen_print(&terminal, &about, options, error);
-}
-
-bool heap_views_rows(const struct heap_look *look, struct opened *opened,
-                     const struct request *request, struct error *error) {
-    struct heap_state state;
-    struct frame_names names = {0};
-    struct answer answer;
-    if (!heap_look_survey(look, &opened->profile, &state, error)) return false;
-    const struct heap_about about = {
-        .name = look->name, .state = &state, .profile = &opened->profile, .names = &names};
-    bool is_ok = resolve(opened, &state, request->options.top, error);
-    if (is_ok) names = names_frames(opened->names);
-    is_ok = is_ok && pages_answer(&answer, &about, &request->options, error);
-    if (is_ok) {
-        answer.view = request->view->name;
-        is_ok = request->form->print(request->out, &answer, error);
-        answer_close(&answer);
-    }
-    heap_state_free(&state);
-    return is_ok;
-}
-
-static bool report(const char *word, const struct heap_look *look, const struct request *request,
-                   struct error *error) {
-    struct opened opened;
-    struct heap_state state;
-    bool is_recorded = look->is_recorded;
-    if (is_recorded && !heap_look_recording(look, &opened, error))
-        return heap_look_blame(look, error);
-    bool is_ok = heap_look_survey(look, is_recorded ? &opened.profile : NULL, &state, error) ||
-                 heap_look_blame(look, error);
-    if (is_ok) {
-        is_ok = show(word, is_recorded ? &opened : NULL, &state, request, error);
-        heap_state_free(&state);
-    }
-    if (is_recorded) opened_close(&opened);
-    return is_ok;
-}
 
 // A running process of that name comes before a file that is neither a recording nor a core.
 static bool means_process(const char *word) {
@@ -94,15 +20,6 @@ static bool means_process(const char *word) {
 
 bool heap_views_have_memory(const char *word) {
     return word && (means_process(word) || core_is_one(word));
-}
-
-bool heap_views_report(const char *word, const struct request *request, struct error *error) {
-    const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
-    struct heap_look look;
-    if (!heap_look_take(word, &wish, &look, error)) return false;
-    bool is_ok = report(word, &look, request, error);
-    heap_look_close(&look);
-    return is_ok;
 }
 
 bool heap_look_is_possible(const char *word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views heap and pages: of a process, which is stopped for a moment, or of a core dump.
+// Memory of a process, which is stopped for a moment, or of a core dump.
 #ifndef TOOL_QUERY_HEAP_VIEWS_H
 #define TOOL_QUERY_HEAP_VIEWS_H
 
@@ -11,18 +11,8 @@
 #include "tool/model/profile.h"
 #include "tool/query/merged.h"
 
-struct command_args;
-struct request;
-
 // `word` is a pid or a core dump. False of recordings, which have the totals alone, and of NULL.
 bool heap_views_have_memory(const char *word);
-
-bool heap_views_report(const char *word, const struct request *request, struct error *error);
-
-struct heap_look;
-// Writes the rows of view pages of a look, whose recording is open, as `request` has it.
-bool heap_views_rows(const struct heap_look *look, struct opened *opened,
-                     const struct request *request, struct error *error);
 
 // A look at the heap of a process, which is stopped for a moment, or of a core dump:
 //

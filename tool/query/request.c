@@ -43,21 +43,15 @@ static bool read_form(const struct command_args *args, struct request *request,
     bool has_forms = args->command->has_views && option_row_of(args->command, OPTION_FORMAT);
     if (!name || !has_forms) return true;
     request->is_json |= !strcmp(name, "json");
-    if (request->is_json && (!args_has(args, OPTION_VIEW) || !view->answer)) return true;
+    if (request->is_json && !args_has(args, OPTION_VIEW)) return true;
     request->form = answer_form_find(name);
     if (!request->form)
         return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
                          args->command->name, name);
     if (!view) view = request->view = views;
     bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
-    bool has_rows = view->answer || view_has(view, VIEW_HAS_MEMORY_ROWS);
-    if (has_rows && is_fit) return true;
-    if (is_fit)
-        return error_set(error,
-                         "%s: view %s has no rows for --format %s; --json%s has what it shows",
-                         args->command->name, view->name, name,
-                         view_has(view, VIEW_NEEDS_MEMORY) ? " of a PID or core" : "");
-    return error_set(error,
+    return is_fit ||
+           error_set(error,
                      "%s: view %s has no rows for --format %s; calls are the form of --view tree",
                      args->command->name, view->name, name);
 }

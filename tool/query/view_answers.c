@@ -8,11 +8,7 @@
 #include "tool/render/findings.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
-#include "tool/render/growth.h"
-#include "tool/render/mappings.h"
 #include "tool/render/memory.h"
-#include "tool/render/overruns_screen.h"
-#include "tool/render/pool_candidates_screen.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
@@ -21,12 +17,6 @@
 #include "tool/render/stacks.h"
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
-
-bool view_print_stacks(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return stacks_print(&terminal, &subject->opened->profile, subject->names,
-                        &subject->request->options, error);
-}
 
 bool view_answer_tree(const struct view_subject *subject, struct answer *answer,
                       struct error *error) {
@@ -90,12 +80,6 @@ bool view_answer_pools(const struct view_subject *subject, struct answer *answer
     return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
-bool view_print_timeline(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return chart_print(&terminal, &subject->opened->profile, subject->names,
-                       &subject->request->options, error);
-}
-
 static bool print_shapes(FILE *out, const struct view_subject *subject, enum shapes_kind kind,
                          struct error *error) {
     struct terminal terminal = terminal_of(out);
@@ -114,18 +98,6 @@ bool view_print_sizes(FILE *out, const struct view_subject *subject, struct erro
 
 bool view_print_ages(FILE *out, const struct view_subject *subject, struct error *error) {
     return print_shapes(out, subject, SHAPES_AGES, error);
-}
-
-bool view_print_frees(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return free_stacks_print(&terminal, &subject->opened->profile, subject->names,
-                             &subject->request->options, error);
-}
-
-bool view_print_growth(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return growth_print(&terminal, &subject->opened->profile, subject->names,
-                        &subject->request->options, error);
 }
 
 bool view_print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
@@ -152,25 +124,6 @@ bool view_print_memory(FILE *out, const struct view_subject *subject, struct err
     return true;
 }
 
-bool view_print_overruns(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return overruns_print(&terminal, &subject->opened->profile, subject->names,
-                          &subject->request->options, error);
-}
-
-bool view_print_mappings(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return mapped_print(&terminal, &subject->opened->profile, subject->names,
-                        &subject->request->options, error);
-}
-
-bool view_print_pool_candidates(FILE *out, const struct view_subject *subject,
-                                struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return pool_candidates_print(&terminal, &subject->opened->profile, subject->names,
-                                 &subject->request->options, error);
-}
-
 bool view_print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     return annotate_print(&terminal, &subject->opened->profile, subject->names,
@@ -186,16 +139,17 @@ bool view_print_heap_totals(FILE *out, const struct view_subject *subject, struc
     return true;
 }
 
-// A recording does not have what is in blocks; processes and cores do not come here.
-bool view_print_no_contents(FILE *out, const struct view_subject *subject, struct error *error) {
-    (void)out;
-    return view_check_recording(subject->request->view, error);
+bool view_answer_heap_totals(const struct view_subject *subject, struct answer *answer,
+                             struct error *error) {
+    return memory_totals_answer(answer, &subject->opened->profile, &subject->request->options,
+                                subject->request->view->memory == MEMORY_PAGES, error);
 }
 
-bool view_answer_stacks(const struct view_subject *subject, struct answer *answer,
-                        struct error *error) {
-    return stacks_answer(answer, &subject->opened->profile, subject->names,
-                         &subject->request->options, error);
+// A recording does not have what is in blocks; processes and cores do not come here.
+bool view_answer_no_contents(const struct view_subject *subject, struct answer *answer,
+                             struct error *error) {
+    (void)answer;
+    return view_check_recording(subject->request->view, error);
 }
 
 bool view_answer_temporary(const struct view_subject *subject, struct answer *answer,
@@ -216,30 +170,6 @@ bool view_answer_ages(const struct view_subject *subject, struct answer *answer,
                          &subject->request->options, SHAPES_AGES, error);
 }
 
-bool view_answer_frees(const struct view_subject *subject, struct answer *answer,
-                       struct error *error) {
-    return frees_answer(answer, &subject->opened->profile, subject->names,
-                        &subject->request->options, error);
-}
-
-bool view_answer_growth(const struct view_subject *subject, struct answer *answer,
-                        struct error *error) {
-    return growth_answer(answer, &subject->opened->profile, subject->names,
-                         &subject->request->options, error);
-}
-
-bool view_answer_mappings(const struct view_subject *subject, struct answer *answer,
-                          struct error *error) {
-    return mappings_answer(answer, &subject->opened->profile, subject->names,
-                           &subject->request->options, error);
-}
-
-bool view_answer_overruns(const struct view_subject *subject, struct answer *answer,
-                          struct error *error) {
-    return overruns_answer(answer, &subject->opened->profile, subject->names,
-                           &subject->request->options, error);
-}
-
 bool view_answer_timeline(const struct view_subject *subject, struct answer *answer,
                           struct error *error) {
     return timeline_answer(answer, &subject->opened->profile, &subject->request->options, error);
@@ -248,12 +178,6 @@ bool view_answer_timeline(const struct view_subject *subject, struct answer *ans
 bool view_answer_memory(const struct view_subject *subject, struct answer *answer,
                         struct error *error) {
     return memory_answer(answer, &subject->opened->profile, &subject->request->options, error);
-}
-
-bool view_answer_findings(const struct view_subject *subject, struct answer *answer,
-                          struct error *error) {
-    return findings_answer(answer, &subject->opened->profile, subject->names,
-                           &subject->request->options, error);
 }
 
 bool view_answer_processes(const struct view_subject *subject, struct answer *answer,

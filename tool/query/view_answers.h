@@ -13,36 +13,24 @@ view_answer_fn view_answer_contexts;
 view_answer_fn view_answer_pools;
 view_answer_fn view_answer_snapshots;
 view_answer_fn view_answer_annotated;
-view_answer_fn view_answer_findings;
 view_answer_fn view_answer_memory;
-view_answer_fn view_answer_overruns;
 view_answer_fn view_answer_timeline;
 view_answer_fn view_answer_processes;
-view_answer_fn view_answer_stacks;
 view_answer_fn view_answer_tree;
 view_answer_fn view_answer_temporary;
 view_answer_fn view_answer_sizes;
 view_answer_fn view_answer_ages;
-view_answer_fn view_answer_frees;
-view_answer_fn view_answer_growth;
-view_answer_fn view_answer_mappings;
+view_answer_fn view_answer_heap_totals;
+view_answer_fn view_answer_no_contents;
 
-view_print_fn view_print_stacks;
 view_print_fn view_print_tree;
 view_print_fn view_print_threads;
-view_print_fn view_print_timeline;
 view_print_fn view_print_temporary;
 view_print_fn view_print_sizes;
 view_print_fn view_print_ages;
-view_print_fn view_print_frees;
-view_print_fn view_print_growth;
 view_print_fn view_print_findings;
 view_print_fn view_print_memory;
-view_print_fn view_print_overruns;
-view_print_fn view_print_mappings;
-view_print_fn view_print_pool_candidates;
 view_print_fn view_print_annotated;
 view_print_fn view_print_heap_totals;
-view_print_fn view_print_no_contents;
 
 #endif

@@ -13,6 +13,21 @@ bool view_check_recording(const struct view *view, struct error *error) {
                      view->memory == MEMORY_REMEDIES ? "" : "; or record it with cairn run --look");
 }
 
+void view_names_of_memory(char names[VIEW_NAMES_BYTES]) {
+    size_t used = 0, left = 0;
+    *names = 0;
+    for (const struct view *view = views; view->name; view++) left += view->memory != MEMORY_NONE;
+    for (const struct view *view = views; view->name; view++) {
+        if (view->memory == MEMORY_NONE) continue;
+        left--;
+        used += (size_t)snprintf(names + used, VIEW_NAMES_BYTES - used, "%s%s", view->name,
+                                 left > 1    ? ", "
+                                 : left == 1 ? " and "
+                                             : "");
+        if (used >= VIEW_NAMES_BYTES) return;
+    }
+}
+
 const struct view *view_find(const char *name) {
     for (const struct view *view = views; name && view->name; view++)
         if (!strcmp(view->name, name)) return view;
@@ -25,7 +40,13 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     struct terminal terminal = terminal_of(out);
     struct answer answer = {0};
     if (!request->form && view->print) return view->print(out, subject, error);
-    if (!view->answer(subject, &answer, error)) return false;
+    if (!request->form && view->screen)
+        return view->screen(&terminal, &subject->opened->profile, subject->names, &request->options,
+                            error);
+    bool is_made = view->rows ? view->rows(&answer, &subject->opened->profile, subject->names,
+                                           &request->options, error)
+                              : view->answer(subject, &answer, error);
+    if (!is_made) return false;
     answer.view = view->name;
     for (int i = 0; i < VIEW_NOTES && request->form; i++)
         if (subject->notes[i] && *subject->notes[i]) answer_note(&answer, "%s", subject->notes[i]);

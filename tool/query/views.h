@@ -37,20 +37,19 @@ struct view_reference {
 
 // Bits of what a view needs of its subject, and of how it takes one.
 enum view_needs {
-    VIEW_NEEDS_NAMES = 1 << 0,       // of every stack, not of the first `top` alone
-    VIEW_NEEDS_FREES = 1 << 1,       // what was freed, which not every import says
-    VIEW_NEEDS_LEAKS = 1 << 2,       // what was left, without what is suppressed
-    VIEW_NEEDS_LOG = 1 << 3,         // the order of events, which an event log has
-    VIEW_TAKES_LOG = 1 << 4,         // an event log tells it more than the recording
-    VIEW_NEEDS_MAPPINGS = 1 << 5,    // what the program mapped, in the heap's place
-    VIEW_NEEDS_MEMORY = 1 << 6,      // what is in blocks: a process or a core dump
-    VIEW_TAKES_KEY = 1 << 7,         // --context with a key alone
-    VIEW_TAKES_NO_FILTER = 1 << 8,   // of a heap as it is now
-    VIEW_NEEDS_SOURCE = 1 << 9,      // a source file
-    VIEW_IS_TREE = 1 << 10,          // calls in calls
-    VIEW_LEADS_TO_TREE = 1 << 11,    // its stacks are better seen as a tree where many changed
-    VIEW_HAS_MEMORY_ROWS = 1 << 12,  // of a process or a core dump it has rows for every form
-    VIEW_IS_RESIDENT = 1 << 13       // of what is resident, which any process answers
+    VIEW_NEEDS_NAMES = 1 << 0,      // of every stack, not of the first `top` alone
+    VIEW_NEEDS_FREES = 1 << 1,      // what was freed, which not every import says
+    VIEW_NEEDS_LEAKS = 1 << 2,      // what was left, without what is suppressed
+    VIEW_NEEDS_LOG = 1 << 3,        // the order of events, which an event log has
+    VIEW_TAKES_LOG = 1 << 4,        // an event log tells it more than the recording
+    VIEW_NEEDS_MAPPINGS = 1 << 5,   // what the program mapped, in the heap's place
+    VIEW_NEEDS_MEMORY = 1 << 6,     // what is in blocks: a process or a core dump
+    VIEW_TAKES_KEY = 1 << 7,        // --context with a key alone
+    VIEW_TAKES_NO_FILTER = 1 << 8,  // of a heap as it is now
+    VIEW_NEEDS_SOURCE = 1 << 9,     // a source file
+    VIEW_IS_TREE = 1 << 10,         // calls in calls
+    VIEW_LEADS_TO_TREE = 1 << 11,   // its stacks are better seen as a tree where many changed
+    VIEW_IS_RESIDENT = 1 << 12      // of what is resident, which any process answers
 };
 
 // The processes of a run of several, as a view has them.
@@ -89,6 +88,13 @@ enum compared_kind {
 typedef bool view_answer_fn(const struct view_subject *subject, struct answer *answer,
                             struct error *error);
 typedef bool view_print_fn(FILE *out, const struct view_subject *subject, struct error *error);
+// The same of a profile and its names alone.
+typedef bool view_rows_fn(struct answer *answer, const struct profile *profile,
+                          const struct frame_names *names, const struct view_options *view,
+                          struct error *error);
+typedef bool view_screen_fn(const struct terminal *terminal, const struct profile *profile,
+                            const struct frame_names *names, const struct view_options *view,
+                            struct error *error);
 
 struct view {
     const char *name;
@@ -100,9 +106,11 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
-    // Makes rows for every form of what the recording says; NULL: it has none.
+    // Makes rows for every form of what a recording says: one of both.
+    view_rows_fn *rows;
     view_answer_fn *answer;
-    // A screen of its own, in the place of the rows; NULL: rows, or neither.
+    // A screen of its own, in the place of the rows: one of both, or neither.
+    view_screen_fn *screen;
     view_print_fn *print;
     struct view_reference reference;
 };
@@ -171,6 +179,10 @@ bool request_narrow(const void *narrowing, struct profile *profile, struct error
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error);
+
+// Writes the names of the views that a process or core dump has without a recording: "a, b and c".
+enum { VIEW_NAMES_BYTES = 128 };
+void view_names_of_memory(char names[VIEW_NAMES_BYTES]);
 
 // False, with what to do, if the view is of what is in blocks, which a recording does not have.
 bool view_check_recording(const struct view *view, struct error *error);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/answer/forms.h"
 #include "tool/base/confine.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -23,16 +24,12 @@ enum {
     LINE_BYTES = 4096,
     SHARE_BYTES = 128,
     TAB_COLUMNS = 8,
-    NOTE_COLUMNS = INTERVAL_NARROW_COLUMNS + 2,
     LISTED_MAX = 6,
 };
 
 // The file's lines are found in these by "path:number".
 struct annotation {
-    const struct terminal *terminal;
     const struct view_options *view;
-    int size_columns;
-    bool is_sampled;  // with intervals, and without calls, which are estimates as well
     struct group_list files, lines, calls;
     char path[GROUP_TEXT_BYTES];
     const struct group *file;
@@ -92,43 +89,6 @@ static const struct group *group_of_line(const struct annotation *annotation,
     return index < 0 ? NULL : &list->groups.items[index];
 }
 
-static void print_size(const struct annotation *annotation, struct measured measured) {
-    bool is_bytes = measure_about(annotation->view->by)->is_bytes;
-    int64_t value = measured_shown(measured);
-    struct unit_text text =
-        is_bytes ? units_size_as(value, annotation->view->is_plain_number) : units_count(value);
-    fprintf(annotation->terminal->out, "%*s", annotation->size_columns, value ? text.text : "");
-    if (annotation->is_sampled && value)
-        interval_print(annotation->terminal, measured, true);
-    else if (annotation->is_sampled)
-        terminal_indent(annotation->terminal, NOTE_COLUMNS);
-}
-
-// What stands in front of a line's number.
-static size_t figures_columns(const struct annotation *annotation) {
-    return 2 * (size_t)annotation->size_columns +
-           (annotation->is_sampled ? 2 * NOTE_COLUMNS : CALLS_COLUMNS);
-}
-
-static void print_line(const struct annotation *annotation, unsigned number, const char *text) {
-    const struct group *line = group_of_line(annotation, &annotation->lines, number);
-    const struct group *calls = group_of_line(annotation, &annotation->calls, number);
-    const struct terminal *terminal = annotation->terminal;
-    char safe[LINE_BYTES];
-    size_t used = figures_columns(annotation) + NUMBER_COLUMNS + 3;
-    const struct measured nothing = {0};
-    print_size(annotation, line ? line->self : nothing);
-    print_size(annotation, line ? line->total : nothing);
-    if (!annotation->is_sampled)
-        fprintf(terminal->out, "%*s", CALLS_COLUMNS,
-                calls ? units_count(calls->total.value).text : "");
-    terminal_print(terminal, STYLE_DIM, " %*u  ", NUMBER_COLUMNS, number);
-    text_escape(safe, sizeof safe, text);
-    if (terminal->is_terminal)
-        text_cut(safe, terminal->columns > used + 1 ? terminal->columns - used : 1);
-    terminal_print(terminal, line ? STYLE_STRONG : STYLE_PLAIN, "%s\n", safe);
-}
-
 void annotate_expand(const char *line, char *out, size_t size) {
     size_t used = 0;
     for (; *line && *line != '\n' && *line != '\r' && used + TAB_COLUMNS < size; line++) {
@@ -151,37 +111,9 @@ static bool is_wanted(const struct annotation *annotation, unsigned number) {
     return false;
 }
 
-static void print_source(const struct annotation *annotation, FILE *source) {
-    char line[LINE_BYTES], text[LINE_BYTES];
-    unsigned number = 0, last = 0;
-    while (fgets(line, sizeof line, source)) {
-        number++;
-        if (!is_wanted(annotation, number)) continue;
-        if (number > last + 1)
-            terminal_print(annotation->terminal, STYLE_DIM, "%*s\n",
-                           (int)figures_columns(annotation) + NUMBER_COLUMNS + 1, "...");
-        last = number;
-        annotate_expand(line, text, sizeof text);
-        print_line(annotation, number, text);
-    }
-}
-
-static void print_columns(const struct annotation *annotation) {
-    static const char note[] = "  " INTERVAL_NARROW_HEADING;
-    const struct terminal *terminal = annotation->terminal;
-    bool is_sampled = annotation->is_sampled;
-    int columns = annotation->size_columns;
-    int pad = is_sampled ? (int)(NOTE_COLUMNS - text_columns(note)) : 0;
-    const char *shown = is_sampled ? note : "";
-    terminal_print(terminal, STYLE_DIM, "%*s%s%*s%*s%s%*s%*s %*s\n", columns, "self", shown, pad,
-                   "", columns, "total", shown, pad, "", is_sampled ? 0 : CALLS_COLUMNS,
-                   is_sampled ? "" : "calls", NUMBER_COLUMNS, "line");
-}
-
-static void print_heading(const struct annotation *annotation, const struct profile *profile,
-                          FILE *source) {
+static void print_heading(const struct terminal *terminal, const struct annotation *annotation,
+                          const struct profile *profile, FILE *source) {
     const uint64_t ns_per_s = 1000000000u;
-    const struct terminal *terminal = annotation->terminal;
     const struct group *file = annotation->file;
     const struct measure_row *about = measure_about(annotation->view->by);
     struct stat status;
@@ -199,7 +131,6 @@ static void print_heading(const struct annotation *annotation, const struct prof
         (uint64_t)status.st_mtime > profile->recording->header.start_unix_ns / ns_per_s)
         terminal_print(terminal, STYLE_WARNING,
                        "the file is newer than the recording: lines may have moved\n");
-    print_columns(annotation);
 }
 
 FILE *annotate_open_source(const char *path) {
@@ -247,23 +178,6 @@ static bool open_annotation(struct annotation *annotation, const struct profile 
     return false;
 }
 
-bool annotate_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct frame_names *names, const struct view_options *view,
-                    const char *wanted, struct error *error) {
-    struct annotation annotation = {.terminal = terminal,
-                                    .view = view,
-                                    .is_sampled = profile->sampling.is_on != 0,
-                                    .size_columns =
-                                        view->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS};
-    FILE *source;
-    if (!open_annotation(&annotation, profile, names, wanted, &source, error)) return false;
-    print_heading(&annotation, profile, source);
-    print_source(&annotation, source);
-    fclose(source);
-    close_annotation(&annotation);
-    return true;
-}
-
 enum annotated_column {
     ANNOTATED_SELF,
     ANNOTATED_TOTAL,
@@ -276,27 +190,48 @@ enum annotated_column {
 struct annotated {
     struct annotation annotation;
     FILE *source;
-    unsigned number;
-    char text[LINE_BYTES];
+    unsigned number, last;  // the last one that people see
+    bool is_left;           // a line was read that is not told yet
+    char line[LINE_BYTES], text[LINE_BYTES];
     struct answer_column columns[ANNOTATED_COLUMNS];
 };
 
-// Lines without figures are for programs alone where they are far from all that have some.
-static bool next_line(struct answer *answer, struct answer_row *row) {
-    struct annotated *annotated = answer->state;
+static void set_line(struct annotated *annotated, struct answer_row *row) {
     const struct annotation *annotation = &annotated->annotation;
-    char line[LINE_BYTES];
-    if (!fgets(line, sizeof line, annotated->source)) return false;
-    const unsigned number = ++annotated->number;
+    const unsigned number = annotated->number;
     const struct group *figures = group_of_line(annotation, &annotation->lines, number);
     const struct group *calls = group_of_line(annotation, &annotation->calls, number);
-    annotate_expand(line, annotated->text, sizeof annotated->text);
-    if (!is_wanted(annotation, number)) row->use = ANSWER_FOR_PROGRAMS;
+    annotate_expand(annotated->line, annotated->text, sizeof annotated->text);
+    row->is_strong = figures;
     if (figures) answer_set_measured(row, ANNOTATED_SELF, figures->self);
     if (figures) answer_set_measured(row, ANNOTATED_TOTAL, figures->total);
     if (calls) answer_set_measured(row, ANNOTATED_CALLS, calls->total);
     answer_set(row, ANNOTATED_LINE, number);
     answer_set_text(row, ANNOTATED_TEXT, annotated->text);
+}
+
+// Lines without figures are for programs alone where they are far from all that have some; dots
+// stand for them on a screen.
+static bool next_line(struct answer *answer, struct answer_row *row) {
+    struct annotated *annotated = answer->state;
+    if (!annotated->is_left) {
+        if (!fgets(annotated->line, sizeof annotated->line, annotated->source)) return false;
+        annotated->number++;
+    }
+    annotated->is_left = false;
+    bool is_for_people = is_wanted(&annotated->annotation, annotated->number);
+    if (is_for_people && annotated->number > annotated->last + 1) {
+        annotated->last = annotated->number - 1;
+        annotated->is_left = true;
+        row->use = ANSWER_FOR_PEOPLE;
+        row->instead = "...";
+        return true;
+    }
+    if (is_for_people)
+        annotated->last = annotated->number;
+    else
+        row->use = ANSWER_FOR_PROGRAMS;
+    set_line(annotated, row);
     return true;
 }
 
@@ -315,16 +250,24 @@ static size_t count_lines(FILE *source) {
     return count;
 }
 
-static void set_columns(struct annotated *annotated, enum measure by) {
-    const enum answer_unit unit = measure_about(by)->is_bytes ? ANSWER_BYTES : ANSWER_COUNT;
+// On a screen samples have intervals in the place of calls, which are estimates as well.
+static void set_columns(struct annotated *annotated, const struct view_options *view,
+                        bool is_sampled) {
+    const enum answer_unit unit = measure_about(view->by)->is_bytes ? ANSWER_BYTES : ANSWER_COUNT;
+    const enum answer_note note = is_sampled ? ANSWER_NARROW_NOTE : ANSWER_NO_NOTE;
+    const size_t size = view->is_plain_number ? PLAIN_SIZE_COLUMNS : SIZE_COLUMNS;
     const struct answer_column columns[ANNOTATED_COLUMNS] = {
-        [ANNOTATED_SELF] = ANSWER_FIGURES("self", "self", unit, SIZE_COLUMNS, .is_estimate = true),
-        [ANNOTATED_TOTAL] =
-            ANSWER_FIGURES("total", "total", unit, SIZE_COLUMNS, .is_estimate = true),
+        [ANNOTATED_SELF] = ANSWER_FIGURES("self", "self", unit, size, .is_estimate = true,
+                                          .is_blank = true, .note = note),
+        [ANNOTATED_TOTAL] = ANSWER_FIGURES("total", "total", unit, size, .is_estimate = true,
+                                           .is_blank = true, .note = note),
         [ANNOTATED_CALLS] =
-            ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS, .is_estimate = true),
-        [ANNOTATED_LINE] = ANSWER_FIGURES("line", "line", ANSWER_NUMBER, NUMBER_COLUMNS),
-        [ANNOTATED_TEXT] = ANSWER_TAILS("text", "  ", NULL, .head = "text")};
+            ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS, .is_estimate = true,
+                           .shown_from = is_sampled ? SIZE_MAX : 0),
+        [ANNOTATED_LINE] =
+            ANSWER_FIGURES("line", "line", ANSWER_NUMBER, NUMBER_COLUMNS + 1, .style = STYLE_DIM),
+        [ANNOTATED_TEXT] = {
+            .key = "text", .head = "text", .place = ANSWER_TAIL_LINE, .before = "  "}};
     memcpy(annotated->columns, columns, sizeof columns);
 }
 
@@ -340,13 +283,13 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
         return false;
     }
     size_t count = count_lines(annotated->source);
-    set_columns(annotated, view->by);
+    set_columns(annotated, view, profile->sampling.is_on != 0);
     *answer = (struct answer){.profile = profile,
                               .options = view,
                               .measure = measure_name(view->by),
                               .columns = annotated->columns,
                               .column_count = ANNOTATED_COLUMNS,
-                              .gap = 1,
+                              .has_heads_always = true,
                               .whole = measure_total(view->by, profile).value,
                               .shown = count,
                               .count = count,
@@ -356,4 +299,18 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
     snprintf(answer->title, sizeof answer->title, "%.*s, %s", (int)sizeof answer->title / 2,
              annotated->annotation.path, measure_about(view->by)->snapshot);
     return true;
+}
+
+bool annotate_print(const struct terminal *terminal, const struct profile *profile,
+                    const struct frame_names *names, const struct view_options *view,
+                    const char *wanted, struct error *error) {
+    struct answer answer;
+    if (!annotate_answer(&answer, profile, names, view, wanted, error)) return false;
+    const struct annotated *annotated = answer.state;
+    print_heading(terminal, &annotated->annotation, profile, annotated->source);
+    answer.view = "annotate";
+    answer.is_titled = true;
+    bool is_ok = answer_print_text(terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok;
 }

@@ -36,6 +36,7 @@ static const char contents[] = "what blocks held as they were looked into";
 static const char mappings_and_heap[] = "the mappings of a process, and glibc's heap in them";
 static const char as_read[] = "as the process was when it was read";
 #define RSS "docs/howto/heap.md"
+#define REMEDIES_PAGE "docs/howto/heap.md#what-would-give-memory-back"
 #define HISTORY "docs/howto/history.md"
 #define MOVED_FIELDS WHERE, NAME("what"), COUNT("before"), COUNT("after"), NAME("to"), WORDS("levels")
 #define NOW_FIELDS BYTES("bytes"), BYTES("rss_bytes")
@@ -175,7 +176,31 @@ static const struct claim_row rows[CLAIM_KEYS] = {
         "by the words that lead to blocks[inner_blocks?; {inner_blocks} are reached by such alone that point inside]",
         "docs/howto/owners.md",
         {BYTES("bytes"), COUNT("blocks"), BYTES("shared_bytes"), BYTES("leaked_bytes"), COUNT("leaked_blocks"),
-         COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes")}},
+         COUNT("inner_blocks"), NAME("largest"), BYTES("largest_bytes"), COUNT("shared_blocks"), BYTES("inner_bytes")}},
+    [CLAIM_OF_NO_USE] = {"of_no_use", "what is in the blocks of a process or a core",
+        "[is_estimate?about ]{bytes} of {of_bytes} in {blocks:block|blocks} are of no use ({share_text})",
+        "[is_estimate?estimate from a part of the heap, {share_text}][!is_estimate?what blocks held as they were looked into]",
+        "docs/howto/waste.md",
+        {BYTES("bytes"), BYTES("of_bytes"), COUNT("blocks"), BYTES("untouched_bytes"), BYTES("zero_bytes"), BYTES("equal_bytes"),
+         BYTES("tail_bytes"), BYTES("slack_bytes"), FLAG("is_estimate"), WORDS("share_text")}},
+    [CLAIM_DUPLICATES] = {"duplicates", "what is in the blocks of a process or a core",
+        "[are_strings?string ]duplicates: [is_estimate?about ]{bytes} in {copies:copy|copies} of [are_strings?{contents:string|strings}][!are_strings?{contents:content|contents}][is_estimate? (those that were read)], [!is_all?most of them ]from {where}",
+        "[is_estimate?estimate from a part of the heap][!is_estimate?what blocks held as they were looked into]",
+        "docs/howto/waste.md",
+        {WHERE, BYTES("bytes"), COUNT("copies"), COUNT("contents"), FLAG("are_strings"), FLAG("is_all"), FLAG("is_estimate")}},
+    [CLAIM_KEPT_PAGES] = {"kept_pages", "the pages and the blocks of a heap, of a process",
+        "{kept_bytes} of {resident_bytes} resident are on pages with live blocks, for {live_bytes} live; {empty_bytes} are free memory of the allocator",
+        "[is_sampled?estimate from samples][!is_sampled?as the process' pages were when it was read]", "docs/howto/heap.md",
+        {BYTES("resident_bytes"), BYTES("kept_bytes"), BYTES("live_bytes"), BYTES("empty_bytes"), FLAG("is_sampled")}},
+    [CLAIM_REMEDY] = {"remedy", "the free chunks of glibc's arenas, and which of their pages are resident",
+        "{what} would give back [is_most?at most ][is_least?at least ]{bytes}",
+        "[is_most?it cannot be more than this, and may be nothing][is_least?some of the heap changed while it was read][is_whole?as the heap was when it was read]",
+        REMEDIES_PAGE, {NAME("what"), BYTES("bytes"), BYTES("rss_bytes"), FLAG("is_most"), FLAG("is_least"), FLAG("is_whole")}},
+    [CLAIM_REMEDY_NONE] = {"remedy_none", "all free chunks of glibc's arenas",
+        "[is_locked?its memory is locked (mlock): the kernel takes nothing back][free_bytes?{free_bytes} are free, but between blocks in use: no page of it can go back][!is_stuck?nothing would help: ][is_core?malloc keeps little that is free][is_live?the memory is live and touched][is_elsewhere?most of it is not glibc's malloc's]",
+        as_read, REMEDIES_PAGE,
+        {BYTES("free_bytes"), BYTES("rss_bytes"), FLAG("is_stuck"), FLAG("is_locked"), FLAG("is_core"), FLAG("is_live"), FLAG("is_elsewhere")}},
+    [CLAIM_REMEDY_UNKNOWN] = {"remedy_unknown", "", "not known: {why}", "nothing is claimed", REMEDIES_PAGE, {NAME("why")}},
     [CLAIM_NOW_FREE] = {"now_free", mappings_and_heap,
         "{bytes} of it ({bytes%rss_bytes}) are free in {allocator}", as_read, RSS,
         {NOW_FIELDS, NAME("allocator")}},

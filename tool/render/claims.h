@@ -51,6 +51,12 @@ enum claim_key {
     CLAIM_TYPES,  // of a running process or a core
     CLAIM_CONTAINERS,
     CLAIM_OWNERS,
+    CLAIM_OF_NO_USE,
+    CLAIM_DUPLICATES,
+    CLAIM_KEPT_PAGES,
+    CLAIM_REMEDY,  // what would make a process smaller
+    CLAIM_REMEDY_NONE,
+    CLAIM_REMEDY_UNKNOWN,
     CLAIM_NOW_FREE,   // of a process that is not recorded, why it is so big: free in malloc
     CLAIM_NOW_OTHER,  // neither that nor in use there
     CLAIM_NOW_WASTE,  // in use there, and of no use

@@ -24,14 +24,11 @@ bool heap_screen_print(const struct terminal *terminal, const struct heap_about 
 bool pages_screen_print(const struct terminal *terminal, const struct heap_about *about,
                         const struct view_options *view, struct error *error);
 
-// Who keeps its pages, as rows. `about` and `view` are needed as long as the answer. False without
-// memory.
+// The rows of these views, without whose memory it is. False without memory.
+bool heap_answer(struct answer *answer, const struct heap_about *about,
+                 const struct view_options *view, struct error *error);
 bool pages_answer(struct answer *answer, const struct heap_about *about,
                   const struct view_options *view, struct error *error);
-
-// Schema cairn.heap/1, with "pages" if `has_pages` (docs/reference/json.md). False without memory.
-bool heap_json_print(FILE *out, const struct heap_about *about, const struct view_options *view,
-                     bool has_pages, struct error *error);
 
 // What of the heap could not be read, in lines; nothing if there is no such thing.
 void heap_print_doubts(const struct terminal *terminal, const struct heap_state *state);

@@ -338,15 +338,17 @@ bool claim_of_resident(struct claim *claim, const struct profile *profile, bool 
     return true;
 }
 
+uint64_t picture_heap_bytes(const struct picture *picture) {
+    const uint64_t *bytes = picture->bytes;
+    return bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
+}
+
 bool claim_of_heap(struct claim *claim, const struct profile *profile, size_t index) {
     struct picture picture;
     *claim = (struct claim){.key = CLAIM_HEAP};
     if (!picture_of(profile->recording, index, &picture)) return false;
-    const uint64_t *bytes = picture.bytes;
     claim_set(claim, "at_ns", (int64_t)picture.at_ns);
-    claim_set(claim, "heap_bytes",
-              (int64_t)(bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] +
-                        bytes[PICTURE_REST]));
+    claim_set(claim, "heap_bytes", (int64_t)picture_heap_bytes(&picture));
     set_part(claim, "live_bytes", &picture, PICTURE_LIVE, picture.is_live_part);
     claim_set(claim, "is_live_known", picture.is_live_part);
     claim_set(claim, "is_doubtful", picture.is_live_part && !picture_knows_free(&picture));

@@ -26,6 +26,12 @@ void memory_part_text(const struct picture *picture, enum picture_part part,
 bool memory_part_is_known(const struct picture *picture, enum picture_part part);
 const char *memory_reason_of_none(struct recording *recording);
 
+// The resident memory that belongs to the heap.
+uint64_t picture_heap_bytes(const struct picture *picture);
+// A row for each moment at which somebody looked: what a recording has of the views heap and pages.
+bool memory_totals_answer(struct answer *answer, const struct profile *profile,
+                          const struct view_options *view, bool are_pages, struct error *error);
+
 // Totals of the heap as they were when the tool looked: what the views heap and pages can say of a
 // recording, which has neither the blocks nor the pages.
 void memory_print_totals(const struct terminal *terminal, const struct profile *profile,

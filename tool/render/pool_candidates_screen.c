@@ -24,7 +24,7 @@ struct screen {
 
 // --- in words
 
-const char *pool_kind_name(enum pool_kind kind) {
+static const char *pool_kind_name(enum pool_kind kind) {
     static const char *const names[POOL_KINDS] = {[POOL_NONE] = "none",
                                                   [POOL_BUFFER] = "stack_buffer",
                                                   [POOL_ARENA] = "arena",
@@ -211,17 +211,22 @@ static size_t count_shown(const struct screen *screen) {
     return shown;
 }
 
-static void print_heading(const struct screen *screen, size_t shown) {
-    const struct pool_candidates *found = screen->found;
-    terminal_print(
-        screen->terminal, STYLE_STRONG, "%s",
+static void heading_text(const struct pool_candidates *found, char *text, size_t size) {
+    int used = snprintf(
+        text, size, "%s",
         units_counted((int64_t)found->count, "candidate for a pool", "candidates for pools").text);
-    if (found->count) {
-        terminal_print(screen->terminal, STYLE_PLAIN, ": %s of %s would go",
-                       units_percent((int64_t)found->calls_gone, (int64_t)found->calls).text,
-                       units_counted((int64_t)found->calls, "call", "calls").text);
-        list_print_cut(screen->terminal, screen->view, shown, found->count);
-    }
+    if (found->count)
+        snprintf(text + used, size - (size_t)used, ": %s of %s would go",
+                 units_percent((int64_t)found->calls_gone, (int64_t)found->calls).text,
+                 units_counted((int64_t)found->calls, "call", "calls").text);
+}
+
+static void print_heading(const struct screen *screen, size_t shown) {
+    char text[POOL_TEXT_BYTES];
+    heading_text(screen->found, text, sizeof text);
+    terminal_print(screen->terminal, STYLE_STRONG, "%s", text);
+    if (screen->found->count)
+        list_print_cut(screen->terminal, screen->view, shown, screen->found->count);
     fputc('\n', screen->terminal->out);
 }
 
@@ -271,54 +276,154 @@ bool pool_candidates_print(const struct terminal *terminal, const struct profile
     return is_ok || error_set(error, "no memory for the list of candidates");
 }
 
-// --- JSON
+// --- rows
 
-static void put_candidate(struct json *json, const struct screen *screen,
-                          const struct pool_candidate *candidate) {
-    json_open_object(json, NULL);
-    json_put_string(json, "kind", pool_kind_name(candidate->kind));
-    json_put_uint(json, "calls_gone", candidate->calls_gone);
-    json_put_int(json, "bytes_gone", candidate->bytes_gone);
-    json_put_uint(json, "blocks", candidate->blocks);
-    json_put_uint(json, "block_bytes", candidate->block_bytes);
-    json_put_uint(json, "times_emptied", candidate->generations);
-    json_put_uint(json, "pools", candidate->pool_count);
-    json_put_bool(json, "shared", candidate->is_shared);
-    json_put_uint(json, "chunks", candidate->chunks);
-    json_put_uint(json, "kept_bytes", candidate->kept_bytes);
-    json_put_uint(json, "live_bytes", candidate->live_bytes);
-    json_open_array(json, "stacks");
-    for (size_t i = 0; i < candidate->member_count; i++) {
-        char id[2 * sizeof(uint64_t) + 1];
-        snprintf(id, sizeof id, "%016llx", (unsigned long long)stack_of(screen, candidate, i)->id);
-        json_put_string(json, NULL, id);
-    }
-    json_close(json);
-    json_close(json);
+enum pool_column {
+    POOL_SHARE,
+    POOL_CALLS,
+    POOL_NAME,
+    POOL_REASON,
+    POOL_GAIN,
+    POOL_KIND,
+    POOL_BYTES_GONE,
+    POOL_BLOCKS,
+    POOL_BLOCK_BYTES,
+    POOL_TIMES,
+    POOL_COUNT,
+    POOL_SHARED,
+    POOL_CHUNKS,
+    POOL_KEPT,
+    POOL_LIVE,
+    POOL_STACKS,
+    POOL_ID,
+    POOL_COLUMNS
+};
+
+static const struct answer_column pool_columns[POOL_COLUMNS] = {
+    [POOL_SHARE] = {.key = "share", .unit = ANSWER_SHARE, .place = ANSWER_FIGURE},
+    [POOL_CALLS] = ANSWER_FIGURES("calls_gone", "calls", ANSWER_COUNT, 0),
+    [POOL_NAME] = ANSWER_NAMES("pool", ANSWER_TAIL, .head = "pool"),
+    [POOL_REASON] = ANSWER_TAILS("reason", "", NULL, .head = "why"),
+    [POOL_GAIN] = ANSWER_TAILS("gain", "", NULL, .head = "what it saves"),
+    [POOL_KIND] = ANSWER_DATA("kind", ANSWER_TEXT),
+    [POOL_BYTES_GONE] = ANSWER_DATA("bytes_gone", ANSWER_BYTES),
+    [POOL_BLOCKS] = ANSWER_DATA("blocks", ANSWER_COUNT),
+    [POOL_BLOCK_BYTES] = ANSWER_DATA("block_bytes", ANSWER_BYTES),
+    [POOL_TIMES] = ANSWER_DATA("times_emptied", ANSWER_COUNT),
+    [POOL_COUNT] = ANSWER_DATA("pools", ANSWER_COUNT),
+    [POOL_SHARED] = ANSWER_DATA("shared", ANSWER_BOOL),
+    [POOL_CHUNKS] = ANSWER_DATA("chunks", ANSWER_COUNT),
+    [POOL_KEPT] = ANSWER_DATA("kept_bytes", ANSWER_BYTES),
+    [POOL_LIVE] = ANSWER_DATA("live_bytes", ANSWER_BYTES),
+    [POOL_STACKS] = ANSWER_DATA("stacks", ANSWER_COUNT),
+    [POOL_ID] = ANSWER_DATA("id", ANSWER_TEXT)};
+
+struct pool_rows {
+    struct screen screen;
+    size_t at, member;  // of a candidate, which stack comes next
+    char name[POOL_TEXT_BYTES], reason[POOL_TEXT_BYTES], gain[POOL_TEXT_BYTES];
+    char id[2 * sizeof(uint64_t) + 1];
+};
+
+static void set_candidate(struct pool_rows *rows, const struct pool_candidate *candidate,
+                          bool is_plain, struct answer_row *row) {
+    pool_candidate_name(candidate, is_plain, rows->name);
+    pool_candidate_reason(candidate, rows->reason);
+    pool_candidate_gain(candidate, is_plain, rows->gain);
+    answer_set(row, POOL_SHARE, (int64_t)candidate->calls_gone);
+    answer_set(row, POOL_CALLS, (int64_t)candidate->calls_gone);
+    answer_set_text(row, POOL_NAME, rows->name);
+    answer_set_text(row, POOL_REASON, rows->reason);
+    answer_set_text(row, POOL_GAIN, rows->gain);
+    answer_set_text(row, POOL_KIND, pool_kind_name(candidate->kind));
+    answer_set(row, POOL_BYTES_GONE, candidate->bytes_gone);
+    answer_set(row, POOL_BLOCKS, (int64_t)candidate->blocks);
+    answer_set(row, POOL_BLOCK_BYTES, (int64_t)candidate->block_bytes);
+    answer_set(row, POOL_TIMES, (int64_t)candidate->generations);
+    answer_set(row, POOL_COUNT, (int64_t)candidate->pool_count);
+    answer_set(row, POOL_SHARED, candidate->is_shared);
+    answer_set(row, POOL_CHUNKS, (int64_t)candidate->chunks);
+    answer_set(row, POOL_KEPT, (int64_t)candidate->kept_bytes);
+    answer_set(row, POOL_LIVE, (int64_t)candidate->live_bytes);
+    answer_set(row, POOL_STACKS, (int64_t)candidate->member_count);
 }
 
-bool pool_candidates_put_json(struct json *json, const struct profile *profile) {
+// A candidate with the stack that has the most calls; below it, one by one, the others.
+static bool next_pool(struct answer *answer, struct answer_row *row) {
+    struct pool_rows *rows = answer->state;
+    if (rows->at == answer->shown) return false;
+    struct screen *screen = &rows->screen;
+    const struct pool_candidate *candidate = &screen->found->list[rows->at];
+    const struct stack *stack = stack_of(screen, candidate, rows->member);
+    row->level = rows->member > 0;
+    if (row->level)
+        row->use = ANSWER_FOR_PROGRAMS;
+    else
+        set_candidate(rows, candidate, answer->options->is_plain_number, row);
+    snprintf(rows->id, sizeof rows->id, "%016llx", (unsigned long long)stack->id);
+    answer_set_text(row, POOL_ID, rows->id);
+    row->frames = &screen->frames;
+    answer->is_failed =
+        !frame_list_fill(&screen->frames, screen->profile, screen->names, stack->node, 0);
+    if (++rows->member == candidate->member_count) {
+        rows->member = 0;
+        rows->at++;
+    }
+    return !answer->is_failed;
+}
+
+static void close_pools(void *state) {
+    struct pool_rows *rows = state;
+    free(rows->screen.index);
+    frame_list_free(&rows->screen.frames);
+    free(rows);
+}
+
+static void tell_log(const struct pool_candidates *found, struct answer *answer) {
+    answer_fact(answer, "events", ANSWER_COUNT, (int64_t)found->events);
+    answer_fact(answer, "calls", ANSWER_COUNT, (int64_t)found->calls);
+    answer_fact(answer, "calls_gone", ANSWER_COUNT, (int64_t)found->calls_gone);
+    answer_fact(answer, "chunk_bytes", ANSWER_BYTES, POOL_CHUNK_BYTES);
+    answer_fact(answer, "block_bytes_most", ANSWER_BYTES, POOL_BLOCK_MOST);
+    answer_fact(answer, "followed_blocks", ANSWER_COUNT, (int64_t)found->followed_blocks);
+    answer_fact(answer, "followed_limit", ANSWER_COUNT, (int64_t)found->followed_limit);
+    answer_fact(answer, "unfollowed_blocks", ANSWER_COUNT, (int64_t)found->unfollowed_blocks);
+    answer_fact(answer, "unfollowed_stacks", ANSWER_COUNT, (int64_t)found->unfollowed_stacks);
+    answer_fact(answer, "resized_stacks", ANSWER_COUNT, (int64_t)found->resized_stacks);
+    answer_fact(answer, "complete_log", ANSWER_BOOL, !found->is_partial);
+    answer_note(answer, "assumed: other runs are like this one; not known: in which function a "
+                        "block is used last, which a buffer needs");
+}
+
+bool pool_candidates_answer(struct answer *answer, const struct profile *profile,
+                            const struct frame_names *names, const struct view_options *view,
+                            struct error *error) {
     const struct pool_candidates *found = profile->pool_candidates;
-    struct screen screen = {.profile = profile, .found = found};
-    if (!found) return true;
-    screen.index = profile_stack_indexes(profile);
-    if (!screen.index) return false;
-    json_open_object(json, "pool_candidates");
-    json_put_uint(json, "events", found->events);
-    json_put_uint(json, "calls", found->calls);
-    json_put_uint(json, "calls_gone", found->calls_gone);
-    json_put_uint(json, "chunk_bytes", POOL_CHUNK_BYTES);
-    json_put_uint(json, "block_bytes_most", POOL_BLOCK_MOST);
-    json_put_uint(json, "followed_blocks", found->followed_blocks);
-    json_put_uint(json, "followed_limit", found->followed_limit);
-    json_put_uint(json, "unfollowed_blocks", found->unfollowed_blocks);
-    json_put_uint(json, "unfollowed_stacks", found->unfollowed_stacks);
-    json_put_uint(json, "resized_stacks", found->resized_stacks);
-    json_put_bool(json, "complete_log", !found->is_partial);
-    json_open_array(json, "candidates");
-    for (size_t i = 0; i < found->count; i++) put_candidate(json, &screen, &found->list[i]);
-    json_close(json);
-    json_close(json);
-    free(screen.index);
+    struct pool_rows *rows = calloc(1, sizeof *rows);
+    if (rows) rows->screen.index = profile_stack_indexes(profile);
+    if (!rows || !rows->screen.index) {
+        free(rows);
+        return error_set(error, "no memory for the list of candidates");
+    }
+    struct screen *screen = &rows->screen;
+    screen->profile = profile;
+    screen->found = found;
+    screen->names = names;
+    screen->view = view;
+    screen->frames.are_all_shown = view->has_all_frames;
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .columns = pool_columns,
+                              .column_count = POOL_COLUMNS,
+                              .has_frames = true,
+                              .has_levels = true,
+                              .whole = (int64_t)found->calls,
+                              .shown = count_shown(screen),
+                              .count = found->count,
+                              .next_row = next_pool,
+                              .close = close_pools,
+                              .state = rows};
+    heading_text(found, answer->title, sizeof answer->title);
+    tell_log(found, answer);
     return true;
 }

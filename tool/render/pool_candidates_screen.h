@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pools would take the place of malloc and free, on a screen and in JSON.
+// Where pools would take the place of malloc and free, on a screen and as rows.
 #ifndef TOOL_RENDER_POOL_CANDIDATES_SCREEN_H
 #define TOOL_RENDER_POOL_CANDIDATES_SCREEN_H
 
+#include "tool/answer/answer.h"
 #include "tool/base/error.h"
-#include "tool/base/json.h"
 #include "tool/model/pool_candidates.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
@@ -14,8 +14,10 @@ bool pool_candidates_print(const struct terminal *terminal, const struct profile
                            const struct frame_names *names, const struct view_options *view,
                            struct error *error);
 
-// "pool_candidates", if they are known. False without memory.
-bool pool_candidates_put_json(struct json *json, const struct profile *profile);
+// A row for each, with its stacks below it. False with an error.
+bool pool_candidates_answer(struct answer *answer, const struct profile *profile,
+                            const struct frame_names *names, const struct view_options *view,
+                            struct error *error);
 
 // What a pool of that kind is: "a slab of blocks of 48 B"; what its blocks are like that it would
 // do; and what it takes from malloc instead. Short sentences without an end.
@@ -23,7 +25,5 @@ bool pool_candidates_put_json(struct json *json, const struct profile *profile);
 void pool_candidate_name(const struct pool_candidate *candidate, bool is_plain_number, char *out);
 void pool_candidate_reason(const struct pool_candidate *candidate, char *out);
 void pool_candidate_gain(const struct pool_candidate *candidate, bool is_plain_number, char *out);
-// "arena"
-const char *pool_kind_name(enum pool_kind kind);
 
 #endif

@@ -16,7 +16,6 @@
 #include "tool/render/json_values.h"
 #include "tool/render/memory.h"
 #include "tool/render/overruns_screen.h"
-#include "tool/render/pool_candidates_screen.h"
 #include "tool/render/reachability.h"
 #include "tool/render/scopes_screen.h"
 #include "tool/render/shapes.h"
@@ -357,7 +356,6 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     is_ok = contexts_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     is_ok = overruns_put_json(json, profile, names) && is_ok;
-    is_ok = pool_candidates_put_json(json, profile) && is_ok;
     json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }

@@ -181,11 +181,79 @@ static void test_failure(void **state) {
     }
 }
 
+// An answer about a process: what is said of all of it, lines above the rows, a share of a row's
+// own whole, zeros that are not printed, and a line of a source that is empty.
+static bool next_part(struct answer *answer, struct answer_row *row) {
+    size_t *at = answer->state;
+    if (*at == 2) return false;
+    answer_set(row, 0, *at ? 0 : 3);
+    answer_set_ratio(row, 1, 1, *at ? 0 : 4);
+    answer_set_text(row, 2, *at ? "" : "int x;");
+    ++*at;
+    return true;
+}
+
+static void check_beside(const char *form, const char *wanted) {
+    static const struct answer_column parts[] = {
+        ANSWER_FIGURES("blocks", "BLOCKS", ANSWER_COUNT, 8, .is_blank = true),
+        ANSWER_FIGURES("used", "USED", ANSWER_RATIO, 6),
+        {.key = "text", .place = ANSWER_TAIL_LINE, .before = "  "}};
+    char *text = NULL;
+    size_t size, at = 0;
+    FILE *out = open_memstream(&text, &size);
+    const struct terminal terminal = {.out = out, .columns = WIDE};
+    struct claim claim = {.key = CLAIM_REMEDY_UNKNOWN};
+    struct error error = {""};
+    struct answer answer = {.view = "parts",
+                            .options = &options,
+                            .subject = "42",
+                            .pid = 42,
+                            .columns = parts,
+                            .column_count = 3,
+                            .tail_head = "LINE",
+                            .shown = 2,
+                            .count = 2,
+                            .claims = &claim,
+                            .claim_count = 1,
+                            .next_row = next_part,
+                            .state = &at};
+    claim_set_text(&claim, "why", "it is gone");
+    snprintf(answer.title, sizeof answer.title, "2 lines");
+    answer_show_above(&answer, STYLE_DIM, "for people");
+    answer_note_above(&answer, STYLE_DIM, "for all");
+    answer_fact(&answer, "bytes", ANSWER_BYTES, 7);
+    answer_fact_known(&answer, "pause_ns", ANSWER_TIME, 0, false);
+    answer_fact_text(&answer, "core", NULL);
+    const struct answer_form *found = answer_form_find(form);
+    assert_true(found ? found->print(out, &answer, &error)
+                      : answer_print_text(&terminal, &answer, &error));
+    fclose(out);
+    if (found)
+        assert_non_null(strstr(text, wanted));
+    else
+        assert_string_equal(text, wanted);
+    free(text);
+}
+
+static void test_beside(void **state) {
+    (void)state;
+    check_beside("", "42 \xc2\xb7 2 lines\nfor people\nfor all\n  BLOCKS  USED  LINE\n"
+                     "       3  25 %  int x;\n             -  \n");
+    check_beside("json", "\"process\":{\"pid\":42,\"program\":null}");
+    check_beside("json", "{\"blocks\":3,\"used\":0.250,\"text\":\"int x;\"},\n"
+                         "{\"blocks\":0,\"used\":null,\"text\":\"\"}");
+    check_beside("json", "\"facts\":{\"bytes\":7,\"pause_ns\":null,\"core\":null}");
+    check_beside("json", "\"evidence\":{\"why\":\"it is gone\"},"
+                         "\"sentence\":\"not known: it is gone\"");
+    check_beside("json", "\"notes\":[\n\"for all\"]");
+    check_beside("md", "for people\n\nfor all\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_screen),   cmocka_unit_test(test_data),
         cmocka_unit_test(test_markdown), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_failure),  cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

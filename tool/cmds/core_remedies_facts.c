@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a process or a core dump from which remedies are worked out.
+#include <stdlib.h>
+
+#include "tool/cmds/core_remedies.h"
+#include "tool/cmds/core_sets.h"
+#include "tool/proc/process.h"
+#include "tool/watch/free_chunks.h"
+
+enum { PROC_BYTES = 8192, KIB = 1024 };
+
+static uint64_t field_bytes(pid_t pid, const char *file, const char *key) {
+    char text[PROC_BYTES];
+    process_read(pid, file, text, sizeof text);
+    return strtoull(process_field(text, key), NULL, 10) * KIB;
+}
+
+void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts) {
+    facts->rss_bytes = resident->picture.rss_bytes;
+    facts->anonymous_bytes = resident->picture.heap_bytes;
+    facts->huge_bytes = resident->picture.huge_bytes;
+    facts->lazy_bytes = field_bytes(pid, "smaps_rollup", "LazyFree");
+    facts->is_locked = field_bytes(pid, "status", "VmLck") > facts->rss_bytes / 2;
+}
+
+bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,
+                                struct remedy_facts *facts) {
+    const struct mapped_range *data = &resident->libc_data;
+    facts->has_giveback =
+        data->start &&
+        free_chunks_giveback(pid, data->start, data->end, FREE_CHUNKS_LONG_NS, &facts->giveback);
+    return facts->has_giveback;
+}
+
+static uint64_t resident_in_look(void *context, uint64_t start, uint64_t end) {
+    const struct heap_look *look = context;
+    return look->is_core ? end - start : stopped_resident_bytes(&look->live, start, end);
+}
+
+static void find_parameters(const struct memory_view *view, struct giveback *giveback) {
+    for (size_t i = 0; i < view->segment_count && !giveback->has_parameters; i++) {
+        const struct memory_segment *segment = &view->segments[i];
+        if (!segment->is_writable) continue;
+        giveback->has_parameters = malloc_parameters_find(
+            &view->reader, segment->start, segment->start + segment->bytes, &giveback->parameters);
+    }
+}
+
+bool core_remedies_read_heap(const struct heap_look *look, const struct glibc_heap *heap,
+                             struct remedy_facts *facts) {
+    const struct memory_view view = core_view(look->core);
+    const struct resident_source resident = {resident_in_look, (void *)(uintptr_t)look,
+                                             core_page_bytes(look->core)};
+    facts->is_core = look->is_core;
+    find_parameters(&view, &facts->giveback);
+    facts->has_giveback = giveback_of_heap(heap, &view.reader, &resident, &facts->giveback);
+    return facts->has_giveback;
+}
