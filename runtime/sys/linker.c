@@ -77,7 +77,7 @@ static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const cha
 }
 
 // NULL: the module does not define it.
-static const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
+static COLD const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
     uint32_t found = 0;
     if (!symbols->symbols || !symbols->texts) return NULL;
     if (symbols->gnu_hash)

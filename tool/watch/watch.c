@@ -256,7 +256,7 @@ static void watch_part(const struct watch *watch, const struct handshake_client 
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && (process->is_first || !is_crowd))
         rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());
-    handshake_answer(client, -1);
+    handshake_answer(client, -1, false);
 }
 
 // A process says hello: the same pid again means that it replaced its program.
@@ -272,7 +272,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
     }
     if (message->unrecorded) {
         note_unrecorded(watch, client->pid, message);
-        handshake_answer(client, -1);
+        handshake_answer(client, -1, false);
         return;
     }
     struct watched *older = watch_find(watch, client->pid);
@@ -302,7 +302,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
     if (is_recorded && !process)
         handshake_dismiss(client);
     else
-        handshake_answer(client, process ? process->memory.file : -1);
+        handshake_answer(client, process ? process->memory.file : -1, message->is_in_place);
 }
 
 // A block of the log for each snapshot that was taken, as far as they do not come faster than this

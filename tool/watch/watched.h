@@ -119,7 +119,7 @@ bool handshake_next(struct handshake_listener *listener, uint64_t now_ns,
 void handshake_dismiss(const struct handshake_client *client);
 // Sends a text, its NUL bytes too, and closes the connection.
 void handshake_answer_text(const struct handshake_client *client, const char *text, size_t bytes);
-// Sends a memfd, or -1 for "do not record", and closes the connection.
-void handshake_answer(const struct handshake_client *client, int memory_file);
+// Sends a memfd, or -1 for "do not record", perhaps cairn's executable, and closes the connection.
+void handshake_answer(const struct handshake_client *client, int memory_file, bool has_executable);
 
 #endif
