@@ -212,22 +212,16 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
-// A program is started that is not recorded.
-static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
-    char program[sizeof message->program], name[NAME_MAX];
-    struct cairn_hello named = *message;
-    named.program[sizeof named.program - 1] = 0;
-    if (!named.program[0])  // a forked child does not know its own
-        snprintf(named.program, sizeof named.program, "%.60s",
-                 process_name(pid, name) ? name : "a forked child");
-    memcpy(program, named.program, sizeof program);
-    const struct unrecorded said = {.list = watch->list,
-                                    .main_pid = watch->main_pid,
-                                    .pid = pid,
-                                    .message = &named,
-                                    .is_meant = !watch->children ||
-                                                fnmatch(watch->children, program, 0) == 0};
+// A program is started that is not recorded, or the process becomes one.
+static void note_unrecorded(void *context, pid_t pid, const struct cairn_hello *message) {
+    struct watch *watch = context;
+    const struct unrecorded said = {watch->list, watch->main_pid, pid, message, watch->children};
     unrecorded_note(&said, &watch->left_out);
+}
+
+static void look_for_strangers(struct watch *watch, uint64_t now) {
+    const struct strangers_run run = {watch->list, &watch->left_out, note_unrecorded, watch};
+    if (watch->variables) strangers_look(&watch->strangers, &run, now);
 }
 
 static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
@@ -271,6 +265,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
+        strangers_told(&watch->strangers, watch_find(watch, client->pid), client->pid, message);
         note_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1, false);
         return;
@@ -411,6 +406,7 @@ void watch_turn(struct watch *watch, int signal_file) {
     for (struct watched *process = watch->list; process && watch->log; process = process->next)
         log_snapshot(watch, process);
     watch_look(watch, now);
+    look_for_strangers(watch, now);
     watch_checkpoint(watch, now);
 }
 
@@ -492,6 +488,7 @@ void watch_close(struct watch *watch) {
         watched_free(process);
     }
     code_files_close(&watch->files);
+    array_free(&watch->strangers.list);
     free(watch->pid_uses);
     free(watch->polled);
     free(watch->polled_processes);

@@ -33,6 +33,7 @@ struct watched {
     uint64_t image;            // 0, 1, … of its pid's exec chain
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the writer: something was written
+    uint32_t told_count;       // unrecorded programs that it told of and that were not seen yet
     uint64_t replaced_ns;      // (CLOCK_MONOTONIC) it became a program that is not recorded; 0: no
     uint64_t held_bytes;       // of its table of modules that the watch has seen
     void *taken;               // at its end (struct last_look); NULL: nothing
