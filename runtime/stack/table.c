@@ -10,7 +10,7 @@ enum { HUGE_FROM_BYTES = 4 << 20 };
 // Mean entries a bucket holds before the next one is split: 3.5 of 5.
 enum { LOAD_NUMERATOR = 7, LOAD_DENOMINATOR = 2 };
 
-static COLD bool segment_make(struct bucket **segments, struct arena *arena, uint32_t index) {
+static bool segment_make(struct bucket **segments, struct arena *arena, uint32_t index) {
     unsigned segment = 0;
     size_t buckets = TABLE_FIRST_BUCKETS;
     if (index >= TABLE_FIRST_BUCKETS) {
