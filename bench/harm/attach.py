@@ -118,8 +118,8 @@ def state_settled(pid):
         now = look()
         if now and now == before:
             return now
-        before = now
-    return before
+        before = now or before  # of many threads that come and go a look may find one gone
+    return before if t.is_in_state(pid, "RSD") else None
 
 
 def difference(before, after):
