@@ -27,8 +27,9 @@ enum cairn_unrecorded {
 };
 
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached
-// (SCM_RIGHTS), or one byte without: do not record. With `unrecorded` it does not ask, but says
-// that a program is being started unrecorded; the answer is then one byte.
+// (SCM_RIGHTS) and, for who takes it, the tool's executable; or one byte without: do not record.
+// With `unrecorded` it does not ask, but says that a program is being started unrecorded; the
+// answer is then one byte.
 // With VARIABLES it asks for the variables of the run, whose text is the answer.
 // With END it says that it ends, has said so in its header, and is still mapped; the
 // answer is one byte when the tool has looked.
@@ -43,7 +44,8 @@ struct cairn_hello {
     uint32_t unrecorded;                // enum cairn_unrecorded
     char program[CAIRN_HELLO_PROGRAM];  // name of the unrecorded program, ends in NUL; cut
     uint64_t attachment;                // address of its cairn_attachment (attachment.h); 0: none
-    uint32_t is_in_place;               // the process itself becomes the unrecorded program
+    uint32_t is_in_place;               // the process itself becomes the unrecorded program; of one
+                                        // that asks: it takes the executable too
     uint32_t is_withdrawn;              // the unrecorded program could not be started after all
 };
 

@@ -36,6 +36,7 @@ import targets  # noqa: E402
 LOOPS_A_PROCESSOR = 4
 LOOPS_S = "900"
 LOOPS_NICE = "10"
+SETTLE_S = 5
 RECORD_FOR = "10ms"
 LIBRARY = "r-xp /memfd:libcairn.so (deleted)"
 RESIDENT_SLACK_BYTES = 96 << 20  # what the heaps of a program that works come and go by
@@ -117,8 +118,8 @@ def state_settled(pid):
         now = look()
         if now and now == before:
             return now
-        before = now
-    return before
+        before = now or before  # of many threads that come and go a look may find one gone
+    return before if t.is_in_state(pid, "RSD") else None
 
 
 def difference(before, after):
@@ -177,7 +178,10 @@ class Trial:
 
     def look(self):
         pid = self.target.pid
-        self.harm = difference(self.before, state_settled(pid))
+        end = time.monotonic() + SETTLE_S
+        while (harm := difference(self.before, state_settled(pid))) and time.monotonic() < end:
+            pass  # a thread that has not run since then has yet to begin its system call again (sigsuspend's mask)
+        self.harm = harm
         if self.harm:
             return
         left, size = new_files(pid, self.files), sizes(pid)

@@ -10,11 +10,12 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/intern.h"
 #include "runtime/stack/scope.h"
+#include "runtime/sys/veil.h"
 
 static uint64_t section_count(struct region region, uint64_t entry_bytes) {
     uint64_t used = region.used_bytes ? __atomic_load_n(region.used_bytes, __ATOMIC_ACQUIRE) : 0;
     if (used > region.capacity_bytes) used = region.capacity_bytes;
-    return used / entry_bytes;
+    return veil_readable_bytes(region.base, used) / entry_bytes;
 }
 
 void figures_of_process(struct cairn_stats *stats) {

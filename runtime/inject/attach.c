@@ -15,12 +15,14 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "format/attachment.h"
+#include "format/settings.h"
 #include "runtime/inject/entries.h"
 #include "runtime/inject/existing_blocks.h"
 #include "runtime/inject/namespaces.h"
@@ -30,6 +32,7 @@
 #include "runtime/sink/sink.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/sys.h"
+#include "runtime/sys/veil.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 
@@ -164,6 +167,15 @@ static void pristine_put_back(void) {
     if (data.start) memcpy(data.start, pristine, data.bytes);
 }
 
+// Address space is covered by the tool's file, if it is there for this process too. Under a filter
+// nothing more is called than must be.
+static void open_cover(void) {
+    const char *path = environment_get(CAIRN_VARIABLE(TOOL));
+    const long flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    if (path && !cairn_attachment.is_confined)
+        veil_open(sys_call(SYS_openat, AT_FDCWD, (long)path, flags, 0, 0, 0));
+}
+
 static int attach_start(void) {
     int saved_errno = errno;
     int result = CAIRN_ATTACHMENT_DONE;
@@ -172,7 +184,11 @@ static int attach_start(void) {
     real_resolve();
     if (!pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
     process_forget();
-    if (!sys_space_open(ATTACH_SPACE_BYTES)) return CAIRN_ATTACHMENT_NO_SPACE;
+    open_cover();
+    if (!sys_space_open(ATTACH_SPACE_BYTES)) {
+        veil_close();
+        return CAIRN_ATTACHMENT_NO_SPACE;
+    }
     cairn_attachment.space_start = sys_space_start();
     cairn_attachment.space_end = cairn_attachment.space_start + ATTACH_SPACE_BYTES;
     cairn_attachment.is_running = 1;

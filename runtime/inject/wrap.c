@@ -542,7 +542,7 @@ static bool find_one(void *context, const char *name, uintptr_t *actual, uintptr
 }
 
 // Of each function it is noted how many slots lead through the hook.
-static int look_at_module(struct dl_phdr_info *info, size_t size, void *context) {
+static COLD int look_at_module(struct dl_phdr_info *info, size_t size, void *context) {
     (void)size, (void)context;
     // a hook that calls what it is the hook of would not end
     if (info->dlpi_addr == (uintptr_t)__ehdr_start) return 0;

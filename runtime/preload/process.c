@@ -34,6 +34,7 @@
 #include "runtime/record/sampling.h"
 #include "runtime/sys/seccomp.h"
 #include "runtime/sys/sys.h"
+#include "runtime/sys/veil.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 #include "runtime/thread/stack_memory.h"
@@ -65,6 +66,7 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
     be_ready();
     if (option == PR_SET_SECCOMP && a == strict)
         take_stack_memory((uintptr_t)__builtin_frame_address(0));
+    if (is_filter) veil_lift_shared();  // a harmless one too may have that fail later
     if (!is_filter || !seccomp_note((const void *)b)) sys_confine_by_prctl(option, a, b);
     return real.prctl(option, a, b, c, d);
 }
@@ -75,7 +77,9 @@ EXPORT int prctl_hook(int option, unsigned long a, unsigned long b, unsigned lon
 static void note_seccomp(long operation, long flags, const void *filter) {
     const long set_strict = 0, set_filter = 1;
     if (operation == set_strict && !flags && !filter) sys_confine(SYS_STRICT);
-    if (operation == set_filter && filter && !seccomp_note(filter)) sys_confine(SYS_FILTERED);
+    if (operation != set_filter || !filter) return;
+    veil_lift_shared();
+    if (!seccomp_note(filter)) sys_confine(SYS_FILTERED);
 }
 
 // A child with memory of its own; clone3 is younger than what wipes that of the gate.

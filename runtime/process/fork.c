@@ -26,6 +26,7 @@
 #include "runtime/stack/module.h"
 #include "runtime/stack/scope.h"
 #include "runtime/sys/region.h"
+#include "runtime/sys/veil.h"
 
 static const struct cairn_section *parent_section(const struct cairn_header *parent,
                                                   enum cairn_section_kind kind) {
@@ -41,8 +42,10 @@ static bool fork_section(const struct cairn_header *parent, enum cairn_section_k
     uint64_t used = section ? __atomic_load_n(&section->used_bytes, __ATOMIC_ACQUIRE) : 0;
     if (section && used > section->capacity_bytes) used = section->capacity_bytes;
     if (used == 0) return true;
+    const uint8_t *start = (const uint8_t *)parent + section->offset;
+    if (!veil_lift(start + used)) used = veil_readable_bytes(start, used);
     void *copy = region_take(region, used);
-    if (copy) memcpy(copy, (const uint8_t *)parent + section->offset, used);
+    if (copy) memcpy(copy, start, used);
     return copy != NULL;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/unwind/unwind_cache.h"
 
 // Mapped minus untouched, and touched of what is only reserved.
-int64_t own_taken_bytes(void) {
+COLD int64_t own_taken_bytes(void) {
     uint64_t reserved = blocks_touched_bytes() + rule_touched_bytes();
     uint64_t mapped = sys_own_bytes() - slots_untouched_bytes();
     return (int64_t)(mapped + reserved) - live_untouched_bytes();

@@ -45,6 +45,7 @@
 #include "runtime/sys/environment.h"
 #include "runtime/sys/object.h"
 #include "runtime/sys/seccomp.h"
+#include "runtime/sys/veil.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/slots.h"
 #include "runtime/unwind/unwind_cache.h"
@@ -180,7 +181,7 @@ static void configure(void) {
 
 // A program that has us linked in is recorded if somebody asked for it, and by a preloaded library
 // if there is one. One that was attached to, when the tool says so.
-static bool is_wanted(void) {
+static COLD bool is_wanted(void) {
     if (attach_is_by_tool()) return attach_is_running();
 
 #if defined(CAIRN_STATIC)
@@ -246,6 +247,8 @@ static bool process_open(void) {
     sink.attachment = attach_address();
     wrap_offer();
     if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted())) return false;
+    slots_cover();
+    veil_close();
     if (sink.is_file) entry_patch_entries();
     if (!open_live_map()) return false;
     sink.attachment = 0;  // a forked child has what its parent has
@@ -283,6 +286,7 @@ COLD bool process_start(void) {
     if (!environment_is_ready() || !real_is_resolved()) return false;
     if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
     bool is_open = process_open();
+    veil_close();
     if (!is_open) sink_give_up();
     process_become(is_open ? PROCESS_RECORDING : PROCESS_INERT);
     if (is_open) wrap_open();
@@ -328,6 +332,7 @@ COLD bool process_start_forked(void) {
     if (event_log_leave_parent()) event_mode_renew();
     int64_t found_bytes = own_taken_bytes();
     bool is_open = sink_open(parent->pid, rooms_wanted());
+    veil_close();
     if (is_open) {
         sink.header->control.is_off = parent->control.is_off & CAIRN_CONTROL_OFF;
         connect_rooms();

@@ -9,6 +9,7 @@
 #include "runtime/sink/sink.h"
 #include "runtime/sys/linker.h"
 #include "runtime/sys/region.h"
+#include "runtime/sys/veil.h"
 
 static APART struct {
     struct cairn_events *events;  // in the recording
@@ -44,6 +45,7 @@ static bool open_section(void) {
     const uint64_t header_bytes = sys_page_up(CAIRN_EVENTS_HEADER_BYTES);
     log_state.events = NULL;
     if (!region.base || region.capacity_bytes <= header_bytes || sink.is_file) return false;
+    if (!veil_lift(region.base + region.capacity_bytes)) return false;  // used from both ends
     if (!region_claim(&region, header_bytes)) return false;
     uint64_t turns_most = region.capacity_bytes / CAIRN_EVENTS_TURNS_SHARE;
     uint64_t turns_bytes = sys_page_up(power_of_two_up_to(turns_most));

@@ -18,7 +18,7 @@ void event_age_slowly(void) {
     if (event_mode_wanted == EVENT_AGED) event_mode_wanted = EVENT_NOTED;
 }
 
-enum event_mode event_mode_by_settings(void) {
+COLD enum event_mode event_mode_by_settings(void) {
     if (settings.is_sampled) return EVENT_SAMPLED;
     if (settings_has_code_frames()) return EVENT_PYTHON;
     bool has_slow_frees = settings_has_slow_frees();

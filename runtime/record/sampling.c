@@ -12,7 +12,7 @@
 
 struct sampling sampling;
 
-bool sampling_open(bool is_on) {
+COLD bool sampling_open(bool is_on) {
     struct region region = sink_region(CAIRN_SECTION_SAMPLING);
     sampling.record = region.base ? region_take(&region, sizeof *sampling.record) : NULL;
     ledger_open(sink_region(CAIRN_SECTION_SAMPLE_CELLS));

@@ -12,6 +12,7 @@
 
 #include "format/compact.h"
 #include "runtime/sys/sys.h"
+#include "runtime/sys/veil.h"
 
 static bool write_at(long file, const void *bytes, uint64_t count, uint64_t at) {
     const uint8_t *from = bytes;
@@ -31,8 +32,8 @@ static bool compact_write(long file, const struct cairn_header *header,
     if (sys_call(SYS_ftruncate, file, (long)copy->mapped_bytes, 0, 0, 0, 0) < 0) return false;
     for (uint32_t i = 0; i < copy->section_count; i++) {
         const uint8_t *from = (const uint8_t *)header + header->sections[i].offset;
-        if (!write_at(file, from, copy->sections[i].used_bytes, copy->sections[i].offset))
-            return false;
+        uint64_t used = veil_readable_bytes(from, copy->sections[i].used_bytes);
+        if (!write_at(file, from, used, copy->sections[i].offset)) return false;
     }
     return write_at(file, copy, sizeof *copy, 0);
 }

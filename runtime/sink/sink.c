@@ -19,6 +19,7 @@
 #include "runtime/sys/environment.h"
 #include "runtime/sys/holdings.h"
 #include "runtime/sys/sys.h"
+#include "runtime/sys/veil.h"
 
 struct sink sink;
 
@@ -26,6 +27,9 @@ struct sink sink;
 extern struct sink cairn_recording __attribute__((alias("sink"), visibility("default"), used));
 
 enum { NAME_ATTEMPTS = 1000, CHUNK_BYTES = 64 << 10 };
+
+// What of large sections is uncovered from the start.
+enum { SECTION_LARGE_BYTES = 2 << 20, SECTION_OPEN_BYTES = 256 << 10 };
 
 // Address space for the recording: everything, unless the program lives under a limit.
 static uint64_t sink_space(void) {
@@ -39,14 +43,49 @@ static void file_close(long file) {
     sys_call(SYS_close, file, 0, 0, 0, 0, 0);
 }
 
-// Maps the file for good; the descriptor is not needed any more.
-static struct cairn_header *sink_map(long file, uint64_t bytes) {
-    long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                       file, 0);
-    if (sys_is_error(at)) return NULL;
+// A recording that is about to be opened: what it consists of, and how much that takes.
+struct opening {
+    struct cairn_header *layout;
+    struct sink_rooms rooms;
+    uint64_t bytes;  // 0: there is too little room
+};
+
+static COLD long map_shared(long at, uint64_t bytes, long file, int flags) {
+    at = sys_call(SYS_mmap, at, (long)bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | flags, file, 0);
+    if (sys_is_error(at)) return at;
     sys_call(SYS_madvise, at, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     // Without this, file systems with large folios read ahead in the hole: milliseconds a section.
     sys_call(SYS_madvise, at, (long)bytes, MADV_RANDOM, 0, 0, 0);
+    return at;
+}
+
+// Covers large sections. The first one shows whether the kernel uncovers them again.
+static COLD bool cover_sections(const struct opening *opening, uint8_t *at) {
+    const struct cairn_header *layout = opening->layout;
+    bool is_first = true;
+    for (uint32_t i = 0; i < layout->section_count; i++) {
+        const struct cairn_section *section = &layout->sections[i];
+        uint8_t *start = at + section->offset, *open = start + SECTION_OPEN_BYTES;
+        if (section->capacity_bytes <= SECTION_LARGE_BYTES) continue;
+        if (!veil_draw(start, section->capacity_bytes, SECTION_OPEN_BYTES, VEIL_SHARED))
+            return true;
+        if (is_first && !veil_lift(open + 1)) return false;
+        is_first = false;
+    }
+    return true;
+}
+
+// Maps the file for good; the descriptor is not needed any more.
+static COLD struct cairn_header *sink_map(const struct opening *opening, long file,
+                                          bool is_covered) {
+    const uint64_t bytes = opening->bytes;
+    long at = map_shared(0, bytes, file, 0);
+    if (sys_is_error(at)) return NULL;
+    if (is_covered && !cover_sections(opening, (uint8_t *)at)) {
+        veil_leave((uintptr_t)at, (uintptr_t)at + bytes);
+        map_shared(at, bytes, file, MAP_FIXED);
+    }
     sys_note_mapped((const void *)at, bytes);
     if (sys_claim((void *)at, CAIRN_HEADER_BYTES)) return (struct cairn_header *)at;
     sys_release((void *)at, bytes);
@@ -67,16 +106,6 @@ static long file_create(char *path, size_t size) {
 static void say(const char *text) {
     sys_call(SYS_write, STDERR_FILENO, (long)text, (long)strlen(text), 0, 0, 0);
 }
-
-// One line, as the dynamic linker has for a library that it cannot preload, where whoever started
-// the program chose a place that cannot be written to. A fork that dropped privileges, or what a
-// run goes on to without its tool, is not asked for.
-// A recording that is about to be opened: what it consists of, and how much that takes.
-struct opening {
-    struct cairn_header *layout;
-    struct sink_rooms rooms;
-    uint64_t bytes;  // 0: there is too little room
-};
 
 // Lays it out anew where there is less room than it would take.
 static bool opening_fits(struct opening *opening, uint64_t most_bytes) {
@@ -99,6 +128,9 @@ static bool is_asked_for(uint32_t forked_from) {
     return !forked_from && !(socket && socket[0]);
 }
 
+// One line, as the dynamic linker has for a library that it cannot preload, where whoever started
+// the program chose a place that cannot be written to. A fork that dropped privileges, or what a
+// run goes on to without its tool, is not asked for.
 static void say_no_place(long problem, const char *path, uint32_t forked_from) {
     if (!is_asked_for(forked_from)) return;
     if (problem != -EROFS && problem != -EACCES && problem != -ENOENT && problem != -ENOTDIR)
@@ -126,8 +158,8 @@ static COLD bool sink_open_file(struct opening *opening, uint32_t forked_from) {
         return false;
     }
     if (sys_call(SYS_ftruncate, file, (long)opening->bytes, 0, 0, 0, 0) == 0)
-        sink.header = sink_map(file, opening->bytes);
-    file_close(file);
+        sink.header = sink_map(opening, file, false);
+    veil_open(file);
     if (!sink.header) {
         sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
         return false;
@@ -143,7 +175,7 @@ static bool sink_open_memory(int memory_fd, struct opening *opening) {
     struct stat status;
     long result = sys_call(SYS_fstat, memory_fd, (long)&status, 0, 0, 0, 0);
     if (result == 0 && opening_fits(opening, (uint64_t)status.st_size))
-        sink.header = sink_map(memory_fd, opening->bytes);
+        sink.header = sink_map(opening, memory_fd, true);
     file_close(memory_fd);
     sink.is_file = false;
     sys_set_claims_safe(true);
@@ -161,18 +193,20 @@ static long lent_memory(void) {
 
 static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
     const char *name = sink_tool_name();
-    int memory_fd = -1;
+    struct tool_link_files files = {-1, -1};
     bool is_attached = environment_is_given();
     if (is_attached && !forked_from) {
         sink.is_lent = true;
         return sink_open_memory((int)lent_memory(), opening);
     }
-    enum tool_answer answer = name && name[0]
-                                  ? tool_link_ask(name, forked_from, sink.attachment, &memory_fd)
-                                  : TOOL_ABSENT;
+    enum tool_answer answer =
+        name && name[0] ? tool_link_ask(name, forked_from, sink.attachment, &files) : TOOL_ABSENT;
     sink.is_refused = answer == TOOL_REFUSED;
     if (sink.is_refused) return false;
-    if (answer == TOOL_GAVE) return sink_open_memory(memory_fd, opening);
+    if (answer == TOOL_GAVE) {
+        veil_open(files.named);
+        return sink_open_memory(files.memory, opening);
+    }
     return !is_attached && sink_open_file(opening, forked_from);
 }
 
@@ -200,6 +234,7 @@ static void sink_describe(struct cairn_header *header, uint32_t forked_from) {
 }
 
 COLD bool sink_open(uint32_t forked_from, struct sink_rooms rooms) {
+    if (forked_from) veil_begin_child();
     struct cairn_header *layout = sys_map(sizeof *layout);
     struct opening opening = {.layout = layout, .rooms = rooms};
     sink.header = NULL;
@@ -298,7 +333,7 @@ static bool tell_tool(const struct cairn_header *header) {
     return wait_us ? tool_link_say_end(name, wait_us) : tool_link_is_alive(name);
 }
 
-void sink_end(void) {
+COLD void sink_end(void) {
     struct cairn_header *header = sink.header;
     if (!header) return;
     header->end_ns = sink_now_ns();
@@ -314,6 +349,7 @@ static void detach_part(void *part, uint64_t used, uint64_t bytes) {
     if (!copy) return;
     memcpy(copy, part, used < bytes ? used : bytes);
     holdings_remove((uintptr_t)copy, bytes);
+    veil_leave((uintptr_t)part, (uintptr_t)part + bytes);
     sys_call(SYS_mremap, (long)copy, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
              (long)part, 0);
 }
@@ -323,7 +359,8 @@ void sink_detach(void) {
     struct cairn_header *header = sink.header;
     for (uint32_t i = 0; header && i < header->section_count; i++) {
         const struct cairn_section *section = &header->sections[i];
-        detach_part((uint8_t *)header + section->offset, section->used_bytes,
+        uint8_t *start = (uint8_t *)header + section->offset;
+        detach_part(start, veil_readable_bytes(start, section->used_bytes),
                     section->capacity_bytes);
     }
     if (header) detach_part(header, CAIRN_HEADER_BYTES, CAIRN_HEADER_BYTES);

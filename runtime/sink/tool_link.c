@@ -36,18 +36,18 @@ static long link_connect(const char *name) {
     return -1;
 }
 
-static long link_receive(long socket, uint64_t patience_ns, int *memory_fd) {
+static long link_receive(long socket, uint64_t patience_ns, struct tool_link_files *files) {
     char byte = 0;
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
+        char space[CMSG_SPACE(sizeof *files)];
     } control = {0};
     struct iovec part = {&byte, 1};
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control};
-    *memory_fd = -1;
+    *files = (struct tool_link_files){-1, -1};
     long got = -EINTR;
     // the tool may stop the process before it answers; and signals come, perhaps from a quick timer
     const uint64_t start_ns = sys_clock_ns();
@@ -56,29 +56,33 @@ static long link_receive(long socket, uint64_t patience_ns, int *memory_fd) {
         got = sys_call(SYS_recvmsg, socket, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
     struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
     if (got == 1 && attached && attached->cmsg_type == SCM_RIGHTS)
-        memcpy(memory_fd, CMSG_DATA(attached), sizeof *memory_fd);
-    if (message.msg_flags & MSG_CTRUNC) return -EMFILE;  // no descriptor is left for it
+        memcpy(files, CMSG_DATA(attached),
+               attached->cmsg_len < CMSG_LEN(sizeof *files) ? sizeof files->memory : sizeof *files);
+    // no descriptor is left for it
+    if (files->memory < 0 && message.msg_flags & MSG_CTRUNC) return -EMFILE;
     return got;
 }
 
 // False if there is no answer.
-static bool link_say(const char *name, const struct cairn_hello *hello, int *memory_fd) {
+static bool link_say(const char *name, const struct cairn_hello *hello,
+                     struct tool_link_files *files) {
     long socket = link_connect(name);
     if (socket < 0) return false;
     long sent = sys_call(SYS_sendto, socket, (long)hello, sizeof *hello, MSG_NOSIGNAL, 0, 0);
-    long got = sent == sizeof *hello ? link_receive(socket, 0, memory_fd) : -1;
+    long got = sent == sizeof *hello ? link_receive(socket, 0, files) : -1;
     link_close(socket);
     return got == 1;
 }
 
 enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t attachment,
-                               int *memory_fd) {
+                               struct tool_link_files *files) {
     const struct cairn_hello hello = {.magic = CAIRN_HELLO_MAGIC,
                                       .version = CAIRN_VERSION,
                                       .forked_from = forked_from,
-                                      .attachment = attachment};
-    if (!link_say(name, &hello, memory_fd)) return TOOL_ABSENT;
-    return *memory_fd < 0 ? TOOL_REFUSED : TOOL_GAVE;
+                                      .attachment = attachment,
+                                      .is_in_place = true};
+    if (!link_say(name, &hello, files)) return TOOL_ABSENT;
+    return files->memory < 0 ? TOOL_REFUSED : TOOL_GAVE;
 }
 
 bool tool_link_ask_variables(const char *name, char *text, size_t size) {
@@ -100,7 +104,7 @@ void tool_link_say_unrecorded(const char *name, const struct tool_link_unrecorde
                                 .unrecorded = unrecorded->reason,
                                 .is_in_place = unrecorded->is_in_place,
                                 .is_withdrawn = unrecorded->is_withdrawn};
-    int unused;
+    struct tool_link_files unused;
     memcpy(hello.program, program, strnlen(program, sizeof hello.program - 1));
     link_say(name, &hello, &unused);
 }
@@ -116,7 +120,7 @@ bool tool_link_say_end(const char *name, uint32_t wait_us) {
     const struct cairn_hello goodbye = {.magic = CAIRN_HELLO_END_MAGIC, .version = CAIRN_VERSION};
     enum { US_PER_S = 1000000, NS_PER_US = 1000 };
     const struct timeval patience = {.tv_sec = wait_us / US_PER_S, .tv_usec = wait_us % US_PER_S};
-    int unused;
+    struct tool_link_files unused;
     long socket = link_connect(name);
     if (socket < 0) return false;
     bool is_bounded = sys_call(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, (long)&patience,

@@ -11,13 +11,19 @@
 enum tool_answer {
     TOOL_ABSENT,   // nobody listens: record to a file
     TOOL_REFUSED,  // the tool does not want this process recorded
-    TOOL_GAVE,     // *memory_fd is the memfd
+    TOOL_GAVE,     // it gave files
+};
+
+// Descriptors; -1: none.
+struct tool_link_files {
+    int memory;  // the memfd
+    int named;   // a file that has a name, the tool's executable
 };
 
 // Asks the tool on the abstract socket `name` (CAIRN_SOCKET) for this process' memfd. Waits two
 // seconds at most.
 enum tool_answer tool_link_ask(const char *name, uint32_t forked_from, uint64_t attachment,
-                               int *memory_fd);
+                               struct tool_link_files *files);
 
 // Asks for the variables that the run's programs have: NAME=VALUE, each ends in NUL, an empty one
 // ends. Returns false if nobody answers.

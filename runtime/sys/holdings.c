@@ -76,7 +76,7 @@ static bool holding_append(uintptr_t start, uintptr_t end) {
     return true;
 }
 
-bool holdings_add(uintptr_t start, size_t bytes) {
+__attribute__((cold)) bool holdings_add(uintptr_t start, size_t bytes) {
     return is_added_beside(start, start + bytes) || holding_append(start, start + bytes);
 }
 
@@ -102,7 +102,7 @@ static void holding_cut(struct holding *holding, uintptr_t from, uintptr_t to) {
         exchange(&holding->start, start, to < end ? to : end);
 }
 
-void holdings_remove(uintptr_t start, size_t bytes) {
+__attribute__((cold)) void holdings_remove(uintptr_t start, size_t bytes) {
     for (uint32_t i = count_now(); i > 0; i--) holding_cut(holding_at(i - 1), start, start + bytes);
 }
 

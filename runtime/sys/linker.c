@@ -77,7 +77,7 @@ static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const cha
 }
 
 // NULL: the module does not define it.
-static const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
+static COLD const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
     uint32_t found = 0;
     if (!symbols->symbols || !symbols->texts) return NULL;
     if (symbols->gnu_hash)
@@ -140,7 +140,7 @@ struct linker_symbols linker_symbols_of(const struct dl_phdr_info *module) {
     return (struct linker_symbols){.bias = module->dlpi_addr};
 }
 
-static int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
+static COLD int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
     struct search *search = context;
     (void)size;
     if (search->is_after_us) {
@@ -243,7 +243,7 @@ const char *linker_own_path(void) {
 #endif
 }
 
-void linker_find_all_next(const char *names, void **found) {
+COLD void linker_find_all_next(const char *names, void **found) {
     const struct link_map *module = first_after_us();
     for (; module; module = module->l_next) {
         struct linker_symbols symbols = symbols_at(module->l_addr, module->l_ld);

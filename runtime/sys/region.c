@@ -2,6 +2,7 @@
 #include "runtime/sys/region.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/sys/veil.h"
 
 // A thread that claims is taken for one that is gone once so many chunks more are wanted.
 enum { CLAIM_BEHIND_CHUNKS = 8 };
@@ -29,7 +30,8 @@ static bool claim_piece(struct region *region, uint64_t from_bytes, uint64_t end
     uint64_t from = from_bytes / sys_page_bytes() * sys_page_bytes();
     uint64_t to = sys_page_up(end_bytes);
     if (to > region->capacity_bytes) to = region->capacity_bytes;
-    return (to >= end_bytes && sys_claim_some(region->base + from, to - from)) ||
+    return (to >= end_bytes && veil_lift(region->base + to) &&
+            sys_claim_some(region->base + from, to - from)) ||
            region_fill(region);
 }
 
@@ -64,7 +66,8 @@ static bool claim_chunk(struct region *region, uint64_t end_bytes) {
     uint64_t chunk = next_chunk_bytes(region, from);
     uint64_t to = ((is_needed ? end_bytes : from + 1) + chunk - 1) / chunk * chunk;
     if (to > region->capacity_bytes) to = region->capacity_bytes;
-    bool is_ok = to >= end_bytes && (to <= from || sys_claim(region->base + from, to - from));
+    bool is_ok = to >= end_bytes && veil_lift(region->base + to) &&
+                 (to <= from || sys_claim(region->base + from, to - from));
     if (!is_ok && is_needed) return region_fill(region);
     while (is_ok && known < to &&
            !__atomic_compare_exchange_n(&region->claimed_bytes, &known, to, false, __ATOMIC_RELEASE,
@@ -127,4 +130,7 @@ void region_shrink(struct region *region, uint64_t headroom_bytes) {
     __atomic_store_n(&region->capacity_bytes, keep, __ATOMIC_RELEASE);
     *region->space_bytes = keep;
     sys_release(region->base + keep, capacity - keep);
+    if (veil_lift(region->base + keep)) return;
+    capacity = veil_readable_bytes(region->base, keep);
+    __atomic_store_n(&region->capacity_bytes, capacity, __ATOMIC_RELEASE);
 }

@@ -53,7 +53,7 @@ static size_t keep_rest(char *text, size_t length) {
 }
 
 // False if it cannot be read.
-static bool read_status(const char *path, struct seccomp *found) {
+static COLD bool read_status(const char *path, struct seccomp *found) {
     char text[2 * PART_BYTES + 1];
     size_t kept = 0;
     *found = (struct seccomp){UNKNOWN, UNKNOWN};
@@ -91,7 +91,7 @@ static long count_around(void) {
     return count;
 }
 
-bool seccomp_is_foreign(long *more) {
+COLD bool seccomp_is_foreign(long *more) {
     struct seccomp own = own_state();
     *more = 0;
     if (likely(own.mode <= 0)) return false;

@@ -18,6 +18,7 @@
 #include "format/settings.h"
 #include "runtime/sys/environment.h"
 #include "runtime/sys/holdings.h"
+#include "runtime/sys/veil.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -74,6 +75,7 @@ static enum sys_confinement confinement;  // (atomic)
 static bool are_claims_safe;
 
 void sys_confine(enum sys_confinement wanted) {
+    if (wanted != SYS_FREE && confinement == SYS_FREE) veil_lift_shared();
     if (wanted > confinement) __atomic_store_n(&confinement, wanted, __ATOMIC_RELAXED);
 }
 
@@ -138,6 +140,7 @@ static struct {
     uintptr_t start, end;
     uintptr_t used;  // (atomic) may pass the end
 } space;
+static APART bool is_space_veiled;
 
 static bool are_maps_locked;  // (atomic)
 
@@ -190,15 +193,29 @@ static void *map_at_kernels_choice(size_t bytes, int protection) {
     return (void *)result;
 }
 
+bool sys_map_over(uintptr_t at, size_t bytes) {
+    if (!sys_are_maps_locked() || confinement)
+        return !sys_is_error(sys_call(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                                      0));
+    long made = map_unlocked(bytes, PROT_READ | PROT_WRITE);
+    if (sys_is_error(made)) return false;
+    long moved = sys_call(SYS_mremap, made, (long)bytes, (long)bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                          (long)at, 0);
+    if (sys_is_error(moved)) sys_call(SYS_munmap, made, (long)bytes, 0, 0, 0, 0);
+    return !sys_is_error(moved);
+}
+
 static COLD void *space_take(size_t bytes) {
     size_t whole = sys_page_up(bytes);
     uintptr_t at = __atomic_fetch_add(&space.used, whole, __ATOMIC_RELAXED);
     if (at > space.end || space.end - at < whole) return NULL;
-    long result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
-    if (result == -EPERM)  // under a filter it may only be mapped anew
-        result = sys_call(SYS_mmap, (long)at, (long)whole, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return sys_is_error(result) ? NULL : (void *)at;
+    long result = -EPERM;
+    if (!is_space_veiled)
+        result = sys_call(SYS_mprotect, (long)at, (long)whole, PROT_READ | PROT_WRITE, 0, 0, 0);
+    // under a filter it may only be mapped anew
+    bool is_there = result == -EPERM ? sys_map_over(at, whole) : !sys_is_error(result);
+    return is_there ? (void *)at : NULL;
 }
 
 static void *map_anonymous(size_t bytes) {
@@ -209,7 +226,12 @@ static void *map_anonymous(size_t bytes) {
 // Pages are made accessible as they are asked for: others would be filled where the program locks
 // all its memory, and counted where the kernel counts every page (overcommit_memory 2).
 bool sys_space_open(size_t bytes) {
-    void *start = map_at_kernels_choice(bytes, PROT_NONE);
+    void *start = veil_map(bytes);
+    is_space_veiled = start != NULL;
+    if (start)
+        sys_note_mapped(start, bytes);
+    else
+        start = map_at_kernels_choice(bytes, PROT_NONE);
     if (!start) return false;
     sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTDUMP, 0, 0, 0);
     space.start = space.used = (uintptr_t)start;
@@ -263,6 +285,7 @@ void sys_release(void *memory, size_t bytes) {
         sys_call(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED, 0, 0, 0);
         return;
     }
+    if (!veil_leave((uintptr_t)memory, (uintptr_t)memory + bytes)) return;
     holdings_remove((uintptr_t)memory, sys_page_up(bytes));
     sys_call(SYS_munmap, (long)memory, (long)bytes, 0, 0, 0, 0);
 }

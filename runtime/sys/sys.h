@@ -109,6 +109,9 @@ void *sys_map_large(size_t bytes);
 // Address space of which only a little will be touched: not in core dumps, not in sys_own_bytes.
 void *sys_reserve(size_t bytes);
 
+// Puts such memory, that core dumps show, in the place of what is mapped there; false: refused.
+bool sys_map_over(uintptr_t at, size_t bytes);
+
 // Lets core dumps show reserved memory all the same.
 void sys_let_dump(void *memory, size_t bytes);
 

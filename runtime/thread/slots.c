@@ -11,10 +11,15 @@
 #include "runtime/sink/sink.h"
 #include "runtime/sys/colour.h"
 #include "runtime/sys/linker.h"
+#include "runtime/sys/veil.h"
 #include "runtime/thread/gate.h"
 #include "runtime/thread/stack_memory.h"
 
 enum { SLOT_LIMIT = 65535 };
+
+// Slots that are uncovered together at least. The thread in the middle of the last ones uncovers
+// the next, and waits for nobody; who comes before that is done gives way so often.
+enum { OPEN_SLOTS = 512, OPEN_TRIES = 1000 };
 
 // Threads beyond this many entries that continue a slot under the same name share its entry. Beyond
 // half of the table any name does, so that slots without an entry always find one.
@@ -66,6 +71,7 @@ static uint32_t groups_of(uint32_t slot_count) {
 __thread bool slots_is_moving;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
 static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
+static APART uint32_t covered_count;      // (atomic) of the last slots' threads (veil.h)
 static struct region thread_records;
 static struct thread *first_thread;  // (atomic) alone as long as no other registers
 
@@ -191,6 +197,39 @@ static void find_exit_key(void) {
     has_exit_key = key_create(&exit_key, thread_exits) == 0 && exit_key < KEYS_WITHOUT_ALLOCATION;
 }
 
+COLD void slots_cover(void) {
+    if (covered_count == 0 && slots->used_count == 0 &&
+        veil_draw(threads, SLOT_LIMIT * sizeof *threads, OPEN_SLOTS * sizeof *threads,
+                  VEIL_PRIVATE))
+        covered_count = SLOT_LIMIT - OPEN_SLOTS;
+}
+
+static uint32_t open_count(void) {
+    return SLOT_LIMIT - __atomic_load_n(&covered_count, __ATOMIC_ACQUIRE);
+}
+
+static bool slot_is_open(uint32_t slot) {
+    return slot < open_count();
+}
+
+// Only a thread that is in its slot by now, so that no two of these are ever at it.
+static COLD void open_next(uint32_t slot) {
+    uint32_t wanted = slot + OPEN_SLOTS, limit = __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE);
+    if (wanted > limit) wanted = limit;
+    if (slot_is_open(wanted - 1) || !veil_lift(threads + wanted)) return;
+    uint64_t bytes = veil_readable_bytes(threads, SLOT_LIMIT * sizeof *threads);
+    uint32_t covered = SLOT_LIMIT - (uint32_t)(bytes / sizeof *threads);
+    __atomic_store_n(&covered_count, covered, __ATOMIC_RELEASE);
+}
+
+static COLD bool slot_opens(uint32_t slot) {
+    for (int i = 0; !slot_is_open(slot); i++) {
+        if (i == OPEN_TRIES) return false;
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return true;
+}
+
 void slots_close(void) {
     if (has_exit_key && key_delete) key_delete(exit_key);
     has_exit_key = false;
@@ -256,7 +295,7 @@ static struct thread *slot_take_free_locked(void) {
 // The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
 static struct thread *slot_take_over_locked(int32_t tid) {
     uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
-    if (count > SLOT_LIMIT) count = SLOT_LIMIT;
+    if (count > open_count()) count = open_count();
     if (count == 0) return NULL;
     if (tid > 0 && last_slot && last_slot <= count && *tid_of(last_slot - 1) == tid)
         return &threads[last_slot - 1];
@@ -330,15 +369,23 @@ uint64_t slots_untouched_bytes(void) {
     return untouched;
 }
 
-static struct thread *slot_take_new(int32_t tid) {
-    uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
-    if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
+// False without memory.
+static bool slot_begin(uint32_t slot, int32_t tid) {
+    if (!slot_opens(slot)) return false;
+    if (slot % OPEN_SLOTS == OPEN_SLOTS / 2) open_next(slot);
     struct thread *thread = &threads[slot];
     *thread = (struct thread){.line = gate_of(slot), .slot = slot, .tid = tid};
     thread_forget(thread);
     uint8_t *memory = memory_of(slot);
-    if (!memory || !stack_memory_begin(thread, memory)) {
-        uint32_t mine = slot + 1;  // without memory: the number can serve again
+    return memory && stack_memory_begin(thread, memory);
+}
+
+static struct thread *slot_take_new(int32_t tid) {
+    uint32_t slot = __atomic_fetch_add(&slots->used_count, 1, __ATOMIC_RELAXED);
+    if (slot >= __atomic_load_n(&slot_limit, __ATOMIC_ACQUIRE)) return NULL;
+    struct thread *thread = &threads[slot];
+    if (!slot_begin(slot, tid)) {
+        uint32_t mine = slot + 1;  // the number can serve again
         __atomic_compare_exchange_n(&slots->used_count, &mine, slot, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
         return NULL;

@@ -24,6 +24,9 @@ extern HIDDEN __thread bool slots_is_moving;
 // Reserves the slots (once) and finds pthread's key functions. False without memory.
 bool slots_init(void);
 
+// Covers slots that are not used yet, while there is what covers (runtime/sys/veil.h).
+void slots_cover(void);
+
 // Begins with no slot taken: `records` is the recording's table of threads.
 void slots_open(struct region records);
 

@@ -415,7 +415,7 @@ static bool machine_run(struct machine *machine, struct cursor cursor, uintptr_t
     return true;
 }
 
-static bool entry_find(const struct row_source *source, uintptr_t pc, struct entry *entry) {
+static COLD bool entry_find(const struct row_source *source, uintptr_t pc, struct entry *entry) {
     uintptr_t at = 0;
     *entry = (struct entry){.pointer_encoding = ENCODING_ABSOLUTE};
     if (!source->eh_frame_hdr || !table_search(source, pc, &at)) return false;

@@ -90,6 +90,10 @@ def debuggers():
     made = subprocess.run(["gcore", "-o", "attached", str(target.pid)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=PATIENCE_S)
     check_equal(f"gcore: {made.stdout.decode()}", made.returncode, 0)
+    subprocess.run(["gcore", "-a", "-o", "all", str(target.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=True, timeout=PATIENCE_S)
+    more_bytes = os.stat(f"all.{target.pid}").st_size - os.stat(f"attached.{target.pid}").st_size
+    check(more_bytes < 32 << 20, f"gcore -a: {more_bytes} bytes more")
     lists = run_cairn("core", f"attached.{target.pid}", "count", "used")
     check("300 allocations use 0x493e0 (300,000) bytes." in lists.out.decode(), f"its core: {lists.out} {lists.err}")
     attached.leave()

@@ -243,5 +243,50 @@ def few_calls():
         t.check(f"not kept: {sums} processes of few calls (" in result.err.decode(), f"{what}: {result.err}")
 
 
+# Starts its arguments without variables, by a system call instruction of its own.
+UNSEEN = """
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void become(char **words, char **variables) {
+#if defined(__x86_64__)
+    long number = SYS_execve;
+    __asm__ volatile("syscall" : "+a"(number) : "D"(words[0]), "S"(words), "d"(variables) : "rcx", "r11", "memory");
+#else
+    register long number __asm__("x8") = SYS_execve;
+    register void *a __asm__("x0") = words[0], *b __asm__("x1") = words, *c __asm__("x2") = variables;
+    __asm__ volatile("svc 0" : "+r"(a) : "r"(number), "r"(b), "r"(c) : "memory");
+#endif
+}
+int main(int count, char **words) {
+    static char *none[] = {NULL};
+    void *volatile kept = malloc(count);
+    int status = 9;
+    pid_t child = fork();
+    if (child == 0) {
+        become(words + 1, none);
+        _exit(kept != NULL);
+    }
+    return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 3;
+}
+"""
+
+
+def nobody_told():
+    """A program that nobody told of is found as long as it lives, and named once."""
+    unseen, path = build("unseen", text=UNSEEN), t.fresh_path("unseen") + ".cairn"
+    command = [t.CAIRN, "run", "-o", path, "--", unseen, "/bin/cat"]
+    with t.Process(command, env=t.environment(), stdin=-1, stdout=-1, stderr=-1) as process:
+        main = t.wait_until(lambda: t.children_of(process.pid))
+        pid = t.wait_until(lambda: next((one for one in main if t.children_of(one)), None))
+        t.wait_until(lambda: (found := t.report(pid)) and "not_recorded" in found["trust"], pause=0.25)
+        said = process.communicate(timeout=t.TIMEOUT_S)[1].decode()
+        t.check_equal("nobody told: end", process.returncode, 0)
+    t.check("cairn: cat was not recorded: it was started without cairn in LD_PRELOAD" in said, f"nobody told: {said}")
+    t.check_equal("nobody told: in JSON", named(path), {("cat", "environment"): 1})
+
+
 few_calls()
+nobody_told()
 t.finish()

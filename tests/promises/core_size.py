@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A core of a recorded process grows by what cairn uses plus at most 2 MiB, and contains its header."""
+"""A core of a recorded process grows by what cairn uses plus at most 2 MiB, and contains its header. Where all that
+is mapped is dumped (gcore -a), it is 24 MiB more at most, and so much of the process becomes resident by that."""
 
 import os
 import subprocess
@@ -9,7 +10,21 @@ import cairn_test as t
 
 t.need("gcore")
 ALLOWED_BYTES = 2 << 20
+ALLOWED_ALL_BYTES = 24 << 20
 MAGIC = b"cairn\r\n\x1a"
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def dump_all(name, pid):
+    """Dumps all that is mapped; the size of that, and what became resident meanwhile."""
+    before = resident_bytes(pid)
+    subprocess.run(["gcore", "-a", "-o", name, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   check=False)
+    return os.stat(f"{name}.{pid}").st_size, resident_bytes(pid) - before
 
 
 def core_of(name, env):
@@ -49,6 +64,10 @@ with t.Process([t.CAIRN, "run", "-q", "-o", held, "--", *t.program("hold")],
     target = int(listed[0])
     subprocess.run(["gcore", "-o", "inside", str(target)], stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, check=False)
+    all_bytes, filled_bytes = dump_all("all", target)
+    print(f"all {all_bytes}, resident since {filled_bytes}")
+    t.check(all_bytes <= plain_bytes + ALLOWED_ALL_BYTES, f"run, gcore -a: {all_bytes} bytes")
+    t.check(filled_bytes <= ALLOWED_ALL_BYTES, f"run, gcore -a: {filled_bytes} bytes became resident")
     tool.stdin.close()
     tool.wait(timeout=t.PATIENCE_S)
 with open(f"inside.{target}", "rb") as core:

@@ -104,7 +104,7 @@ def check_own(what, count, options=()):
         t.check(all(len(s["frames"]) > 300 for s in inside), f"{name}: frames {[len(s['frames']) for s in inside]}")
 
 
-for threads_count in (1, 40, 600):
+for threads_count in (1, 40, 1600):
     check_own("crowd", threads_count)
     check_own("crowd", threads_count, ("--sample",))
 check_own("crowd", 100, ("--events",))

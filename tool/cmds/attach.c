@@ -76,6 +76,8 @@ static void make_settings(struct session *session) {
     for (size_t i = 0; i < session->recording.count; i++)
         add_setting(session, session->recording.variables[i].name,
                     session->recording.variables[i].value);
+    char own[PATH_MAX];
+    if (process_own_executable(own)) add_setting(session, CAIRN_VARIABLE(TOOL), own);
     if (session->tree.has_children)
         add_setting(session, CAIRN_VARIABLE(SOCKET), session->watch.listener.name);
     session->settings[request->settings_bytes++] = 0;

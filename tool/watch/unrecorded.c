@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/watch/unrecorded.h"
 
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tool/base/clock.h"
 #include "tool/model/left_out.h"
@@ -27,14 +30,23 @@ static struct watched *teller_of(const struct unrecorded *said) {
     return first ? first : said->list;
 }
 
+// A forked child does not know its own.
+static void complete_name(struct cairn_hello *message, pid_t pid) {
+    char name[NAME_MAX];
+    message->program[sizeof message->program - 1] = 0;
+    if (!message->program[0])
+        snprintf(message->program, sizeof message->program, "%.60s",
+                 process_name(pid, name) ? name : "a forked child");
+}
+
 void unrecorded_note(const struct unrecorded *said, struct cairn_left_out *run) {
     struct cairn_hello message = *said->message;
     const int64_t change = message.is_withdrawn ? -1 : 1;
     struct watched *process = find(said->list, said->pid), *teller = teller_of(said);
-    message.program[sizeof message.program - 1] = 0;
+    complete_name(&message, said->pid);
     if (process && message.is_in_place)
         process->replaced_ns = message.is_withdrawn ? 0 : clock_now_ns();
-    if (!said->is_meant) return;
+    if (said->children && fnmatch(said->children, message.program, 0) != 0) return;
     left_out_add(run, message.unrecorded, message.program, change);
     if (teller)
         left_out_add(&teller->memory.header->left_out, message.unrecorded, message.program, change);

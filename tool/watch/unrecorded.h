@@ -13,7 +13,7 @@ struct unrecorded {
     struct watched *list;  // all recorded processes
     pid_t main_pid, pid;
     const struct cairn_hello *message;
-    bool is_meant;  // the user wants to know of such programs
+    const char *children;  // which programs the user wants to know of (struct watch)
 };
 
 // Notes it in the recording that is to tell of it, and in the sum of the run.

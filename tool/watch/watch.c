@@ -212,22 +212,16 @@ static void note_parent(const struct watch *watch, const struct cairn_hello *mes
     if (parent) snprintf(process->parent, sizeof process->parent, "%s", parent->file_name);
 }
 
-// A program is started that is not recorded.
-static void note_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
-    char program[sizeof message->program], name[NAME_MAX];
-    struct cairn_hello named = *message;
-    named.program[sizeof named.program - 1] = 0;
-    if (!named.program[0])  // a forked child does not know its own
-        snprintf(named.program, sizeof named.program, "%.60s",
-                 process_name(pid, name) ? name : "a forked child");
-    memcpy(program, named.program, sizeof program);
-    const struct unrecorded said = {.list = watch->list,
-                                    .main_pid = watch->main_pid,
-                                    .pid = pid,
-                                    .message = &named,
-                                    .is_meant = !watch->children ||
-                                                fnmatch(watch->children, program, 0) == 0};
+// A program is started that is not recorded, or the process becomes one.
+static void note_unrecorded(void *context, pid_t pid, const struct cairn_hello *message) {
+    struct watch *watch = context;
+    const struct unrecorded said = {watch->list, watch->main_pid, pid, message, watch->children};
     unrecorded_note(&said, &watch->left_out);
+}
+
+static void look_for_strangers(struct watch *watch, uint64_t now) {
+    const struct strangers_run run = {watch->list, &watch->left_out, note_unrecorded, watch};
+    if (watch->variables) strangers_look(&watch->strangers, &run, now);
 }
 
 static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
@@ -249,7 +243,7 @@ static void watch_part(const struct watch *watch, const struct handshake_client 
     bool is_crowd = watch->process_count > PLAIN_CHECKPOINTS_MAX;
     if (process && !look->take_early && (process->is_first || !is_crowd))
         rss_end(&process->rss, process->pid, &process->memory, clock_now_ns());
-    handshake_answer(client, -1);
+    handshake_answer(client, -1, false);
 }
 
 // A process says hello: the same pid again means that it replaced its program.
@@ -264,8 +258,9 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
+        strangers_told(&watch->strangers, watch_find(watch, client->pid), client->pid, message);
         note_unrecorded(watch, client->pid, message);
-        handshake_answer(client, -1);
+        handshake_answer(client, -1, false);
         return;
     }
     struct watched *older = watch_find(watch, client->pid);
@@ -295,7 +290,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
     if (is_recorded && !process)
         handshake_dismiss(client);
     else
-        handshake_answer(client, process ? process->memory.file : -1);
+        handshake_answer(client, process ? process->memory.file : -1, message->is_in_place);
 }
 
 // A block of the log for each snapshot that was taken, as far as they do not come faster than this
@@ -413,6 +408,7 @@ void watch_turn(struct watch *watch, int signal_file) {
     for (struct watched *process = watch->list; process && watch->log; process = process->next)
         log_snapshot(watch, process);
     watch_look(watch, now);
+    look_for_strangers(watch, now);
     watch_checkpoint(watch, now);
 }
 
@@ -494,6 +490,7 @@ void watch_close(struct watch *watch) {
         watched_free(process);
     }
     code_files_close(&watch->files);
+    array_free(&watch->strangers.list);
     free(watch->pid_uses);
     free(watch->polled);
     free(watch->polled_processes);

@@ -17,6 +17,7 @@
 #include "tool/watch/control.h"
 #include "tool/watch/event_drain.h"
 #include "tool/watch/run_directory.h"
+#include "tool/watch/strangers.h"
 #include "tool/watch/watched.h"
 #include "tool/watch/writer_thread.h"
 
@@ -59,6 +60,7 @@ struct watch {
     uint64_t checkpoint_pause_ns;    // behind the next checkpoint
     struct code_files files;         // of the processes' own modules
     struct cairn_left_out left_out;  // programs that were started and not recorded
+    struct strangers strangers;      // those that nobody told of
     const char *variables;           // set with `begin`: those of the run, each NAME=VALUE and a
                                      // NUL, an empty one ends; NULL: nobody may ask for them
     struct error problem;            // first thing that went wrong while watching; empty text: none

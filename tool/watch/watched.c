@@ -154,22 +154,31 @@ void handshake_answer_text(const struct handshake_client *client, const char *te
     close(client->connection);
 }
 
-void handshake_answer(const struct handshake_client *client, int memory_file) {
+// A file with a name, by which recorded programs cover address space (runtime/sys/veil.h).
+static int own_executable(void) {
+    static int file = -1;
+    if (file < 0) file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    return file;
+}
+
+void handshake_answer(const struct handshake_client *client, int memory_file, bool has_executable) {
     char byte = 0;
+    const int files[] = {memory_file, has_executable ? own_executable() : -1};
+    const size_t bytes = files[1] < 0 ? sizeof memory_file : sizeof files;
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
+        char space[CMSG_SPACE(sizeof files)];
     } control = {0};
     struct iovec part = {&byte, 1};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     if (memory_file >= 0) {
         message.msg_control = &control;
-        message.msg_controllen = sizeof control;
+        message.msg_controllen = CMSG_SPACE(bytes);
         struct cmsghdr *attached = CMSG_FIRSTHDR(&message);
         attached->cmsg_level = SOL_SOCKET;
         attached->cmsg_type = SCM_RIGHTS;
-        attached->cmsg_len = CMSG_LEN(sizeof memory_file);
-        memcpy(CMSG_DATA(attached), &memory_file, sizeof memory_file);
+        attached->cmsg_len = CMSG_LEN(bytes);
+        memcpy(CMSG_DATA(attached), files, bytes);
     }
     sendmsg(client->connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(client->connection);

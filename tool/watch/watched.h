@@ -33,6 +33,7 @@ struct watched {
     uint64_t image;            // 0, 1, … of its pid's exec chain
     bool is_first;             // of the program that was started
     bool has_file;             // belongs to the writer: something was written
+    uint32_t told_count;       // unrecorded programs that it told of and that were not seen yet
     uint64_t replaced_ns;      // (CLOCK_MONOTONIC) it became a program that is not recorded; 0: no
     uint64_t held_bytes;       // of its table of modules that the watch has seen
     void *taken;               // at its end (struct last_look); NULL: nothing
@@ -126,7 +127,7 @@ bool handshake_next(struct handshake_listener *listener, uint64_t now_ns,
 void handshake_dismiss(const struct handshake_client *client);
 // Sends a text, its NUL bytes too, and closes the connection.
 void handshake_answer_text(const struct handshake_client *client, const char *text, size_t bytes);
-// Sends a memfd, or -1 for "do not record", and closes the connection.
-void handshake_answer(const struct handshake_client *client, int memory_file);
+// Sends a memfd, or -1 for "do not record", perhaps cairn's executable, and closes the connection.
+void handshake_answer(const struct handshake_client *client, int memory_file, bool has_executable);
 
 #endif
