@@ -51,7 +51,8 @@ static bool is_narrowed(const struct request *request) {
 bool kept_looks_answer(const struct recording *recording, const struct request *request) {
     const struct view *view = request->view;
     struct cairn_look look;
-    if (!view || !view->memory || (view->answer && is_narrowed(request))) return false;
+    const bool has_own = view && !view_has(view, VIEW_NEEDS_MEMORY);  // the recording's
+    if (!view || !view->memory || (has_own && is_narrowed(request))) return false;
     struct kept_answer *kept = best_answer(recording, view->name, &look);
     kept_answer_free(kept);
     return kept;

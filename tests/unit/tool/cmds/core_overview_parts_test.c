@@ -36,7 +36,7 @@ static uint64_t bytes_of(const struct resident_parts *parts, const char *text) {
 static void test_known_heap(void **state) {
     (void)state;
     struct heap_state heap = {.free_resident_bytes = 1000};
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     heap.residency.resident_bytes = 3000;
     resident_parts_find(&resident, &heap, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
@@ -54,10 +54,10 @@ static void test_mapped_by_the_program(void **state) {
     (void)state;
     enum { MAPPED = 200 << 10 };
     struct heap_state heap = {.free_resident_bytes = 1000};
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     heap.residency.resident_bytes = 3000;
     resident.picture.heap_bytes += MAPPED;
-    resident_parts_find(&resident, &heap, &giveback, &parts);
+    resident_parts_find(&resident, &heap, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760 + MAPPED);
     assert_int_equal(bytes_of(&parts, "mapped by the program or another allocator"), 1100 + MAPPED);
     assert_int_equal(bytes_of(&parts, "code, data and files"), 700);
@@ -67,7 +67,7 @@ static void test_mapped_by_the_program(void **state) {
 static void test_more_named_than_there_is(void **state) {
     (void)state;
     struct heap_state heap = {.free_resident_bytes = 0};
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     heap.residency.resident_bytes = 4500;
     resident_parts_find(&resident, &heap, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
@@ -78,7 +78,7 @@ static void test_more_named_than_there_is(void **state) {
 
 static void test_unknown_heap(void **state) {
     (void)state;
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     resident_parts_find(&resident, NULL, &giveback, NULL, &parts);
     assert_int_equal(parts.all_bytes, 5760);
     assert_int_equal(bytes_of(&parts, "[anon:a]"), 300);
@@ -90,7 +90,7 @@ static void test_python(void **state) {
     (void)state;
     struct heap_state heap = {.free_resident_bytes = 0};
     struct python_pools python = {.pool_count = 1, .bytes = 700, .used_bytes = 600};
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     heap.residency.resident_bytes = 4000;
     resident_parts_find(&resident, &heap, &giveback, &python, &parts);
     assert_int_equal(parts.all_bytes, 5760);
@@ -106,7 +106,7 @@ static void test_python(void **state) {
 static void test_another_heap(void **state) {
     (void)state;
     const struct other_resident other = {"jemalloc", 3000, 2500}, more = {"jemalloc", 9000, 8000};
-    struct resident_parts parts;
+    struct resident_parts parts = {.count = 0};
     resident_parts_find_other(&resident, &other, &parts);
     assert_int_equal(parts.all_bytes, 5760);
     assert_int_equal(bytes_of(&parts, "in use in jemalloc"), 2500);
