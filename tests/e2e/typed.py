@@ -181,6 +181,41 @@ def fills():
     return programs
 
 
+UNPLACED = """#include <deque>
+#include <string>
+#include <unistd.h>
+#include <vector>
+__attribute__((noinline)) static int work(int n) {
+    std::vector<int> numbers;
+    numbers.reserve(100000);
+    numbers.push_back(n);
+    std::string text(1000, 'x');
+    std::deque<int> line(500, n);
+    char byte;
+    return (int)write(1, "ready\\n", 6) + (int)read(0, &byte, 1) + numbers[0] + text[0] + line[0];
+}
+int main(int argc, char **) { return work(argc) == 0; }
+"""
+
+
+def check_unplaced():
+    """A variable that optimized code has no place for is not listed, which is said."""
+    with open("unplaced.cc", "w", encoding="ascii") as file:
+        file.write(UNPLACED)
+    for level in ("-O0", "-O2"):
+        made = t.run(["g++", "-g", level, "-o", f"unplaced{level}", "unplaced.cc"])
+        t.check_equal(f"unplaced {level}: built", (made.status, made.err), (0, b""))
+        with t.Process([f"./unplaced{level}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
+            process.stdout.readline()
+            listed = sum(row["containers"] for row in t.answer(str(process.pid), "containers")["containers"])
+            said = t.run_cairn("report", "--view", "containers", str(process.pid)).out.decode()
+            found = re.search(r"^(\d+) containers? of functions that run, for which optimized code has no place", said, re.M)
+            t.check_equal(f"unplaced {level}: listed and told", listed + (int(found.group(1)) if found else 0), 3, is_grave=True)
+            t.check(level == "-O2" or not found, f"unplaced {level}: {said}")
+            process.stdin.close()
+            process.wait()
+
+
 def check_rust_tables():
     """A place of a table that has no element holds no container, whatever was left there."""
     built = t.fresh_path("tables")
@@ -245,6 +280,7 @@ look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("typed") + ".cairn", 
 check_of_library()
 check_allocated()
 check_fills(fills())
+check_unplaced()
 check_rust_tables()
 check_stripped()
 check_refused()

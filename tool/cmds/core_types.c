@@ -293,6 +293,11 @@ static bool print_containers(const struct about *about, struct error *error) {
         answer_note(
             &answer, "%s, which contradict themselves, are left out",
             units_counted((int64_t)containers.broken_count, "container", "containers").text);
+    if (containers.unplaced_count)
+        answer_note(
+            &answer, "%s of functions that run, for which optimized code has no place, %s",
+            units_counted((int64_t)containers.unplaced_count, "container", "containers").text,
+            containers.unplaced_count == 1 ? "is not among them" : "are not among them");
     bool is_ok = print_answer(about, &answer, &claim, error);
     containers_free(&containers);
     return is_ok;

@@ -235,6 +235,21 @@ static void see(void *context, const struct typed_object *seen) {
     }
 }
 
+static bool is_container(const struct type *type) {
+    size_t kind = 0;
+    while (kind < sizeof kinds / sizeof *kinds && !layout_is_of_template(type, kinds[kind].begin))
+        kind++;
+    return layout_is_library(type) && kind < sizeof kinds / sizeof *kinds;
+}
+
+static uint64_t count_unplaced(const struct typed *typed) {
+    size_t count;
+    const struct type *const *types = typed_unplaced(typed, &count);
+    uint64_t containers = 0;
+    for (size_t i = 0; i < count; i++) containers += is_container(types[i]);
+    return containers;
+}
+
 static int by_unused(const void *a, const void *b) {
     const struct container_row *left = a, *right = b;
     uint64_t one = left->capacity_bytes - left->used_bytes;
@@ -249,6 +264,7 @@ bool containers_find(struct typed *typed, struct containers *containers) {
     summing.known = calloc(MEMBERS_KNOWN, sizeof *summing.known);
     if (!summing.known) return false;
     typed_each_struct(typed, see, &summing);
+    containers->unplaced_count = count_unplaced(typed);
     free(summing.known);
     index_table_free(&summing.index);
     if (containers->rows.count)

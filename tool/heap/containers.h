@@ -25,6 +25,7 @@ struct container_row {
 struct containers {
     ARRAY(struct container_row) rows;  // by unused bytes, the most first
     uint64_t broken_count;             // containers that contradict themselves
+    uint64_t unplaced_count;  // variables of functions that optimized code has no place for
 };
 
 // False without memory.

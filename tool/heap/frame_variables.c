@@ -41,7 +41,9 @@ static char *safe_name(const char *name) {
 static bool see(void *context, const struct frame_variable *variable) {
     struct finding *finding = context;
     uint64_t start = variable->address, bytes = variable->type->bytes;
-    if (variable->is_value || !bytes || !*variable->name || start + bytes < start) return true;
+    if (variable->is_unplaced || variable->is_value || !bytes || !*variable->name ||
+        start + bytes < start)
+        return true;
     struct stack_variable *slot = array_push(&finding->variables->items);
     if (slot)
         *slot = (struct stack_variable){variable->thread, start, start + bytes,

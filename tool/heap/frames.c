@@ -188,7 +188,7 @@ static bool see_local(void *context, const struct type_local *local) {
                                       .function = local->function,
                                       .type = local->type,
                                       .thread = finding->thread};
-    if (!evaluate(finding, local, &variable)) return true;
+    variable.is_unplaced = !local->operations || !evaluate(finding, local, &variable);
     finding->is_ended = !finding->see(finding->context, &variable);
     return !finding->is_ended;
 }

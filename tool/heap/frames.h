@@ -3,7 +3,7 @@
 // they lie on the stack, or what a register has of them.
 //
 // Frames are found by libdwfl out of the image. A variable counts whose place is on the stack, at
-// a register's value plus a distance, or in a register; others are left out.
+// a register's value plus a distance, or in a register; others have no place.
 #ifndef TOOL_HEAP_FRAMES_H
 #define TOOL_HEAP_FRAMES_H
 
@@ -32,7 +32,8 @@ struct frame_variable {
     const char *name, *function;
     const struct type *type;
     uint64_t address, value;
-    bool is_value;  // it has no address
+    bool is_value;     // it has no address
+    bool is_unplaced;  // neither is known: optimized code has it nowhere, or elsewhere
     const struct core_thread *thread;
 };
 

@@ -365,6 +365,7 @@ void typed_close(struct typed *typed) {
     array_free(&typed->kinds);
     array_free(&typed->classes);
     array_free(&typed->roots);
+    array_free(&typed->unplaced);
     array_free(&typed->extents);
     index_table_free(&typed->extent_index);
     index_table_free(&typed->ids);

@@ -70,6 +70,10 @@ void typed_each_struct(struct typed *typed,
                        void (*see)(void *context, const struct typed_object *object),
                        void *context);
 
+// Types of variables of functions that have no place at their instruction: optimized code keeps
+// them nowhere, or in pieces.
+const struct type *const *typed_unplaced(const struct typed *typed, size_t *count);
+
 // Takes the block in use that begins at the address (`is_inside`: or has it inside). False: there
 // is none with room for so many bytes, or it was taken before.
 bool typed_take_block(struct typed *typed, uint64_t address, uint64_t bytes, bool is_inside);

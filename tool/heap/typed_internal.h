@@ -67,6 +67,7 @@ struct typed {
     struct index_table class_index;  // of classes, by signature
     ARRAY(struct typed_root) roots;
     size_t variable_count;                // of those, which last
+    ARRAY(const struct type *) unplaced;  // of variables of functions that have no place
     bool has_program;                     // one of the modules is the program
     uint32_t *type_ids, *parents;         // by number of the block
     uint8_t *ranks;                       // likewise

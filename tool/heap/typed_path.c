@@ -360,3 +360,8 @@ void typed_each_struct(struct typed *typed,
     core_graph_each(&typed->graph, visit_block, &visiting);
     visit_roots(&visiting, true);
 }
+
+const struct type *const *typed_unplaced(const struct typed *typed, size_t *count) {
+    *count = typed->unplaced.count;
+    return typed->unplaced.items;
+}

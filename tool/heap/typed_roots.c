@@ -68,6 +68,13 @@ static bool note_variable(void *context, const struct type_variable *variable) {
     return true;
 }
 
+static bool add_unplaced(struct typed *typed, const struct type *type) {
+    const struct type **slot = array_push(&typed->unplaced);
+    if (slot) *slot = type;
+    typed->is_failed |= !slot;
+    return slot;
+}
+
 static bool note_local(void *context, const struct frame_variable *variable) {
     const struct typed_root root = {.name = variable->name,
                                     .function = variable->function,
@@ -77,7 +84,7 @@ static bool note_local(void *context, const struct frame_variable *variable) {
                                     .is_value = variable->is_value,
                                     .thread = variable->thread};
     if (!layout_has_pointers(variable->type) || !variable->type->bytes) return true;
-    return add_root(context, &root);
+    return variable->is_unplaced ? add_unplaced(context, variable->type) : add_root(context, &root);
 }
 
 const uint8_t *typed_root_bytes(struct typed *typed, const struct typed_root *root,

@@ -119,7 +119,7 @@ struct type_local {
     const struct type *type;
     const char *function;
     const void *expression;  // Dwarf_Op
-    size_t operations;
+    size_t operations;       // 0: it has no place there, as where the compiler left it out
     const void *frame_base;  // likewise; NULL: none
     size_t frame_operations;
 };

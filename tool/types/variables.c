@@ -69,9 +69,9 @@ static bool see_locals(struct types *types, Dwarf_Die *scope, struct type_local 
         int tag = dwarf_tag(&die);
         if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
         local.name = dwarf_diename(&die);
-        if (!local.name ||
-            !read_expression(&die, DW_AT_location, pc, &local.expression, &local.operations))
-            continue;
+        if (!local.name || dwarf_hasattr_integrate(&die, DW_AT_const_value)) continue;
+        if (!read_expression(&die, DW_AT_location, pc, &local.expression, &local.operations))
+            local.operations = 0;
         local.type = types_of(types, &die);
         if (local.type->kind != TYPE_NONE && !see(context, &local)) return false;
     } while (!dwarf_siblingof(&die, &die));
