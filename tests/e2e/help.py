@@ -47,6 +47,7 @@ claims = (t.SOURCE / "tool/render/claims.c").read_text()
 for place in sorted({"findings#" + one for one in re.findall(r'FINDINGS "([a-z-]+)"', claims)}
                     | set(re.findall(r'"docs/howto/([a-z-]+\.md(?:#[a-z-]+)?)"', claims))):
     t.check(len(said(place).splitlines()) > 1, f"help {place}: nothing")
+t.check_equal("other words for a page", (said("rss"), said("memory#of-a-container")), (said("heap"), said("heap#of-a-container")))
 section = said("findings#arenas")
 t.check(section.startswith("Arenas\n") and "\nEqual strings" not in section, f"a section: {section}")
 t.check_equal("no such section", t.run_cairn("help", "findings#nothing").status, 2)

@@ -28,15 +28,20 @@ void page_title(const struct page *page, char title[PAGE_TITLE_BYTES]) {
 }
 
 const struct page *page_find(const char *word, const char **section) {
-    static const char suffix[] = ".md", alias[] = "rss", aliased[] = "heap";
-    enum { SUFFIX = sizeof suffix - 1 };
+    static const char suffix[] = ".md";
+    static const struct {
+        const char *word, *name;
+    } others[] = {{"rss", "heap"}, {"memory", "heap"}};
+    enum { SUFFIX = sizeof suffix - 1, OTHERS = sizeof others / sizeof *others };
     const char *mark = strchr(word, '#');
     size_t size = mark ? (size_t)(mark - word) : strlen(word);
     *section = mark && mark[1] ? mark + 1 : NULL;
     if (size > SUFFIX && !memcmp(word + size - SUFFIX, suffix, SUFFIX)) size -= SUFFIX;
-    if (size == sizeof alias - 1 && !memcmp(word, alias, size)) {
-        word = aliased;
-        size = sizeof aliased - 1;
+    for (size_t i = 0; i < OTHERS; i++) {
+        if (strlen(others[i].word) != size || memcmp(word, others[i].word, size) != 0) continue;
+        word = others[i].name;
+        size = strlen(word);
+        break;
     }
     for (const struct page *page = pages; page->name; page++)
         if (strlen(page->name) == size && !memcmp(page->name, word, size)) return page;

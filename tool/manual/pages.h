@@ -19,8 +19,9 @@ extern const struct page pages[];  // ends with name NULL
 enum { PAGE_TITLE_BYTES = 128 };
 void page_title(const struct page *page, char title[PAGE_TITLE_BYTES]);
 
-// Finds the page of a word: "NAME", "NAME.md", each with "#SECTION" behind it or not, and "rss" for
-// "heap". `*section` gets what is behind "#"; NULL: nothing. NULL: there is no such page.
+// Finds the page of a word: "NAME", "NAME.md", each with "#SECTION" behind it or not, and "rss"
+// or "memory" for "heap". `*section` gets what is behind "#"; NULL: nothing. NULL: there is no such
+// page.
 const struct page *page_find(const char *word, const char **section);
 
 // Prints the page for a terminal, or one section with those in it. False: there is none of that
