@@ -178,6 +178,11 @@ function placeOf(one: ToldFinding, only: Partial<State>): Partial<State> {
   return { view: "table", table: "stacks", ...(isAboutCalls ? { measure: "calls", sort: "value" } : {}), ...only };
 }
 
+/** The command that prints a page of the documentation, as the terminal names it. */
+function helpOf(page: string): string {
+  return page.replace(/^docs\/howto\/([\w-]+)\.md/, "cairn help $1");
+}
+
 /** The tool's own findings, in its words (tool/render/findings.c). */
 function told(app: App, view: View): Finding[] {
   const least = 0.6; // more than the page's own
@@ -187,7 +192,7 @@ function told(app: App, view: View): Finding[] {
       const stack = part.firstStack + (one.stack ?? 0);
       return {
         text: one.text,
-        detail: `${one.saves}; ${one.sure ? `sure: ${one.sure} ` : ""}(${one.page})`,
+        detail: `${one.saves}; ${one.sure ? `sure: ${one.sure}; ` : ""}how: ${helpOf(one.page)}`,
         weight: least + (1 - least) * Math.min(one.gain, 1),
         isTold: true,
         go: placeOf(one, one.stack === undefined ? {} : focused(app.state, "stack", String(stack))),
