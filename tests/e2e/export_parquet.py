@@ -88,8 +88,11 @@ rows, _ = rows_of("--snapshots", marked)
 taken = {row["time"] for row in of(rows, moment="snapshot")}
 t.check(len(taken) > 1, f"snapshots: {taken}")
 first = min(taken)
-offset = (first - rows[0]["start"]) / datetime.timedelta(seconds=1)
-shown = t.report(marked, "--at", f"{offset:.9f}s")
+offset = (first - rows[0]["start"]) // datetime.timedelta(microseconds=1)
+# to the nanosecond: between two that lie close together a time means that whose live bytes are nearer
+first_ns = min(snapshot["at_ns"] for snapshot in t.report(marked)["snapshots"])
+t.check(abs(first_ns / 1000 - offset) <= 2, f"the first snapshot: after {offset} us, {first_ns} ns")
+shown = t.report(marked, "--at", f"{first_ns // 10**9}.{first_ns % 10**9:09}s")
 t.check_equal("a snapshot", total([row for row in rows if row["time"] == first], "live_bytes"),
               sum(s.get("at_bytes", 0) for s in shown["stacks"]))
 t.check(not of(rows_of(marked)[0], moment="snapshot"), "snapshots that were not asked for")

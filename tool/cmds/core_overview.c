@@ -13,6 +13,13 @@
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 
+struct overview_wish {
+    bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
+    bool may_stop;   // false: it is looked at while it goes on
+    bool is_json;
+    const struct request *request;  // resident memory alone, as it has it; NULL: the whole answer
+};
+
 static bool is_core_without_recording(const char *path) {
     struct core_image core;
     struct cairn_header header;
@@ -162,7 +169,7 @@ static void close_overview(struct overview *overview) {
     if (overview->has_resident) rss_parts_free(&overview->resident);
 }
 
-bool core_overview_report(const char *word, const struct overview_wish *wish, struct error *error) {
+static bool report(const char *word, const struct overview_wish *wish, struct error *error) {
     struct overview overview;
     bool is_ok = open_overview(&overview, word, wish, error);
     if (is_ok && wish->request) {
@@ -177,4 +184,34 @@ bool core_overview_report(const char *word, const struct overview_wish *wish, st
     }
     close_overview(&overview);
     return is_ok;
+}
+
+// Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
+static bool is_plain_question(const struct command_args *args, const struct request *request) {
+    static const enum option_id allowed[] = {
+        OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,    OPTION_COLOR, OPTION_DEBUG_DIR,
+        OPTION_SYSROOT,       OPTION_DEBUGINFOD, OPTION_JSON};
+    enum { ALLOWED = sizeof allowed / sizeof *allowed };
+    for (size_t i = 0; i < args->given_count; i++) {
+        size_t at = 0;
+        const enum option_id id = args->given[i].id;
+        while (at < ALLOWED && allowed[at] != id) at++;
+        bool is_form = view_has(request->view, VIEW_IS_RESIDENT) &&
+                       (id == OPTION_VIEW || id == OPTION_FORMAT || id == OPTION_BYTES);
+        if (at == ALLOWED && !is_form) return false;
+    }
+    return !args->command->view;
+}
+
+bool core_overview_answers(const struct command_args *args, const struct request *request,
+                           int *status) {
+    const char *word = args->words[0];
+    const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
+                                       .may_stop = !args_has(args, OPTION_NO_STOP),
+                                       .is_json = args_has(args, OPTION_JSON),
+                                       .request = request->view ? request : NULL};
+    struct error error;
+    if (!is_plain_question(args, request) || !core_overview_is_possible(word)) return false;
+    *status = report(word, &wish, &error) ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
+    return true;
 }

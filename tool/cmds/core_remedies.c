@@ -240,7 +240,7 @@ static void print_screen(const struct remedies_answer *answer, const struct clai
 
 // --- rows
 
-// Of remedies first, then of arenas, in which the free memory is.
+// Columns of remedies come first, then those of arenas, in which the free memory is.
 enum remedy_column {
     COLUMN_CLASS,
     COLUMN_BYTES,

@@ -33,7 +33,7 @@ struct look {
     size_t answer_bytes;
 };
 
-// Of one process. Early looks are added by the watch's thread and studied by the writer's, which
+// Early looks at a process are added by the watch's thread and studied by the writer's, which
 // has been given the one before when another is added.
 struct looks {
     struct look early[EARLY_LOOKS];

@@ -413,38 +413,6 @@ static int report_memory(const struct command_args *args, const struct request *
     return reports[request->view->memory](args, request);
 }
 
-// Returns true if nothing is asked for that only a recording answers: a view, a filter, a form.
-static bool is_plain_question(const struct command_args *args, const struct request *request) {
-    static const enum option_id allowed[] = {
-        OPTION_NO_COPY_LIMIT, OPTION_NO_STOP,    OPTION_COLOR, OPTION_DEBUG_DIR,
-        OPTION_SYSROOT,       OPTION_DEBUGINFOD, OPTION_JSON};
-    enum { ALLOWED = sizeof allowed / sizeof *allowed };
-    for (size_t i = 0; i < args->given_count; i++) {
-        size_t at = 0;
-        const enum option_id id = args->given[i].id;
-        while (at < ALLOWED && allowed[at] != id) at++;
-        bool is_form = view_has(request->view, VIEW_IS_RESIDENT) &&
-                       (id == OPTION_VIEW || id == OPTION_FORMAT || id == OPTION_BYTES);
-        if (at == ALLOWED && !is_form) return false;
-    }
-    return !args->command->view;
-}
-
-// `cairn report PID` of a process that is not recorded; `*status` is what to end with.
-static bool report_overview(const struct command_args *args, const struct request *request,
-                            int *status) {
-    const char *word = args->words[0];
-    const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
-                                       .may_stop = !args_has(args, OPTION_NO_STOP),
-                                       .is_json = args_has(args, OPTION_JSON),
-                                       .request = request->view ? request : NULL};
-    struct error error;
-    if (!is_plain_question(args, request) || !core_overview_is_possible(word)) return false;
-    *status = core_overview_report(word, &wish, &error) ? STATUS_OK
-                                                        : command_fail(STATUS_FAILURE, &error);
-    return true;
-}
-
 // Finds the recording, or says what can be had of a process or core dump without one.
 static bool find_subject(const char *word, struct subject *subject, struct error *error) {
     char names[VIEW_NAMES_BYTES];
@@ -472,7 +440,7 @@ int cmd_report(const struct command_args *args) {
     if (view && view->memory && heap_views_have_memory(args->words[0]))
         return report_memory(args, &report.request);
     int overview_status;
-    if (report_overview(args, &report.request, &overview_status)) return overview_status;
+    if (core_overview_answers(args, &report.request, &overview_status)) return overview_status;
     if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
         core_overview_is_possible(args->words[0])) {
         char names[VIEW_NAMES_BYTES];

@@ -8,7 +8,7 @@
 #define OPTION_ROWS_FILTER OPTION_ROWS_FILTER_AS('f', RANKED_BY_PEAK)
 #define REPORT_OPTIONS(ranked)                                                                     \
     {OPTION_VIEW, "view", 'v', "VIEW", "one of the views below"},                                  \
-    OPTION_ROWS_FILTER_AS('f', ranked "; a list with commas: one ranking each"),                                                            \
+    OPTION_ROWS_FILTER_AS('f', ranked),                                                            \
     {OPTION_AT, "at", 0, "SNAPSHOT", "what stacks held then: 10s, -1m, 14:30, peak, a label"},       \
     {OPTION_BETWEEN, "between", 0, "A,B", "what they held more at snapshot B than at A"},            \
     {OPTION_SINCE, "since", 0, "MARK", "what was allocated since a mark and still lives"},         \
@@ -43,6 +43,7 @@ const struct command command_report = {
         "without a recording, gives what its memory is, its largest types, owners and waste; the\n"
         "process is stopped for some milliseconds, as for the views heap, pages, owners, types,\n"
         "containers and waste.\n"
+        "--by peak,exit,calls,temporary prints one ranking after the other.\n"
         "--cgroup is of a container: parts that add up to what it uses, and its processes.\n"
         "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",
     .run = cmd_report,

@@ -304,7 +304,7 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
 bool annotate_print(const struct terminal *terminal, const struct profile *profile,
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error) {
-    struct answer answer;
+    struct answer answer = {.state = NULL};
     if (!annotate_answer(&answer, profile, names, view, wanted, error)) return false;
     const struct annotated *annotated = answer.state;
     print_heading(terminal, &annotated->annotation, profile, annotated->source);
