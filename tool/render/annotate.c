@@ -275,7 +275,10 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      const char *wanted, struct error *error) {
     struct annotated *annotated = calloc(1, sizeof *annotated);
-    if (!annotated) return error_set(error, "no memory for a source file");
+    if (!annotated) {
+        error_set(error, "no memory for a source file");
+        return false;
+    }
     annotated->annotation.view = view;
     if (!open_annotation(&annotated->annotation, profile, names, wanted, &annotated->source,
                          error)) {
@@ -304,7 +307,7 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
 bool annotate_print(const struct terminal *terminal, const struct profile *profile,
                     const struct frame_names *names, const struct view_options *view,
                     const char *wanted, struct error *error) {
-    struct answer answer = {.state = NULL};
+    struct answer answer;
     if (!annotate_answer(&answer, profile, names, view, wanted, error)) return false;
     const struct annotated *annotated = answer.state;
     print_heading(terminal, &annotated->annotation, profile, annotated->source);
