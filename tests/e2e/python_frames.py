@@ -7,6 +7,7 @@ threads, without the interpreter's lock, in forked children. Other Pythons are r
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import cairn_test as t
@@ -270,17 +271,22 @@ def check_when():
     t.check(b"sometimes" in refused.err, f"named: {refused.err}")
 
 
+def recurse(depth):
+    script = ("import sys\nsys.setrecursionlimit(9000)\ndef f(n):\n x = bytearray(600)\n y = [n] * 200\n"
+              f" return f(n - 1) if n else 0\nf({depth})\n")
+    return t.record([t.PYTHON, "-S", "-c", script], options=["--python"])[1]
+
+
 def check_recursion():
     """A stack is kept as what differs from the last one, though the interpreter's own frame is at another instruction."""
+    found = t.report(recurse(100))
+    t.check_equal("recursion: frames of the deepest stack", max(t.functions(stack).count("f") for stack in found["stacks"]), 101)
     own = {}
-    for depth in (1500, 3000):
-        script = ("import sys\nsys.setrecursionlimit(9000)\ndef f(n):\n x = bytearray(600)\n y = [n] * 200\n"
-                  f" return f(n - 1) if n else 0\nf({depth})\n")
-        found = t.report(t.record([t.PYTHON, "-S", "-c", script], options=["--python"])[1])
-        own[depth] = found["trust"]["own_bytes"]
-        deepest = max(sum(frame["function"] == "f" for frame in stack["frames"]) for stack in found["stacks"])
-        t.check_equal(f"recursion of {depth}: frames of the deepest stack", deepest, depth + 1)
-    t.check(own[3000] - own[1500] < 12 << 20, f"recursion: cairn's own memory grows as the square of the depth: {own}")
+    for depth in (500, 1000):
+        said = t.run_cairn("info", recurse(depth)).out.decode()
+        number, unit = re.search(r"^own memory +([\d.]+) (\w+)", said, re.M).groups()
+        own[depth] = float(number) * {"KiB": 1, "MiB": 1024}[unit]
+    t.check(own[1000] - own[500] < 4096, f"recursion: cairn's own memory grows as the square of the depth: {own} KiB")
 
 
 for option in ("--ages", "--free-stacks"):
