@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -60,6 +61,7 @@ def check_forms(path, view, *options):
     for row, line in zip(rows, table):
         wrong = [key for key in columns if plain(row.get(key)) != line[key]]
         t.check(not wrong, f"{view}: {wrong} of {row} in {line}")
+    t.check_equal(f"{view}: lines of places", len(asked(path, view, "unix").splitlines()), len(rows))
     whole_list = ("--top", "0") if view in ("heap", "pages") else ("--top", "0", "--threshold", "0")
     shown = asked(path, view, "md", *whole_list).splitlines()
     if view not in ("snapshots", "tree", "memory", "annotate", "heap", "owners", "waste", "remedies") and rows:  # of many high-water marks people get one line
@@ -71,6 +73,8 @@ def check_stacks(path, document):
     """A second time, from the document of the whole."""
     known = {stack["id"]: stack for stack in document["stacks"]}
     answer = check_forms(path, "stacks")
+    places = re.findall(r"^(/[^:\n]+/tests/programs/[^:\n]+):\d+: ", asked(path, "stacks", "unix"), re.M)
+    t.check(places and all(map(os.path.exists, places)), f"stacks: places that editors jump to: {places[:3]}")
     t.check_equal("all stacks of the peak", {row["id"] for row in answer["rows"]},
                   {name for name, stack in known.items() if stack["peak_bytes"] > 0})
     for row in answer["rows"]:

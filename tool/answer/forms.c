@@ -8,9 +8,13 @@
 #include "tool/base/units.h"
 
 const struct answer_form answer_forms[] = {
-    {"json", false, false, answer_print_json},     {"csv", false, false, answer_print_csv},
-    {"ndjson", false, false, answer_print_ndjson}, {"md", true, false, answer_print_markdown},
-    {"calls", true, true, answer_print_calls},     {0},
+    {"json", false, false, answer_print_json},
+    {"csv", false, false, answer_print_csv},
+    {"ndjson", false, false, answer_print_ndjson},
+    {"md", true, false, answer_print_markdown},
+    {"unix", false, false, answer_print_unix},
+    {"calls", true, true, answer_print_calls},
+    {0},
 };
 
 const struct answer_form *answer_form_find(const char *name) {

@@ -16,7 +16,7 @@ struct answer_form {
     bool (*print)(FILE *out, struct answer *answer, struct error *error);
 };
 extern const struct answer_form answer_forms[];  // ends with name NULL
-#define ANSWER_FORM_NAMES "json, csv, ndjson and md, and of the tree calls"
+#define ANSWER_FORM_NAMES "json, csv, ndjson, md and unix, and of the tree calls"
 
 // NULL: there is none of that name.
 const struct answer_form *answer_form_find(const char *name);
@@ -25,6 +25,7 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_ndjson(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_csv(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_calls(FILE *out, struct answer *answer, struct error *error);
+bool answer_print_unix(FILE *out, struct answer *answer, struct error *error);
 bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error);
 
 // The screen.

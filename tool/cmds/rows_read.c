@@ -24,7 +24,7 @@
     OPTION_ROW_BYTES,                                                                              \
     OPTION_ROW_COLOR,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "the view as JSON; without --view, everything"},              \
-    {OPTION_FORMAT, "format", 0, "FORM", "rows of the view as json, csv, ndjson or md; tree: calls"}, \
+    {OPTION_FORMAT, "format", 0, "FORM", "rows: json, csv, ndjson, md, unix (file:line:); or calls"}, \
     SYMBOL_OPTIONS
 #define OPTION_ROWS_LEAKS                                                                          \
     OPTION_ROWS_SUPPRESSIONS,                                                                      \

@@ -147,6 +147,14 @@ static void test_markdown(void **state) {
           "\na note of 1\n");
 }
 
+static void test_lines_of_places(void **state) {
+    (void)state;
+    check("unix", 0,
+          "a.c:1: 25 %, 1.0 KiB held, 1.50 s at, =a\"b|<i>\\x1b[31m\\xff\n"
+          "7 B held\n"
+          "0 B held\n");
+}
+
 static void test_calls(void **state) {
     (void)state;
     size_t at;
@@ -252,8 +260,9 @@ static void test_beside(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_screen),   cmocka_unit_test(test_data),
-        cmocka_unit_test(test_markdown), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_failure),  cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_markdown), cmocka_unit_test(test_lines_of_places),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
