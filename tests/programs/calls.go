@@ -8,7 +8,7 @@ package main
 #include <pthread.h>
 #include <stdlib.h>
 static void *volatile kept;
-__attribute__((noinline)) static void allocate(int bytes) { kept = malloc((size_t)bytes); free(kept); }
+__attribute__((noinline)) static void allocate(int bytes) { void *block = malloc((size_t)bytes); kept = block; free(block); }
 extern void goBack(int, int);
 __attribute__((noinline)) static void call_back(int depth, int kind) { goBack(depth, kind); kept = NULL; }
 static void *thread_main(void *bytes) { goBack(3, *(int *)bytes); return NULL; }

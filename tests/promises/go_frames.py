@@ -14,7 +14,11 @@ package main
 /*
 #include <stdlib.h>
 static void *volatile kept;
-static void allocate(int bytes) { kept = malloc((size_t)bytes); free(kept); }
+static void allocate(int bytes) {
+    void *block = malloc((size_t)bytes);
+    kept = block;
+    free(block);
+}
 extern void goBack(int);
 static void call_back(int depth) { goBack(depth); }
 */
