@@ -28,7 +28,7 @@ extern struct sink cairn_recording __attribute__((alias("sink"), visibility("def
 
 enum { NAME_ATTEMPTS = 1000, CHUNK_BYTES = 64 << 10 };
 
-// What of large sections is uncovered from the start.
+// Sections that are covered, by their size, and how much of them is open from the start.
 enum { SECTION_LARGE_BYTES = 2 << 20, SECTION_OPEN_BYTES = 256 << 10 };
 
 // Address space for the recording: everything, unless the program lives under a limit.

@@ -8,7 +8,7 @@
 // recording.
 //
 // Memory: the whole mapping is reserved at once, with no pages; sections claim theirs as they grow.
-// Of a memfd large sections are covered but for their beginning (runtime/sys/veil.h); who opens a
+// Large sections of a memfd are covered but for their beginning (runtime/sys/veil.h); who opens a
 // recording closes the file for that afterwards (veil_close).
 #ifndef RUNTIME_SINK_SINK_H
 #define RUNTIME_SINK_SINK_H

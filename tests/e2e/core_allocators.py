@@ -6,6 +6,7 @@ ends nothing."""
 
 import bisect
 import glob
+import json
 import os
 import pathlib
 import random
@@ -71,7 +72,11 @@ def stops(what, argv, env=None, has_core=False):
                 process.stdin.write(b"on\n")
                 process.stdin.flush()
         if has_core:
-            compare(f"{what}, core", dump(process.pid), wanted)
+            core = dump(process.pid)
+            compare(f"{what}, core", core, wanted)
+            answer = json.loads(t.run_cairn("report", "--json", core).out)
+            used = sum(row["bytes"] for row in answer["resident"] if re.match(r"in use in (jemalloc|mimalloc)", row["what"]))
+            t.check(used >= sum(wanted.values()), f"{what}, core: in use: {answer['resident']}", is_grave=True)
         process.stdin.close()
         t.check_equal(f"{what}: status", process.wait(), 0)
 

@@ -137,7 +137,7 @@ struct answer {
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
     struct answer_line notes[ANSWER_NOTES_MAX];
     size_t note_count;
-    // What is said of all of it beside the rows: sentences that say more than a count, and values.
+    // Sentences that say more than a count, and values, of all of it: beside the rows.
     const struct claim *claims;
     size_t claim_count;
     struct answer_fact facts[ANSWER_FACTS_MAX];

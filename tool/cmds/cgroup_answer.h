@@ -27,8 +27,8 @@ struct cgroup_answer {
     struct cgroup_parts parts;
     struct cgroup_processes processes;
     uint64_t unread_bytes;  // anonymous memory of no process that was read
-    // Of the kernel's memory where that is told as one sum, in version 1: what its processes have,
-    // and the rest of it.
+    // Parts of the kernel's memory where version 1 tells one sum: what its processes have, and
+    // the rest.
     uint64_t kernel_tables_bytes, kernel_stacks_bytes, kernel_rest_bytes;
     uint64_t elsewhere_bytes;  // of processes beyond it: charged to another group, or counted late
     struct cgroup_heap *heaps[CGROUP_HEAPS];  // the most live first

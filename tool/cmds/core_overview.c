@@ -93,7 +93,8 @@ static void find_parts(struct overview *overview) {
     if (overview->has_other) {
         const struct glibc_heap *heap = core_heap_of(&overview->subject);
         struct other_resident other = {.name = heap->other.name};
-        other.bytes = other_heap_resident(heap, &overview->subject.look.live, &other.used_bytes);
+        const struct stopped_image *live = overview->is_core ? NULL : &overview->subject.look.live;
+        other.bytes = other_heap_resident(heap, live, &other.used_bytes);
         resident_parts_find_other(&overview->resident, &other, &overview->parts);
     } else {
         struct python_pools python = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a process or a core dump from which remedies are worked out.
+// Reads the facts of a process or a core dump from which remedies are worked out.
 #include <stdlib.h>
 
 #include "tool/cmds/core_remedies.h"

@@ -78,7 +78,7 @@ static void free_look(struct look *look) {
     *look = (struct look){0};
 }
 
-// What resident memory consists of then.
+// Reads what resident memory consists of at a look.
 static void take_picture(struct watched *process) {
     rss_look_long(&process->rss, process->pid, &process->memory, clock_now_ns());
 }

@@ -96,7 +96,7 @@ static bool save(struct verdict *verdict, const char *path, struct error *error)
     return is_ok;
 }
 
-// What is not known is no failure: the recording says why.
+// Keeps the reason where the answer is not known, and does not fail.
 bool reachability_keep(struct core_subject *subject, uint64_t waited_ns, const char *path,
                        struct error *error) {
     struct verdict verdict = {.subject = subject, .sums = {.pause_ns = waited_ns}};

@@ -13,7 +13,7 @@
 // `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
 // Returns how much of another allocator's memory is resident; `used_bytes` gets what blocks in use
-// take of it.
+// take of it. `live` NULL: it is of a core, of which all that is there counts.
 uint64_t other_heap_resident(const struct glibc_heap *heap, const struct stopped_image *live,
                              uint64_t *used_bytes);
 

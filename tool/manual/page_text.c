@@ -117,6 +117,7 @@ static void print_row(struct printing *printing, const char *line, size_t size) 
     const size_t room = columns < 2 * CELL_COLUMNS ? columns / 2 : CELL_COLUMNS;
     size_t first_columns = 0;
     if (size > 1 && strspn(line, "|-: ") == size) return;
+    printing->text[0] = 0;
     for (size_t cell = 0; at < end; cell++) {
         const char *close = memchr(at, '|', (size_t)(end - at));
         while (close && close > at && close[-1] == '\\')

@@ -162,7 +162,8 @@ static void test_threads_at_once(void **state) {
     }
 }
 
-// What is given back is the program's: it is never uncovered afterwards, by who has begun neither.
+// Gives memory back: it is the program's, and nobody uncovers it afterwards, not even who had
+// begun.
 static void test_given_back_meanwhile(void **state) {
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {

@@ -201,18 +201,24 @@ static void test_a_recording(void **state) {
     }
 }
 
-// Stacks of a deep recursion give a thousand times the size of the file.
-static void test_what_repeats_is_given(void **state) {
-    (void)state;
-    enum { BYTES = 160 << 20 };
+// Writes a recording to a file; for free().
+static uint8_t *write_sample(const char *path) {
     static struct making making;
-    const char *path = "pack_test_repeated.cairn";
-    struct recording recording;
-    struct error error;
     size_t size;
     making_sample(&making);
     uint8_t *bytes = making_finish(&making, true, &size);
     making_write(path, bytes, size);
+    return bytes;
+}
+
+// Stacks of a deep recursion give a thousand times the size of the file.
+static void test_what_repeats_is_given(void **state) {
+    (void)state;
+    enum { BYTES = 160 << 20 };
+    const char *path = "pack_test_repeated.cairn";
+    struct recording recording;
+    struct error error;
+    uint8_t *bytes = write_sample(path);
     char *text = malloc(BYTES);
     assert_non_null(text);
     memset(text, 'a', BYTES);
@@ -229,14 +235,10 @@ static void test_what_repeats_is_given(void **state) {
 // A header may promise more than the blocks give.
 static void test_missing_is_said(void **state) {
     (void)state;
-    static struct making making;
     const char *path = "pack_test_short.cairn";
     struct recording recording;
     struct error error;
-    size_t size;
-    making_sample(&making);
-    uint8_t *bytes = making_finish(&making, true, &size);
-    making_write(path, bytes, size);
+    uint8_t *bytes = write_sample(path);
     set_names(path, "names", CAIRN_VERSION_PACKED);
     const long place = offsetof(struct cairn_header, sections[0].capacity_bytes);
     uint64_t capacity;
