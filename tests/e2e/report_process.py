@@ -59,6 +59,10 @@ def check_core(way, pid, used, free):
     for name, truth in (("in use in glibc's malloc", used), ("free in glibc's malloc", free)):
         t.check(abs(parts.get(name, 0) - truth) <= 0.02 * (used + free) + 2 * 64 * 1024,
                 f"{way}, core: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
+    with open(core, "r+b") as file:
+        file.truncate(os.path.getsize(core) // 2)
+    head = report(core).out.decode().splitlines()[0]
+    t.check("cut off, " in head and json.loads(report(core, "--json").out)["missing_bytes"] > 0, f"{way}, a core cut off: {head}")
     os.unlink(core)
 
 

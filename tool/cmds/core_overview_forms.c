@@ -73,6 +73,8 @@ static void print_head(const struct overview *overview, const struct terminal *t
     if (overview->pid)
         terminal_print(terminal, STYLE_STRONG, overview->is_core ? ", process %d" : " (%d)",
                        (int)overview->pid);
+    const uint64_t missing = overview->is_core ? overview->subject.core->missing_bytes : 0;
+    if (missing) printf(" · cut off, %s are missing", units_size((int64_t)missing).text);
     if (overview->is_core)
         printf(" · %s of memory in it, no recording:\n", size.text);
     else
@@ -112,10 +114,12 @@ static void put_sizes(struct json *json, const struct overview *overview) {
         json_put_null(json, "rss_bytes");
         json_put_null(json, "swap_bytes");
         json_put_uint(json, "dump_bytes", picture->rss_bytes);
+        json_put_uint(json, "missing_bytes", overview->subject.core->missing_bytes);
     } else {
         json_put_uint(json, "rss_bytes", picture->rss_bytes);
         json_put_uint(json, "swap_bytes", picture->swap_bytes);
         json_put_null(json, "dump_bytes");
+        json_put_null(json, "missing_bytes");
     }
 }
 
