@@ -167,11 +167,11 @@ def attached(java, *options):
 
 def reads(java, calls):
     """How often the kernel was asked for words of memory, with so many calls."""
-    result = t.run(["strace", "-f", "-c", "-e", "trace=process_vm_readv", "-o", f"{place}/asked", t.CAIRN, "run", "-q", "-o", f"{place}/asked.cairn",
-                    "--frames=java", "--", java, "-Xint", "-cp", str(place), "Calls", library, f"{place}/told", str(calls)])
+    result, asked = t.asked_calls("process_vm_readv", [
+        t.CAIRN, "run", "-q", "-o", f"{place}/asked.cairn", "--frames=java", "--",
+        java, "-Xint", "-cp", str(place), "Calls", library, f"{place}/told", str(calls)])
     t.check_equal(f"{calls} calls beside strace", result.status, 0)
-    rows = [line.split() for line in (place / "asked").read_text().splitlines()]
-    return sum(int(row[3]) for row in rows if row[-1] == "process_vm_readv")
+    return asked
 
 
 def asked_seldom(java):

@@ -219,6 +219,15 @@ def run_cairn(*arguments, **options):
     return run([CAIRN, *(str(one) if isinstance(one, int) else one for one in arguments)], **options)
 
 
+def asked_calls(call, argv, env=None):
+    """Runs argv under strace; returns its Result and how often it asked the kernel for `call`. Lines are counted:
+    strace 6.1 may end by SIGSEGV where it counts itself (-c)."""
+    lines = fresh_path("strace")
+    result = run(["strace", "-f", "-qq", "-e", f"trace={call}", "-e", "signal=none", "-o", lines, *argv], env=env)
+    with open(lines, encoding="utf-8", errors="replace") as file:
+        return result, sum(f" {call}(" in line for line in file)
+
+
 def fresh_path(name):
     """A path that does not exist yet, in the scratch directory."""
     for number in range(1000):
