@@ -19,6 +19,7 @@
 #include "tool/render/run_screen.h"
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
+#include "tool/render/way.h"
 #include "tool/watch/program.h"
 
 enum { LINE_INDENT = 2 };
@@ -69,12 +70,22 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     return text;
 }
 
+static bool want_way(struct opened *opened, struct error *error) {
+    struct way_nodes way;
+    if (!way_nodes_find(&way, &opened->profile))
+        return error_set(error, "no memory for sums by function");
+    for (size_t i = 0; i < way.nodes.count; i++)
+        names_want_stack(opened->names, way.nodes.items[i], 1);
+    way_nodes_free(&way);
+    return true;
+}
+
 bool report_find_findings(struct opened *opened, struct findings *findings, struct error *error) {
     if (!findings_find(findings, &opened->profile, error)) return false;
     uint32_t nodes[FINDINGS_NODES_MAX];
     size_t count = findings_nodes(findings, nodes);
     for (size_t i = 0; i < count; i++) names_want_stack(opened->names, nodes[i], SITE_PLACES_MAX);
-    return true;
+    return want_way(opened, error);
 }
 
 // Prints what `wanted` asks for; the parts that come from the recording are filled in here.
@@ -240,9 +251,10 @@ static bool print_places(FILE *out, struct opened *opened, const void *context,
                          struct error *error) {
     const struct view_options *view = context;
     struct terminal terminal = terminal_of(out);
-    if (!report_resolve_places(opened, view->by, error)) return false;
+    if (!want_way(opened, error) || !report_resolve_places(opened, view->by, error)) return false;
     struct frame_names names = names_frames(opened->names);
     const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
+    if (!summary_print_way(&terminal, &summary, error)) return false;
     trust_print(&terminal, &opened->profile, &names);
     if (!summary_print_list(&terminal, &summary, error)) return false;
     languages_print(&terminal, opened, LINE_INDENT);

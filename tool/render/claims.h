@@ -35,6 +35,8 @@ enum claim_key {
     CLAIM_GROWTH_UNKNOWN,
     CLAIM_PEAK,
     CLAIM_LEFT,
+    CLAIM_WAY,   // of functions, that most of the peak came by
+    CLAIM_WAYS,  // where it parts at once
     CLAIM_EXACT,
     CLAIM_EXACT_CALLS,  // of samples
     CLAIM_NOT_EXACT,

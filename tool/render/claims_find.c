@@ -6,6 +6,7 @@
 #include "tool/render/claims_summary.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
+#include "tool/render/way.h"
 
 enum { LABEL_TEXT_BYTES = 4 * CAIRN_LABEL_BYTES };
 
@@ -55,8 +56,12 @@ static void put(struct json *json, const struct claim *claim) {
     json_close(json);
 }
 
-static void put_summary(struct json *json, const struct profile *profile) {
+static bool put_summary(struct json *json, const struct profile *profile,
+                        const struct frame_names *names) {
     struct claim claim;
+    bool has_way;
+    if (!claim_of_way(&claim, profile, names, &has_way)) return false;
+    if (has_way) put(json, &claim);
     if (profile_has_frees(profile)) {
         claim_of_peak(&claim, profile, false);
         put(json, &claim);
@@ -69,6 +74,7 @@ static void put_summary(struct json *json, const struct profile *profile) {
     if (claim_of_resident(&claim, profile, false)) put(json, &claim);
     if (claim_of_heap(&claim, profile, CAIRN_PICTURE_AT_PEAK)) put(json, &claim);
     if (claim_of_accounts(&claim, profile)) put(json, &claim);
+    return true;
 }
 
 static bool put_growth(struct json *json, const struct findings *findings,
@@ -104,8 +110,7 @@ bool claims_put_json(struct json *json, const struct findings *findings,
         return true;
     }
     json_open_array(json, "claims");
-    put_summary(json, profile);
-    bool is_ok = put_growth(json, findings, profile, names);
+    bool is_ok = put_summary(json, profile, names) && put_growth(json, findings, profile, names);
     for (size_t i = 0; is_ok && i < findings->count; i++)
         is_ok = put_finding(json, &findings->list[i], profile, names);
     json_close(json);

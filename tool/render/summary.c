@@ -16,6 +16,7 @@
 #include "tool/render/scopes_screen.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
+#include "tool/render/way.h"
 
 enum {
     INDENT = 2,
@@ -372,12 +373,28 @@ static void print_heap(const struct terminal *terminal, const struct summary *su
     print_totals(terminal, summary);
 }
 
+bool summary_print_way(const struct terminal *terminal, const struct summary *summary,
+                       struct error *error) {
+    struct claim claim;
+    bool has_any;
+    char sentence[CLAIM_SENTENCE_BYTES];
+    if (!claim_of_way(&claim, summary->profile, summary->names, &has_any))
+        return error_set(error, "no memory for sums by function");
+    if (!has_any) return true;
+    claim_sentence(&claim, summary->view->is_plain_number, sentence);
+    terminal_indent(terminal, INDENT);
+    terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
+    return true;
+}
+
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error) {
     const struct profile *profile = summary->profile;
     if (summary->has_prefix) fputs("cairn: ", terminal->out);
     ending_print(terminal, profile, summary->is_alive);
     fputc('\n', terminal->out);
+    if (summary->findings && !profile->heap && !summary_print_way(terminal, summary, error))
+        return false;
     if (recording_is_of_owners(profile->recording)) {
         print_left(terminal, summary);
     } else if (profile->is_of_mappings) {

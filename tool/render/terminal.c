@@ -70,11 +70,22 @@ void terminal_indent(const struct terminal *terminal, size_t count) {
     fprintf(terminal->out, "%*s", (int)count, "");
 }
 
+// The next word; a percent sign stays with its number.
+static char *next_word(char *text, char **rest) {
+    char *word = strtok_r(text, " ", rest);
+    if (!word || !*rest || **rest != '%') return word;
+    char *end = strchr(*rest, ' ');
+    (*rest)[-1] = ' ';
+    *rest = end ? end + 1 : word + strlen(word);
+    if (end) *end = 0;
+    return word;
+}
+
 void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
                             char *text) {
     size_t used = first;
     char *rest = NULL;
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = next_word(text, &rest); word; word = next_word(NULL, &rest)) {
         size_t columns = text_columns(word);
         bool is_first = used == first;
         if (!is_first && used + 1 + columns > terminal->columns) {
