@@ -42,6 +42,7 @@ enum claim_key {
     CLAIM_NOT_EXACT,
     CLAIM_RECORDING_COST,  // recording took more memory than the program
     CLAIM_RESIDENT,
+    CLAIM_NOT_HEAP,  // most of resident memory is no live heap
     CLAIM_HEAP,      // what of the resident heap is live
     CLAIM_ACCOUNTS,  // threads that share an account
     CLAIM_DIFF_NEW,  // of diff, in the order of enum change_kind

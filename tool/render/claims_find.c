@@ -72,6 +72,7 @@ static bool put_summary(struct json *json, const struct profile *profile,
     put(json, &claim);
     if (claim_of_cost(&claim, profile)) put(json, &claim);
     if (claim_of_resident(&claim, profile, false)) put(json, &claim);
+    if (claim_of_other(&claim, profile)) put(json, &claim);
     if (claim_of_heap(&claim, profile, CAIRN_PICTURE_AT_PEAK)) put(json, &claim);
     if (claim_of_accounts(&claim, profile)) put(json, &claim);
     return true;

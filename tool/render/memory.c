@@ -343,6 +343,30 @@ uint64_t picture_heap_bytes(const struct picture *picture) {
     return bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
 }
 
+bool claim_of_other(struct claim *claim, const struct profile *profile) {
+    enum { LEAST_BYTES = 16 << 20 };
+    static const char *const words[PICTURE_PARTS] = {
+        [PICTURE_FREE] = "free in the allocator", [PICTURE_MAPPED] = "mapped by the program itself",
+        [PICTURE_STACKS] = "stacks of threads",   [PICTURE_FILES] = "code, data and files",
+        [PICTURE_SHARED] = "shared memory",       [PICTURE_OWN] = "cairn's own",
+    };
+    struct picture picture;
+    int most = PICTURE_FREE;
+    *claim = (struct claim){.key = CLAIM_NOT_HEAP};
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return false;
+    if (picture_is_far_from_peak(&picture) || !picture.is_live_part) return false;
+    for (int part = 0; part < PICTURE_PARTS; part++)
+        if (words[part] && picture.bytes[part] > picture.bytes[most]) most = part;
+    uint64_t live = picture.bytes[PICTURE_LIVE] + picture.bytes[PICTURE_SLACK];
+    if (picture.bytes[most] < LEAST_BYTES || live >= picture.rss_bytes / 2) return false;
+    claim_set(claim, "bytes", (int64_t)picture.bytes[most]);
+    claim_set(claim, "rss_bytes", (int64_t)picture.rss_bytes);
+    claim_set(claim, "live_bytes", (int64_t)picture.bytes[PICTURE_LIVE]);
+    claim_set_text(claim, "what", words[most]);
+    claim_set(claim, "at_ns", (int64_t)picture.at_ns);
+    return true;
+}
+
 bool claim_of_heap(struct claim *claim, const struct profile *profile, size_t index) {
     struct picture picture;
     *claim = (struct claim){.key = CLAIM_HEAP};

@@ -373,17 +373,22 @@ static void print_heap(const struct terminal *terminal, const struct summary *su
     print_totals(terminal, summary);
 }
 
+static void print_sentence(const struct terminal *terminal, const struct summary *summary,
+                           const struct claim *claim) {
+    char sentence[CLAIM_SENTENCE_BYTES];
+    claim_sentence(claim, summary->view->is_plain_number, sentence);
+    terminal_indent(terminal, INDENT);
+    terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
+}
+
 bool summary_print_way(const struct terminal *terminal, const struct summary *summary,
                        struct error *error) {
     struct claim claim;
     bool has_any;
-    char sentence[CLAIM_SENTENCE_BYTES];
+    if (claim_of_other(&claim, summary->profile)) print_sentence(terminal, summary, &claim);
     if (!claim_of_way(&claim, summary->profile, summary->names, &has_any))
         return error_set(error, "no memory for sums by function");
-    if (!has_any) return true;
-    claim_sentence(&claim, summary->view->is_plain_number, sentence);
-    terminal_indent(terminal, INDENT);
-    terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
+    if (has_any) print_sentence(terminal, summary, &claim);
     return true;
 }
 
