@@ -254,7 +254,7 @@ static bool print_places(FILE *out, struct opened *opened, const void *context,
     if (!want_way(opened, error) || !report_resolve_places(opened, view->by, error)) return false;
     struct frame_names names = names_frames(opened->names);
     const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
-    if (!summary_print_way(&terminal, &summary, error)) return false;
+    if (!summary_print_first(&terminal, &summary, error)) return false;
     trust_print(&terminal, &opened->profile, &names);
     if (!summary_print_list(&terminal, &summary, error)) return false;
     languages_print(&terminal, opened, LINE_INDENT);

@@ -56,12 +56,25 @@ static void put(struct json *json, const struct claim *claim) {
     json_close(json);
 }
 
+bool claims_first(struct claim claims[FIRST_CLAIMS], size_t *count, const struct profile *profile,
+                  const struct frame_names *names) {
+    bool has_way;
+    *count = 0;
+    bool is_part = profile->heap || profile->stack_count != profile->built_stack_count;
+    bool is_other = profile->is_of_mappings || recording_is_of_owners(profile->recording);
+    if (is_part || is_other || profile_is_sum(profile)) return true;
+    *count = claim_of_other(&claims[0], profile) ? 1 : 0;
+    if (!claim_of_way(&claims[*count], profile, names, &has_way)) return false;
+    *count += has_way;
+    return true;
+}
+
 static bool put_summary(struct json *json, const struct profile *profile,
                         const struct frame_names *names) {
-    struct claim claim;
-    bool has_way;
-    if (!claim_of_way(&claim, profile, names, &has_way)) return false;
-    if (has_way) put(json, &claim);
+    struct claim claim, first[FIRST_CLAIMS];
+    size_t count;
+    if (!claims_first(first, &count, profile, names)) return false;
+    for (size_t i = 0; i < count; i++) put(json, &first[i]);
     if (profile_has_frees(profile)) {
         claim_of_peak(&claim, profile, false);
         put(json, &claim);
@@ -72,7 +85,6 @@ static bool put_summary(struct json *json, const struct profile *profile,
     put(json, &claim);
     if (claim_of_cost(&claim, profile)) put(json, &claim);
     if (claim_of_resident(&claim, profile, false)) put(json, &claim);
-    if (claim_of_other(&claim, profile)) put(json, &claim);
     if (claim_of_heap(&claim, profile, CAIRN_PICTURE_AT_PEAK)) put(json, &claim);
     if (claim_of_accounts(&claim, profile)) put(json, &claim);
     return true;

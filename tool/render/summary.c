@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/heaps.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/claims_summary.h"
 #include "tool/render/interval.h"
 #include "tool/render/mappings.h"
@@ -16,7 +17,6 @@
 #include "tool/render/scopes_screen.h"
 #include "tool/render/site.h"
 #include "tool/render/trust.h"
-#include "tool/render/way.h"
 
 enum {
     INDENT = 2,
@@ -373,22 +373,18 @@ static void print_heap(const struct terminal *terminal, const struct summary *su
     print_totals(terminal, summary);
 }
 
-static void print_sentence(const struct terminal *terminal, const struct summary *summary,
-                           const struct claim *claim) {
+bool summary_print_first(const struct terminal *terminal, const struct summary *summary,
+                         struct error *error) {
+    struct claim claims[FIRST_CLAIMS];
+    size_t count;
     char sentence[CLAIM_SENTENCE_BYTES];
-    claim_sentence(claim, summary->view->is_plain_number, sentence);
-    terminal_indent(terminal, INDENT);
-    terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
-}
-
-bool summary_print_way(const struct terminal *terminal, const struct summary *summary,
-                       struct error *error) {
-    struct claim claim;
-    bool has_any;
-    if (claim_of_other(&claim, summary->profile)) print_sentence(terminal, summary, &claim);
-    if (!claim_of_way(&claim, summary->profile, summary->names, &has_any))
+    if (!claims_first(claims, &count, summary->profile, summary->names))
         return error_set(error, "no memory for sums by function");
-    if (has_any) print_sentence(terminal, summary, &claim);
+    for (size_t i = 0; i < count; i++) {
+        claim_sentence(&claims[i], summary->view->is_plain_number, sentence);
+        terminal_indent(terminal, INDENT);
+        terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
+    }
     return true;
 }
 
@@ -398,8 +394,7 @@ bool summary_print_facts(const struct terminal *terminal, const struct summary *
     if (summary->has_prefix) fputs("cairn: ", terminal->out);
     ending_print(terminal, profile, summary->is_alive);
     fputc('\n', terminal->out);
-    if (summary->findings && !profile->heap && !summary_print_way(terminal, summary, error))
-        return false;
+    if (summary->findings && !summary_print_first(terminal, summary, error)) return false;
     if (recording_is_of_owners(profile->recording)) {
         print_left(terminal, summary);
     } else if (profile->is_of_mappings) {

@@ -24,9 +24,9 @@ struct summary {
 // Everything but the last line. False without memory.
 bool summary_print_facts(const struct terminal *terminal, const struct summary *summary,
                          struct error *error);
-// The sentence why it is as big as it is, where that is known.
-bool summary_print_way(const struct terminal *terminal, const struct summary *summary,
-                       struct error *error);
+// The sentences why it is as big as it is, as far as that is known.
+bool summary_print_first(const struct terminal *terminal, const struct summary *summary,
+                         struct error *error);
 // In one line, above a view: the recording, its peak, whether it is exact, of how many processes it
 // is one (NULL: of none), and the snapshot that the view is of ("": none was asked for).
 void summary_print_context(const struct terminal *terminal, const struct summary *summary,

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tool/base/units.h"
 #include "tool/model/measure.h"
@@ -105,11 +104,21 @@ void way_nodes_free(struct way_nodes *nodes) {
     array_free(&nodes->nodes);
 }
 
-// A function with the nodes that it has at this step.
+// A frame of a node's place: functions are inlined into each other.
+struct spot {
+    uint32_t node;
+    uint32_t level;  // 0: the outermost frame of the place
+};
+
+struct spots {
+    ARRAY(struct spot) list;
+};
+
+// A function with the spots that it has at this step.
 struct turn {
     const struct frame *frame;
     int64_t value;
-    ARRAY(uint32_t) nodes;
+    struct spots spots;
 };
 
 struct turns {
@@ -117,7 +126,7 @@ struct turns {
 };
 
 static void turns_free(struct turns *turns) {
-    for (size_t i = 0; i < turns->list.count; i++) array_free(&turns->list.items[i].nodes);
+    for (size_t i = 0; i < turns->list.count; i++) array_free(&turns->list.items[i].spots.list);
     array_free(&turns->list);
     *turns = (struct turns){0};
 }
@@ -128,16 +137,19 @@ struct walk {
     const struct frame_names *names;
 };
 
-// The function that a place's code is of: what is inlined there belongs to it.
-static const struct frame *function_of(const struct walk *walk, uint32_t node) {
-    size_t count;
+static const struct frame *frames_of(const struct walk *walk, uint32_t node, size_t *count) {
     uint32_t place = walk->profile->tree.nodes.items[node].place;
-    const struct frame *frames = walk->names->of_place(walk->names->context, place, &count);
-    return &frames[count - 1];
+    return walk->names->of_place(walk->names->context, place, count);
+}
+
+static bool spots_add(struct spots *spots, struct spot spot) {
+    struct spot *added = array_push(&spots->list);
+    if (added) *added = spot;
+    return added != NULL;
 }
 
 static bool turns_add(struct turns *turns, const struct walk *walk, const struct frame *frame,
-                      uint32_t node) {
+                      struct spot spot) {
     struct turn *turn = NULL;
     for (size_t i = 0; i < turns->list.count && !turn; i++)
         if (frame_is_same_function(turns->list.items[i].frame, frame)) turn = &turns->list.items[i];
@@ -146,38 +158,43 @@ static bool turns_add(struct turns *turns, const struct walk *walk, const struct
         if (!turn) return false;
         *turn = (struct turn){.frame = frame};
     }
-    uint32_t *added = array_push(&turn->nodes);
-    if (!added) return false;
-    *added = node;
-    turn->value += walk->sums->values[node];
-    return true;
+    turn->value += walk->sums->values[spot.node];
+    return spots_add(&turn->spots, spot);
 }
 
-// Internal frames, buckets, and code without a name, of which an address is known at most.
+// Internal frames, code without a name, and what is no code: "allocated before attach", buckets.
 static bool is_passed_through(const struct frame *frame) {
-    return frame_is_hidden(frame, true) || frame_is_bucket(frame) || !frame->function;
+    bool is_code = frame->function && (frame->module || frame->file);
+    return !is_code || frame_is_hidden(frame, true) || frame_is_bucket(frame);
 }
 
-// Finds the named functions that the nodes lead to. `nodes` gets, behind its own, those that are
-// passed through.
-static bool turns_find(struct turns *turns, const struct walk *walk, struct way_nodes *nodes) {
+// Adds a spot by its function, or to those that are gone on from.
+static bool lead_to(struct turns *turns, const struct walk *walk, struct spots *at,
+                    struct spot spot) {
+    size_t count;
+    const struct frame *frames = frames_of(walk, spot.node, &count);
+    const struct frame *frame = &frames[count - 1 - spot.level];
+    return is_passed_through(frame) ? spots_add(at, spot) : turns_add(turns, walk, frame, spot);
+}
+
+// Finds the named functions that spots lead to. `at` gets, behind its own, those that are passed
+// through.
+static bool turns_find(struct turns *turns, const struct walk *walk, struct spots *at) {
     const struct sums *sums = walk->sums;
-    for (size_t i = 0; i < nodes->nodes.count; i++) {
-        uint32_t parent = nodes->nodes.items[i];
-        for (size_t k = first_child(sums, parent);
-             k < sums->children.count && sums->children.items[k].parent == parent; k++) {
-            uint32_t node = sums->children.items[k].node;
-            const struct frame *frame = function_of(walk, node);
-            bool is_passed = is_passed_through(frame);
-            uint32_t *more = is_passed ? array_push(&nodes->nodes) : NULL;
-            if (is_passed && !more) return false;
-            if (is_passed)
-                *more = node;
-            else if (!turns_add(turns, walk, frame, node))
-                return false;
+    bool is_ok = true;
+    for (size_t i = 0; is_ok && i < at->list.count; i++) {
+        struct spot spot = at->list.items[i];
+        size_t count = 1;
+        if (spot.node != TREE_ROOT) frames_of(walk, spot.node, &count);
+        if (spot.level + 1 < count) {
+            is_ok = lead_to(turns, walk, at, (struct spot){spot.node, spot.level + 1});
+            continue;
         }
+        for (size_t k = first_child(sums, spot.node);
+             is_ok && k < sums->children.count && sums->children.items[k].parent == spot.node; k++)
+            is_ok = lead_to(turns, walk, at, (struct spot){sums->children.items[k].node, 0});
     }
-    return true;
+    return is_ok;
 }
 
 static struct turn *largest_turn(const struct turns *turns) {
@@ -229,13 +246,12 @@ static const struct frame *last_function(const struct way *way) {
     return way->functions.count ? way->functions.items[way->functions.count - 1] : NULL;
 }
 
-// Goes on to a function: its nodes are those to look at next.
-static bool enter(struct way *way, const struct walk *walk, struct turn *turn,
-                  struct way_nodes *at) {
+// Goes on to a function: its spots are those to look at next.
+static bool enter(struct way *way, const struct walk *walk, struct turn *turn, struct spots *at) {
     const struct stage stage = {turn->frame, last_function(way), turn->value};
-    array_free(&at->nodes);
-    memcpy(&at->nodes, &turn->nodes, sizeof at->nodes);
-    memset(&turn->nodes, 0, sizeof turn->nodes);
+    array_free(&at->list);
+    *at = turn->spots;
+    turn->spots = (struct spots){0};
     if (is_known(way, turn->frame)) return true;
     const struct frame **function = array_push(&way->functions);
     if (!function) return false;
@@ -247,10 +263,8 @@ static bool enter(struct way *way, const struct walk *walk, struct turn *turn,
 // Descends while a function has half of the whole, or until `end` was entered. The turns behind
 // the last one stay.
 static bool descend(struct way *way, const struct walk *walk, const struct frame *end) {
-    struct way_nodes at = {0};
-    uint32_t *root = array_push(&at.nodes);
-    bool is_on = true, is_ok = root != NULL;
-    if (root) *root = TREE_ROOT;
+    struct spots at = {0};
+    bool is_on = true, is_ok = spots_add(&at, (struct spot){TREE_ROOT, 0});
     way->functions.count = 0;
     while (is_ok && is_on) {
         turns_free(&way->turns);
@@ -260,7 +274,7 @@ static bool descend(struct way *way, const struct walk *walk, const struct frame
                 has_share(walk->sums, largest->value, HALF_PERCENT);
         if (is_on) is_ok = enter(way, walk, largest, &at);
     }
-    way_nodes_free(&at);
+    array_free(&at.list);
     return is_ok;
 }
 

@@ -6,7 +6,7 @@
 
 #include "tool/base/json.h"
 #include "tool/base/units.h"
-#include "tool/render/claims.h"
+#include "tool/render/claims_find.h"
 #include "tool/render/findings.h"
 #include "tool/render/pool_candidates_screen.h"
 
@@ -77,6 +77,21 @@ static bool put_all(struct json *json, const struct profile *profile,
     bool is_ok = put_pools(json, profile);
     json_close(json);
     return is_ok;
+}
+
+bool findings_put_first(struct json *json, const struct profile *profile,
+                        const struct frame_names *names) {
+    struct claim claims[FIRST_CLAIMS];
+    size_t count;
+    char sentence[CLAIM_SENTENCE_BYTES];
+    if (!claims_first(claims, &count, profile, names)) return false;
+    json_open_array(json, "first");
+    for (size_t i = 0; i < count; i++) {
+        claim_sentence(&claims[i], false, sentence);
+        json_put_string(json, NULL, sentence);
+    }
+    json_close(json);
+    return true;
 }
 
 bool findings_put(struct sink *sink, const struct profile *profile, const struct frame_names *names,

@@ -222,8 +222,7 @@ static bool shapes_put(struct sink *sink, const struct profile *profile,
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-// As tool/render/frames.h has it; an interpreter's functions are hidden in stacks with code in
-// Python.
+// As tool/render/frames.h has it; an interpreter's are hidden in stacks with code in Python.
 enum {
     FLAG_INLINED = 1,
     FLAG_HIDDEN = 2,
@@ -432,7 +431,7 @@ static void put_points(struct writer *writer) {
     put_series(writer, series, COUNT(series));
 }
 
-static void put_facts(struct writer *writer, struct json *json) {
+static bool put_facts(struct writer *writer, struct json *json) {
     static const char *const roles[] = {[WEB_ONE] = "one",
                                         [WEB_PROCESS] = "process",
                                         [WEB_BEFORE] = "before",
@@ -455,7 +454,9 @@ static void put_facts(struct writer *writer, struct json *json) {
     json_put_bool(json, "of_owners", recording_is_of_owners(profile->recording));
     report_json_put_facts(json, profile, export->names);
     report_json_put_threads(json, profile);
+    bool is_ok = findings_put_first(json, profile, export->names);
     json_close(json);
+    return is_ok;
 }
 
 static bool put_heading(struct writer *writer) {
@@ -465,8 +466,8 @@ static bool put_heading(struct writer *writer) {
     FILE *out = open_memstream(&text, &size);
     if (!out) return error_set(writer->error, "no memory for the page");
     json_start(&json, out);
-    put_facts(writer, &json);
-    bool is_ok = !fclose(out) || error_set(writer->error, "no memory for the page");
+    bool is_ok = put_facts(writer, &json);
+    is_ok = (!fclose(out) && is_ok) || error_set(writer->error, "no memory for the page");
     if (is_ok) sink_put_chunk(&writer->web->sink, "profile", CHUNK_JSON, text, size);
     free(text);
     return is_ok;

@@ -77,6 +77,7 @@ export interface Facts {
   at_text: string | null; // of the snapshot that was asked for
   at_bytes: number;
   trust_line: string;
+  first: string[]; // the sentences why it is so big
   executable: string;
   point_ns: number;
   has_ended: boolean;

@@ -229,6 +229,7 @@ export class Overview implements Screen {
         ),
         h("p", { class: "dim" }, facts.trust_line),
       ),
+      facts.first.map((sentence) => h("p", { class: "first" }, sentence)),
       snapshots.map((one) => one.at_text && h("p", { class: "at" }, one.at_text)),
       facts.empty ? h("p", { class: "warning" }, facts.empty) : null,
     );
