@@ -317,6 +317,28 @@ def sarif_is_valid(path):
     t.check(list(jsonschema.Draft7Validator(schema).iter_errors(broken)), "the validator finds what is wrong")
 
 
+def check_benchmarks(project):
+    """The newest commit's figures as github-action-benchmark and Bencher take them are those of --json."""
+    project.run("history", "h.db", "--benchmark", "list.json", "--bencher", "metrics.json")
+    listed = json.loads((project.path / "list.json").read_text(encoding="utf-8"))
+    metrics = json.loads((project.path / "metrics.json").read_text(encoding="utf-8"))
+    shown = project.history()
+    newest = len(shown["commits"]) - 1
+    t.check_equal("tests at the newest commit", list(metrics), ["planned"])
+    series = next(one for one in shown["series"] if (one["test"], one["program"], one["region"]) == ("planned", "planned", None))
+    points = [point for point in series["points"] if point["commit"] == newest]
+    for name in ("calls", "exit", "bytes"):
+        values = sorted(point[name] for point in points)
+        value = values[len(values) // 2]
+        t.check_equal(f"Bencher: {name}", metrics["planned"][name], {"value": value, "lower_value": values[0], "upper_value": values[-1]})
+        found = next(one for one in listed if one["name"] == f"planned: {name}")
+        t.check_equal(f"list: {name}", (found["value"], found["unit"]), (value, "calls" if name == "calls" else "bytes"))
+    t.check(all(set(one) <= {"name", "unit", "value", "range", "extra"} for one in listed), f"{listed}")
+    project.run("history", "h.db", "--by", "calls", "--benchmark", "list.json")
+    listed = json.loads((project.path / "list.json").read_text(encoding="utf-8"))
+    t.check_equal("nothing but calls", [one["name"] for one in listed], ["planned: calls"])
+
+
 def check_outputs(project):
     files = ["--junit", "o.xml", "--markdown", "o.md", "--sarif", "o.json", "--annotations"]
     project.commit("more of the map", fill_map=(29, 1000))
@@ -390,6 +412,7 @@ check_opposite()
 check_waste()
 check_writers()
 check_outputs(equal)
+check_benchmarks(equal)
 check_files(equal)
 check_bisect()
 check_projects(equal)

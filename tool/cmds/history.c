@@ -52,12 +52,17 @@ static bool write_results(const struct command_args *args, enum option_id option
     return output_commit(&output, error);
 }
 
-static bool write_page(struct history *history, const struct history_view *view, const char *path,
+// A file of the history itself, if it is asked for.
+static bool write_file(const struct command_args *args, enum option_id option,
+                       struct history *history, const struct history_view *view,
+                       bool (*write)(struct history *, const struct history_view *, FILE *,
+                                     struct error *),
                        struct error *error) {
+    const char *path = args_text(args, option, NULL);
     struct output output;
     if (!path) return true;
     if (!output_open(path, true, &output, error)) return false;
-    if (history_write_page(history, view, output.file, error)) return output_commit(&output, error);
+    if (write(history, view, output.file, error)) return output_commit(&output, error);
     output_cancel(&output);
     return false;
 }
@@ -88,7 +93,9 @@ static int show(const struct command_args *args, const struct history_view *view
         return command_fail(STATUS_FAILURE, &error);
     bool is_ok = args_has(args, OPTION_JSON) ? history_write_json(&history, view, stdout, &error)
                                              : history_print(&history, view, &terminal, &error);
-    is_ok = is_ok && write_page(&history, view, args_text(args, OPTION_HTML, NULL), &error) &&
+    is_ok = is_ok && write_file(args, OPTION_HTML, &history, view, history_write_page, &error) &&
+            write_file(args, OPTION_BENCHMARK, &history, view, history_write_benchmark, &error) &&
+            write_file(args, OPTION_BENCHER, &history, view, history_write_bencher, &error) &&
             report_newest(args, &history, view, &has_risen, &error);
     history_close(&history);
     if (!is_ok) return command_fail(STATUS_FAILURE, &error);

@@ -118,6 +118,8 @@ const struct command command_history = {
         {OPTION_JSON, "json", 'j', NULL, "all of it as one JSON object (docs/reference/json.md)"},
         {OPTION_HTML, "html", 0, "FILE", "write a page, over what is there"},
         OPTION_ROWS_FORGES,
+        {OPTION_BENCHMARK, "benchmark", 0, "FILE", "the newest figures, for github-action-benchmark"},
+        {OPTION_BENCHER, "bencher", 0, "FILE", "the same in Bencher's metric format"},
         {OPTION_ERROR_EXITCODE, "error-exitcode", 0, "N", "end so if the newest commit made a step up"},
         {OPTION_SERIES, "series", 0, "FILE|DIR", "the same as FILE|DIR, for bisect (cairn-history.db)"},
         {OPTION_BUILD, "build", 0, "COMMAND", "bisect: what builds each commit, for the shell"},

@@ -30,6 +30,13 @@ bool history_write_json(struct history *history, const struct history_view *view
 bool history_write_page(struct history *history, const struct history_view *view, FILE *out,
                         struct error *error);
 
+// The newest commit's figures, the median of its runs: a list for github-action-benchmark
+// ("customSmallerIsBetter"), and Bencher's metric format.
+bool history_write_benchmark(struct history *history, const struct history_view *view, FILE *out,
+                             struct error *error);
+bool history_write_bencher(struct history *history, const struct history_view *view, FILE *out,
+                           struct error *error);
+
 // Whether the newest commit of the line moved a figure, as results of a check: what rose does not
 // hold if `rises_fail`; what moved otherwise is a note. False without memory or with an error.
 bool history_results(struct history *history, const struct history_view *view, bool rises_fail,
