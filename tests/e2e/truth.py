@@ -240,6 +240,8 @@ def check_texts(twins):
     if true.claim["key"] == "growth":  # the view that the finding leads to begins with what grows
         first = re.search(r"^  1 (.*)$", said[said.index("stacks grow" if "stacks grow" in said else "stack grows"):], re.M)
         t.check(first and first[1].startswith("+"), f"{true.name}: the view begins with {first and first[1]}")
+    if true.claim["key"].startswith("now_"):  # the process was looked at twice
+        told, words = (re.sub(r"[\d.]+", "0", text) for text in (told, words))
     t.check(told in words, f"{true.name}: the screen does not say: {told}\n{said}")
 
 
