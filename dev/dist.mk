@@ -4,6 +4,7 @@
 #   make dist               build/dist/cairn-VERSION-linux-ARCH for this processor
 #   make dist ARCH=aarch64  for that one
 #   make check TOOL=dist    the tests with programs, with this tool
+#   make release            all files of a release: one file, tarball, packages of Debian, pip and npm
 #   make everywhere         tries it on other systems, aarch64 too
 #   make check-aarch64      tests on an emulated machine of that processor, with a kernel of its own
 #   make check-cgroup2      tests of control groups under version 2, in an emulated machine of this processor
@@ -79,6 +80,12 @@ $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_f
 	$(Q)dev/whole-segments.py $@.new
 	$(Q)mv -f $@.new $@
 	$(Q)dev/checksums.sh $(@D)
+
+# aarch64's file is in the packages if it was made before (make dist ARCH=aarch64).
+.PHONY: release
+release: dist tarball deb
+	$(Q)dev/packages.py $(DIST) $(wildcard $(DIST)/cairn-$(TOOL_VERSION)-linux-aarch64) $(DIST_TOOL)
+	$(Q)dev/checksums.sh $(DIST)
 
 # The one-file tools on other systems: chroots of Debian's suites, aarch64 emulated; writes docs/reference/systems.md.
 .PHONY: everywhere

@@ -3,7 +3,7 @@
 """The tool as one file (make dist), alone in a directory: it records, reports, and puts the library where the
 dynamic linker can open it, checked by content, in a directory that nobody else can change; where that does not do,
 in the next place; where nothing does, one line says what to set. Terminals are known without a description of them
-on the system."""
+on the system. And the packages of registries that have the file in them."""
 
 import os
 import pathlib
@@ -228,6 +228,62 @@ def check_terminal():
     t.check(b"\x1b[" in shown and b"main" in shown, f"terminal: {shown[-500:]!r}")
 
 
+def make_packages(name):
+    place = pathlib.Path(name).resolve()
+    place.mkdir()
+    file, = (t.BUILD / "dist").glob("cairn-*-linux-x86_64")
+    made = t.run([t.PYTHON, t.SOURCE / "dev/packages.py", place, file])
+    t.check_equal("packages", (made.status, made.err), (0, b""))
+    return {path.name.rpartition(".")[2]: path for path in place.iterdir()}
+
+
+def check_recorded(what, tool, home):
+    """The command of a package records alone, without anything else of cairn in reach."""
+    path = t.fresh_path("packaged") + ".cairn"
+    result = t.run(["env", "-i", f"HOME={home}", "PATH=/usr/bin:/bin", tool, "run", "-q", "-o", path, *LEAK])
+    t.check_equal(f"{what}: status ({result.err})", result.status, t.run(LEAK).status)
+    t.check(t.report(path)["totals"]["allocations"] > 0, f"{what}: nothing recorded")
+
+
+def check_wheel(wheel):
+    if t.run([t.PYTHON, "-m", "pip", "--version"]).status:
+        t.skip_part("pip is not installed")
+        return
+    home = pathlib.Path("wheel").resolve()
+    result = t.run([t.PYTHON, "-m", "pip", "install", "--no-index", "--no-deps", "--prefix", home, wheel], env={"PIP_ROOT_USER_ACTION": "ignore"})
+    t.check_equal(f"pip: {result.err.decode()}", result.status, 0)
+    tool, = home.rglob("bin/cairn")
+    check_recorded("wheel", tool, home)
+    library, = home.rglob("cairn/pytest_plugin.py")
+    asked = t.run([t.PYTHON, "-c", "import sysconfig; sysconfig.get_path = lambda name: '%s'; import cairn; print(cairn.tool())" % tool.parent],
+                  env={"PYTHONPATH": str(library.parents[1]), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"})
+    t.check_equal("the package finds its own command", asked.out.decode().strip(), str(tool))
+
+
+def check_npm(package):
+    if not shutil.which("npm"):
+        t.skip_part("npm is not installed")
+        return
+    home = pathlib.Path("npm").resolve()
+    home.mkdir()
+    result = t.run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--prefix", home, package], env={"HOME": str(home)})
+    t.check_equal(f"npm: {result.err.decode()}", result.status, 0)
+    check_recorded("npm", home / "node_modules/.bin/cairn", home)
+    (home / "node_modules/cairn-heap/bin/cairn-linux-x86_64").unlink()
+    result = t.run([home / "node_modules/.bin/cairn", "--version"])
+    t.check_equal("another processor", (result.status, result.err.count(b"\n"), b"no file for Linux on x86_64" in result.err), (1, 1, True))
+
+
+def check_packages():
+    """The registries' packages: the same bytes twice, installed from the file without a network."""
+    first, second = make_packages("packages"), make_packages("packages-again")
+    t.check_equal("kinds", sorted(first), ["tgz", "whl"])
+    for kind, path in first.items():
+        t.check_equal(f"{kind}: the same twice", path.read_bytes() == second[kind].read_bytes(), True)
+    check_wheel(first["whl"])
+    check_npm(first["tgz"])
+
+
 TOOL = make_tool()
 PLACE, ENV, FILE = check_alone()
 check_content(ENV, FILE)
@@ -238,4 +294,5 @@ check_other_user()
 check_cut()
 check_env_library()
 check_terminal()
+check_packages()
 t.finish()

@@ -14,6 +14,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sysconfig
 import tempfile
 import typing
 
@@ -42,9 +43,11 @@ def _stats_of(record):
 
 
 def tool():
-    """The path of the command `cairn`: $CAIRN_TOOL, that of a checkout this is part of, or in $PATH."""
+    """The path of the command `cairn`: $CAIRN_TOOL, that of a checkout this is part of, the one that came with
+    this package, or in $PATH."""
     built = pathlib.Path(__file__).resolve().parents[3] / "build/cairn"
-    for path in (os.environ.get("CAIRN_TOOL"), str(built), shutil.which("cairn")):
+    beside = os.path.join(sysconfig.get_path("scripts"), "cairn")
+    for path in (os.environ.get("CAIRN_TOOL"), str(built), beside, shutil.which("cairn")):
         if path and os.access(path, os.X_OK):
             return path
     raise Error("the command cairn is not in PATH (CAIRN_TOOL says where it is)")
