@@ -28,6 +28,7 @@ struct step_node {
 struct sums {
     int64_t *values;  // by node
     int64_t whole;
+    int64_t cut;  // of stacks that end before the outermost function, or are not known
     ARRAY(struct step_node) children;
 };
 
@@ -60,8 +61,10 @@ static bool sums_make(struct sums *sums, const struct profile *profile) {
         int64_t value = measure_stack(measure_of(profile), &profile->stacks[i]).value;
         if (value <= 0) continue;
         sums->whole += value;
+        if (profile->stacks[i].cut || profile->stacks[i].node == TREE_ROOT) sums->cut += value;
         sums->values[profile->stacks[i].node] += value;
     }
+    if (profile->recording->header.has_census) sums->cut += (int64_t)profile->inherited.bytes;
     for (size_t i = count; i-- > 1;) sums->values[tree->nodes.items[i].parent] += sums->values[i];
     for (uint32_t i = 1; i < count; i++) {
         uint32_t parent = tree->nodes.items[i].parent;
@@ -342,6 +345,7 @@ static bool tell_stage(struct claim *claim, struct way *way, const struct sums *
 
 static bool tell_root(struct claim *claim, struct way *way, const struct sums *sums) {
     char parts[PARTS_BYTES];
+    if (has_share(sums, sums->cut, SEEN_PERCENT)) return false;  // where they begin is not known
     if (!write_parts(&way->turns, sums->whole, sums, parts, sizeof parts)) return false;
     *claim = (struct claim){.key = CLAIM_WAYS};
     claim_set_text(claim, "parts", parts);
@@ -375,6 +379,7 @@ bool claim_of_way(struct claim *claim, const struct profile *profile,
     if (is_ok && sums.whole > 0 && is_enough) is_ok = find(claim, &walk, has_any);
     if (is_ok && *has_any) {
         claim_set(claim, "of_bytes", sums.whole);
+        if (claim->key == CLAIM_WAY) claim_set(claim, "is_least", sums.cut > 0);
         claim_set_text(claim, "what",
                        profile_has_frees(profile) ? "the peak heap" : "all that was allocated");
         claim_set_sure(claim, profile);

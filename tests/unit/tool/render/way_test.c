@@ -144,6 +144,18 @@ static void test_few_names(void **state) {
     check(NULL);
 }
 
+// Where a stack that was cut begins is not known.
+static void test_cut_stacks(void **state) {
+    (void)state;
+    ADD(900, MAIN, LOAD);
+    ADD(100, LOAD);
+    stacks[1].cut = 1;
+    check("at least 90 % of the peak heap (900 B) came through main \u2192 load");
+    stacks[1].peak_bytes = 700;
+    stacks[0].peak_bytes = 300;
+    check("at least 70 % of the peak heap (700 B) came through load");
+}
+
 static void test_all_in_main(void **state) {
     (void)state;
     ADD(600, MAIN);
@@ -174,6 +186,7 @@ int main(void) {
         TEST(test_a_recursion_is_told_once),
         TEST(test_a_library_is_told_by_the_function_that_was_called),
         TEST(test_few_names),
+        TEST(test_cut_stacks),
         TEST(test_all_in_main),
         TEST(test_what_was_allocated),
     };
