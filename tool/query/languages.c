@@ -14,14 +14,19 @@ static const struct language {
     const char *option;             // NULL: cairn reads no frames of it
     const char *files[FILES_MOST];  // beginnings of their names
     const char *function;           // beginning of its name; NULL: none tells
+    const char *hint;               // where its objects are seen; NULL: nothing is to be said
 } languages[] = {
-    {"Python", "--python", {"python3", "libpython3"}, NULL},
-    {"Java", "--frames=java", {"libjvm"}, NULL},
-    {"Go", "--frames=go", {NULL}, "runtime.asmcgocall"},
-    {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::"},
-    {"Ruby", NULL, {"ruby", "libruby-", "libruby"}, NULL},
-    {"PHP", NULL, {"php", "libphp"}, NULL},
-    {"Perl", NULL, {"perl", "libperl"}, NULL},
+    {"Python", "--python", {"python3", "libpython3"}, NULL, NULL},
+    {"Java", "--frames=java", {"libjvm"}, NULL, NULL},
+    {"Go", "--frames=go", {NULL}, "runtime.asmcgocall", NULL},
+    {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::", NULL},
+    {"Ruby", NULL, {"ruby", "libruby-", "libruby"}, NULL, NULL},
+    {"PHP",
+     NULL,
+     {"php", "libphp"},
+     NULL,
+     "memory of scripts is in chunks that it maps; malloc has it with USE_ZEND_ALLOC=0"},
+    {"Perl", NULL, {"perl", "libperl"}, NULL, NULL},
 };
 enum { LANGUAGES = sizeof languages / sizeof *languages };
 
@@ -79,5 +84,8 @@ void languages_print(const struct terminal *terminal, const struct opened *opene
             terminal_print(terminal, STYLE_DIM,
                            "%s: cairn does not read its frames, only those of the interpreter\n",
                            language->name);
+        if (!language->hint) continue;
+        terminal_indent(terminal, indent);
+        terminal_print(terminal, STYLE_DIM, "%s: %s\n", language->name, language->hint);
     }
 }
