@@ -144,7 +144,7 @@ static void lift_end(struct veil *veil) {
 
 static bool is_soon_needed(const struct veil *veil, uintptr_t needed) {
     uintptr_t open = load(&veil->open);
-    return veil->kind == VEIL_SHARED && open < load(&veil->end) &&
+    return veil->kind == VEIL_SHARED && !sys_is_confined() && open < load(&veil->end) &&
            open - needed < (open - load(&veil->start)) / AHEAD_SHARE;
 }
 
