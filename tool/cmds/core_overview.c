@@ -80,7 +80,8 @@ static bool tell_absence(const struct overview *overview, struct error *error) {
     int pid = (int)overview->pid;
     char pages[OVERVIEW_NAME_BYTES];
     struct error why;
-    if (!process_stat(overview->pid, &stat)) return error_set(error, "process %d: it has ended", pid);
+    if (!process_stat(overview->pid, &stat))
+        return error_set(error, "process %d: it has ended", pid);
     if (stat.state == 'Z') {
         examine_to_read(overview->pid, &why);
         return error_set(error, "process %d: %s", pid, why.text);
