@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // Why a program was not recorded; format/sanitizers.def names what is linked to what. Those from
-// ENVIRONMENT on were started as their starter said.
+// ENVIRONMENT on were started as their starter said, but for MACHINE: without the library.
 enum cairn_unrecorded {
     CAIRN_UNRECORDED_NONE = 0,
     CAIRN_UNRECORDED_ASAN = 1,

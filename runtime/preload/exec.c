@@ -5,7 +5,8 @@
 // program built with a sanitizer is started without us, since it would not even begin: it gets the
 // variables that the caller gave, with our entry taken out of LD_PRELOAD, and the tool gets a
 // message. Below `cairn run` the same for valgrind, and the same where the library cannot be opened
-// any more, of which the dynamic linker would print a line. Others that will not be recorded (no
+// any more, or is for another kind of processor than the program, of which the dynamic linker would
+// print a line. Others that will not be recorded (no
 // library in LD_PRELOAD, statically linked, setuid) are started as they are, and the tool gets the
 // message; if the start fails, it is withdrawn. Ours goes in front of a library that a launcher has
 // set LD_PRELOAD for. This may be a child of vfork, on a thread's or signal
@@ -269,8 +270,9 @@ static int start_as_told(const struct start *start) {
 
 static COLD int start_unrecorded(const struct start *start, enum cairn_unrecorded reason) {
     int result;
-    bool is_borne = reason >= CAIRN_UNRECORDED_ENVIRONMENT;
+    bool is_borne = reason >= CAIRN_UNRECORDED_ENVIRONMENT && reason != CAIRN_UNRECORDED_MACHINE;
     if (!is_borne && start_without_us(start, reason, &result)) return result;
+    is_borne |= reason == CAIRN_UNRECORDED_MACHINE;  // without our entry in its variables
     if (is_borne) say_unrecorded(start, reason, false);
     result = start_as_told(start);
     if (is_borne && has_failed(start, result)) say_unrecorded(start, reason, true);

@@ -12,8 +12,9 @@
 struct stacks stacks;
 
 // Words of records a thread takes at a time: to the end of a page (of 4 KiB), so that no chunk
-// touches two; longer records take their own chunk.
-enum { RECORD_CHUNK_WORDS = 1024, RECORD_HEAD_WORDS = 2 };
+// touches two; longer records take their own chunk. At first it takes a few: most threads of many
+// see few stacks.
+enum { RECORD_CHUNK_WORDS = 1024, RECORD_FIRST_WORDS = 128, RECORD_HEAD_WORDS = 2 };
 
 bool stack_thread_init(struct stack_thread *thread, uint16_t slot, struct stack_hash *parts) {
     thread->parts = parts;
@@ -75,8 +76,9 @@ static struct stack_hash hash_stack(struct stack_thread *thread, const struct fr
 static uint32_t *record_reserve(struct stack_thread *thread, uint64_t words) {
     if ((uint64_t)(thread->end_word - thread->next_word) >= words) return thread->next_word;
     uint64_t used = __atomic_load_n(stacks.records.used_bytes, __ATOMIC_RELAXED);
-    uint64_t chunk = RECORD_CHUNK_WORDS - used / sizeof(uint32_t) % RECORD_CHUNK_WORDS;
-    if (chunk < words) chunk = words > RECORD_CHUNK_WORDS ? words : RECORD_CHUNK_WORDS;
+    uint64_t usual = thread->end_word ? RECORD_CHUNK_WORDS : RECORD_FIRST_WORDS;
+    uint64_t chunk = usual - used / sizeof(uint32_t) % usual;
+    if (chunk < words) chunk = words > usual ? words : usual;
     uint32_t *start = region_take(&stacks.records, chunk * sizeof *start);
     if (!start) return NULL;
     thread->next_word = start;

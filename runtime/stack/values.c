@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/stack/values.h"
 
+#include "runtime/sys/veil.h"
+
 struct values values;
 
 // Chunks looked through before a new one is taken, and the free entries that make one worth using.
-enum { CHUNK_ENTRIES = 128, CHUNKS_TRIED = 4, FREE_LEAST = 32 };
+enum { CHUNK_ENTRIES = 32, CHUNKS_TRIED = 16, FREE_LEAST = 8 };
 
 static struct cairn_value *chunk_at(uint32_t number) {
     return (struct cairn_value *)values.entries.base + (uint64_t)(number - 1) * CHUNK_ENTRIES;
@@ -137,4 +139,12 @@ void values_save(struct value_log *log, const struct cairn_value *value, uint64_
     entry->blocks = value->blocks;
     entry->bytes = value->bytes;
     __atomic_store_n(&entry->cell, value->cell, __ATOMIC_RELEASE);
+}
+
+COLD void values_expect(uint32_t thread_count) {
+    if (!values.entries.base) return;
+    uint64_t bytes = (uint64_t)thread_count * CHUNK_ENTRIES * sizeof(struct cairn_value);
+    uint64_t used = __atomic_load_n(values.entries.used_bytes, __ATOMIC_RELAXED);
+    uint64_t most = __atomic_load_n(&values.entries.capacity_bytes, __ATOMIC_RELAXED);
+    if (used < most && bytes < most - used) veil_lift(values.entries.base + used + bytes);
 }

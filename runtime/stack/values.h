@@ -46,4 +46,8 @@ ALWAYS_INLINE bool values_have_samples(void) {
 // Without room the snapshots in between note that one is missing.
 void values_save(struct value_log *log, const struct cairn_value *value, uint64_t calls);
 
+// Uncovers room for so many threads that save their first value at once: after a barrier, say, of
+// which the next free is each one's first since the last snapshot.
+void values_expect(uint32_t thread_count);
+
 #endif

@@ -14,6 +14,7 @@ struct veil {
     uintptr_t open;   // (atomic) up to here it is uncovered
     uintptr_t end;    // (atomic)
     enum veil_kind kind;
+    uint32_t is_lifting;  // (atomic) a thread uncovers it now, or was torn out of that
 };
 
 // Sections of a recording and those of a parent's, threads.
@@ -21,6 +22,13 @@ enum { VEIL_LIMIT = 40 };
 
 // A stretch that is given back waits so often for those who uncover it.
 enum { LEAVE_TRIES = 1000 };
+
+// A thread that needs what another one uncovers gives way so often before it does that itself: a
+// thousand threads that uncovered the same would all stop whoever maps memory.
+enum { LIFT_TRIES = 100 };
+
+// The next step is made while a quarter of what is open is still free, so that few have to wait.
+enum { AHEAD_SHARE = 4 };
 
 static APART struct veil veils[VEIL_LIMIT];
 static APART uint32_t veil_count;     // (atomic) places from there on were never used
@@ -100,22 +108,64 @@ static bool lift_to(struct veil *veil, uintptr_t open, uintptr_t to) {
     return is_lifted;
 }
 
-// Twice what is open; where there is no room for as much, what is needed.
+// Twice what is needed; where there is no room for as much, just that.
 static bool lift(struct veil *veil, uintptr_t needed) {
     __atomic_fetch_add(&lifting_count, 1, __ATOMIC_SEQ_CST);
     uintptr_t open = load(&veil->open), end = load(&veil->end);
-    uintptr_t wished = sys_page_up(open + (open - load(&veil->start)));
-    if (wished < needed) wished = needed;
+    uintptr_t wished = sys_page_up(needed + (needed - load(&veil->start)));
     bool is_there = needed <= end && (lift_to(veil, open, wished < end ? wished : end) ||
                                       lift_to(veil, open, needed));
     __atomic_fetch_sub(&lifting_count, 1, __ATOMIC_SEQ_CST);
     return is_there;
 }
 
+static bool is_open(const struct veil *veil, uintptr_t needed) {
+    return needed <= load(&veil->open);
+}
+
+static bool lift_begin(struct veil *veil) {
+    return !__atomic_exchange_n(&veil->is_lifting, 1, __ATOMIC_ACQ_REL);
+}
+
+// Waits for whoever uncovers now, unless that is a thread that will not be done: this one, torn out
+// of it by a handler. True if it is open by now; else the caller is to uncover.
+static bool lift_await(struct veil *veil, uintptr_t needed) {
+    for (int i = 0; i < LIFT_TRIES && !sys_is_confined(); i++) {
+        if (is_open(veil, needed)) return true;
+        if (lift_begin(veil)) return false;
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    }
+    return is_open(veil, needed);
+}
+
+static void lift_end(struct veil *veil) {
+    __atomic_store_n(&veil->is_lifting, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_soon_needed(const struct veil *veil, uintptr_t needed) {
+    uintptr_t open = load(&veil->open);
+    return veil->kind == VEIL_SHARED && !sys_is_confined() && open < load(&veil->end) &&
+           open - needed < (open - load(&veil->start)) / AHEAD_SHARE;
+}
+
+static void lift_ahead(struct veil *veil, uintptr_t needed) {
+    if (!is_soon_needed(veil, needed) || !lift_begin(veil)) return;
+    lift(veil, needed);
+    lift_end(veil);
+}
+
 COLD bool veil_lift(const void *end) {
     uintptr_t needed = sys_page_up((uintptr_t)end);
     struct veil *veil = veil_of(needed - 1);
-    return !veil || needed <= load(&veil->open) || lift(veil, needed);
+    if (!veil) return true;
+    if (is_open(veil, needed)) {
+        lift_ahead(veil, needed);
+        return true;
+    }
+    if (lift_await(veil, needed)) return true;
+    bool is_lifted = is_open(veil, needed) || lift(veil, needed);
+    lift_end(veil);
+    return is_lifted;
 }
 
 COLD void veil_lift_shared(void) {
@@ -161,7 +211,7 @@ COLD bool veil_leave(uintptr_t start, uintptr_t end) {
 static bool enter(uintptr_t start, uintptr_t open, uintptr_t end, enum veil_kind kind) {
     for (uint32_t i = 0; i < VEIL_LIMIT; i++) {
         if (load(&veils[i].start)) continue;
-        veils[i] = (struct veil){0, open, end, kind};
+        veils[i] = (struct veil){.open = open, .end = end, .kind = kind};
         __atomic_store_n(&veils[i].start, start, __ATOMIC_SEQ_CST);
         if (i >= count()) __atomic_store_n(&veil_count, i + 1, __ATOMIC_SEQ_CST);
         return true;

@@ -3,7 +3,7 @@
 // file with a name. A debugger that dumps all that is mapped (gcore -a) does not take that for
 // memory; of an uncovered recording it would fill all pages by reading them. It is uncovered from
 // the front on, as it is needed, in steps that double: twice what is used at most, and a first
-// step.
+// step. One thread makes a step, mostly before any needs it.
 //
 // Nothing is covered without such a file, or if the kernel does not do what uncovering takes.
 #ifndef RUNTIME_SYS_VEIL_H

@@ -25,8 +25,13 @@ enum { OPEN_SLOTS = 512, OPEN_TRIES = 1000 };
 // half of the table any name does, so that slots without an entry always find one.
 enum { RECORD_FOLD_COUNT = 1024, RECORD_FOLD_ALL_SHARE = 2 };
 
-// Ended threads' slots looked at per registration, so that its cost does not grow with them.
+// Slots looked at per registration, so that its cost does not grow with them.
 enum { TAKEOVER_TRIES = 4 };
+
+// From so many slots on, those whose threads ended unheard are looked for now and then only: so
+// many times when half as many slots more are in use than the last time, and LOOKS_MORE times more
+// for each one found.
+enum { LOOK_ALWAYS_COUNT = 64, LOOKS = 64, LOOKS_MORE = 2 };
 
 // A registering thread that finds others at it gives way this often before it takes a new slot.
 enum { LOCK_TRIES = 50 };
@@ -51,8 +56,11 @@ struct slots {
     uint32_t is_in_use;   // 1 in the process that opened the slots; 0 after fork
     uint32_t used_count;  // (atomic)
     int32_t locked_by;    // (atomic) tid; 0: nobody
-    uint32_t clock_hand;  // next slot to look at for takeover
-    uint32_t free_head;   // the slot that was given up last + 1, or 0
+    uint32_t clock_hand;  // slots looked at for takeover
+    uint32_t free_head;   // (atomic) the slot that was given up last + 1, or 0
+    uint32_t left_count;  // (atomic) slots whose threads could not give them up
+    uint32_t look_count;  // slots in use from which on some are looked for again
+    uint32_t looks;       // that are left
     struct slot_group groups[GROUP_COUNT];
 };
 
@@ -164,10 +172,11 @@ static void slot_give_up(struct thread *thread) {
         thread->line->is_registered = false;
         thread->next_free = slots->free_head;
         compiler_barrier();
-        slots->free_head = thread->slot + 1;
+        __atomic_store_n(&slots->free_head, thread->slot + 1, __ATOMIC_RELAXED);
         slots_unlock();
     } else {
         __atomic_store_n(&thread->is_exiting, 1, __ATOMIC_RELEASE);
+        __atomic_fetch_add(&slots->left_count, 1, __ATOMIC_RELAXED);
     }
     compiler_barrier();
     slots_is_moving = false;
@@ -220,6 +229,7 @@ static COLD void open_next(uint32_t slot) {
     uint64_t bytes = veil_readable_bytes(threads, SLOT_LIMIT * sizeof *threads);
     uint32_t covered = SLOT_LIMIT - (uint32_t)(bytes / sizeof *threads);
     __atomic_store_n(&covered_count, covered, __ATOMIC_RELEASE);
+    values_expect(wanted);
 }
 
 static COLD bool slot_opens(uint32_t slot) {
@@ -288,25 +298,59 @@ static bool slot_is_free(uint32_t slot) {
 static struct thread *slot_take_free_locked(void) {
     uint32_t head = slots->free_head;
     if (!head) return NULL;
-    slots->free_head = threads[head - 1].next_free;
+    __atomic_store_n(&slots->free_head, threads[head - 1].next_free, __ATOMIC_RELAXED);
     return &threads[head - 1];
 }
 
+// The next slot to look at: one here, one there, since those that serve are often side by side.
+static uint32_t slot_looked_at(uint32_t count) {
+    const uint32_t golden_part = 2654435769u;  // of 2^32
+    return (uint32_t)((uint64_t)(slots->clock_hand++ * golden_part) * count >> 32);
+}
+
 // The slot of a thread that is gone, with the lock held; NULL if none of those looked at is.
-static struct thread *slot_take_over_locked(int32_t tid) {
-    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED);
-    if (count > open_count()) count = open_count();
-    if (count == 0) return NULL;
+static struct thread *slot_take_over_locked(int32_t tid, uint32_t count) {
     if (tid > 0 && last_slot && last_slot <= count && *tid_of(last_slot - 1) == tid)
         return &threads[last_slot - 1];
     for (uint32_t i = 0; i < count && i < TAKEOVER_TRIES; i++) {
-        uint32_t slot = slots->clock_hand++ % count;
-        bool is_number_back = tid > 0 && *tid_of(slot) == tid;
-        if (is_number_back || slot_is_free(slot)) return &threads[slot];
+        uint32_t slot = slot_looked_at(count);
+        int32_t last = *tid_of(slot);
+        if ((tid > 0 && last == tid) || slot_is_free(slot)) return &threads[slot];
+        // one that ended without its exit being seen
+        bool is_asked = last && (i == 0 || count >= LOOK_ALWAYS_COUNT);
+        if (is_asked && !is_alive(last)) return &threads[slot];
     }
-    // One that ended without its exit being seen.
-    uint32_t slot = slots->clock_hand % count;
-    return *tid_of(slot) && !is_alive(*tid_of(slot)) ? &threads[slot] : NULL;
+    return NULL;
+}
+
+static uint32_t slots_to_look_at(void) {
+    uint32_t count = __atomic_load_n(&slots->used_count, __ATOMIC_RELAXED), open = open_count();
+    return count < open ? count : open;
+}
+
+// True if a slot may be found. Of many threads at once few ask for the lock; what they read of it
+// without having it decides nothing else.
+static bool is_worth_a_look(uint32_t count) {
+    if (count < LOOK_ALWAYS_COUNT || last_slot) return true;
+    if (__atomic_load_n(&slots->free_head, __ATOMIC_RELAXED)) return true;
+    if (__atomic_load_n(&slots->left_count, __ATOMIC_RELAXED)) return true;
+    return __atomic_load_n(&slots->looks, __ATOMIC_RELAXED) ||
+           count >= __atomic_load_n(&slots->look_count, __ATOMIC_RELAXED);
+}
+
+static void note_look_locked(const struct thread *found, uint32_t count) {
+    uint32_t looks = slots->looks;
+    if (!looks && count >= slots->look_count) looks = LOOKS;
+    if (found && looks < LOOKS) looks += LOOKS_MORE;
+    if (!found && looks) looks--;
+    __atomic_store_n(&slots->looks, looks, __ATOMIC_RELAXED);
+    __atomic_store_n(&slots->look_count, count + count / 2, __ATOMIC_RELAXED);
+}
+
+static void note_found_locked(struct thread *thread) {
+    uint32_t left = __atomic_load_n(&slots->left_count, __ATOMIC_RELAXED);
+    if (thread->is_exiting && left) __atomic_fetch_sub(&slots->left_count, 1, __ATOMIC_RELAXED);
+    thread->is_exiting = 0;
 }
 
 // An event of its last thread may be half done: what remembers one is forgotten.
@@ -318,16 +362,18 @@ static void slot_clean(struct thread *thread) {
 
 // Of a slot that was given up the last stack is kept: comparing with it reads nothing that the
 // present stack does not have, whose ever it was (checks_verify).
-static struct thread *slot_take_over(int32_t tid) {
-    if (!slots_lock(tid)) return NULL;
+static COLD struct thread *slot_take_over(int32_t tid) {
+    uint32_t count = slots_to_look_at();
+    if (!is_worth_a_look(count) || !slots_lock(tid)) return NULL;
     struct thread *given = slot_take_free_locked();
-    struct thread *thread = given ? given : slot_take_over_locked(tid);
+    struct thread *thread = given ? given : slot_take_over_locked(tid, count);
+    if (!given) note_look_locked(thread, count);
     if (thread) {
         *tid_of(thread->slot) = tid;
         // Samples have a stream of random numbers a thread, whatever slot it happens to get.
         if (thread->tid != tid) thread->has_chance = false;
         thread->tid = tid;
-        thread->is_exiting = 0;
+        note_found_locked(thread);
     }
     slots_unlock();
     if (thread && !given) slot_clean(thread);

@@ -13,6 +13,9 @@ enum { DEPTH_FEW = 256, DEPTH_NARROW = 2048, DEPTH_SPACIOUS = CAIRN_DEPTH_MAX };
 
 static uint32_t depth_limit = DEPTH_SPACIOUS;
 
+// Threads that have all of their first memory from the beginning: those of most programs.
+enum { SLOTS_ROOMY = 32 };
+
 // The first memory: hashes, then the table's, up to where the trace begins.
 enum { PARTS_BYTES = STACK_MEMORY_FRAMES * sizeof(struct stack_hash), LINE_BYTES = 64 };
 enum { ARENA_AT = (PARTS_BYTES + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES };
@@ -43,6 +46,11 @@ static uint64_t touched_bytes(uint32_t limit) {
 // Its memory of before stays mapped: it is an eighth of the new one at most.
 static COLD bool memory_deepen(struct walk_trace *trace) {
     struct thread *thread = (struct thread *)((uint8_t *)trace - offsetof(struct thread, trace));
+    struct stack_hash *parts = thread->stack.parts;
+    if (trace->room < STACK_MEMORY_FRAMES) {
+        memory_exchange(thread, parts, (uint8_t *)parts, STACK_MEMORY_FRAMES);
+        return true;
+    }
     uint32_t limit = trace->room < DEPTH_FEW      ? DEPTH_FEW
                      : trace->room < DEPTH_NARROW ? DEPTH_NARROW
                                                   : DEPTH_SPACIOUS;
@@ -60,7 +68,8 @@ bool stack_memory_begin(struct thread *thread, uint8_t *memory) {
     struct stack_thread *stack = &thread->stack;
     stack->arena.at = memory + ARENA_AT;
     stack->arena.end = memory + COLOUR_CHECKS;
-    memory_exchange(thread, (struct stack_hash *)memory, memory, STACK_MEMORY_FRAMES);
+    uint32_t limit = thread->slot < SLOTS_ROOMY ? STACK_MEMORY_FRAMES : STACK_FIRST_FRAMES;
+    memory_exchange(thread, (struct stack_hash *)memory, memory, limit);
     thread->trace.deepen = memory_deepen;
     while (settings_has_code_frames() && thread->trace.room < depth_limit)
         if (!memory_deepen(&thread->trace)) return false;

@@ -4,8 +4,9 @@
 //
 // There may be thousands of threads, most of which see few stacks, none of them deep. So a thread
 // begins with two pages, which hold stacks of STACK_MEMORY_FRAMES, and takes more where it meets a
-// deeper one. Address space that is only reserved costs too: tables of pages, and time in each call
-// that maps memory.
+// deeper one. Of many threads it touches but the first page until it meets one of more than
+// STACK_FIRST_FRAMES. Address space that is only reserved costs too: tables of pages, and time in
+// each call that maps memory.
 #ifndef RUNTIME_THREAD_STACK_MEMORY_H
 #define RUNTIME_THREAD_STACK_MEMORY_H
 
@@ -14,7 +15,7 @@
 
 struct thread;
 
-enum { STACK_MEMORY_BYTES = 8192, STACK_MEMORY_FRAMES = 46 };
+enum { STACK_MEMORY_BYTES = 8192, STACK_MEMORY_FRAMES = 46, STACK_FIRST_FRAMES = 12 };
 
 // Gives a new thread its first memory, STACK_MEMORY_BYTES of zeroes at a multiple of that; and room
 // for the deepest stack where other threads' frames, of languages, are woven into them. False

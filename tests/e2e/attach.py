@@ -254,6 +254,15 @@ def refused():
             wait_until(lambda: is_in_state(process.pid, "S"))
             check_refused("static_loop", process.pid, "statically linked")
             process.kill()
+    leaderless = ("#include <pthread.h>\n#include <unistd.h>\nstatic void *rest(void *p) { for (;;) pause(); return p; }\n"
+                  "int main(void) { pthread_t t; pthread_create(&t, 0, rest, 0); pthread_exit(0); }\n")
+    if build("leaderless", leaderless, "gcc", "-pthread"):
+        with Process(["./leaderless"]) as process:
+            wait_until(lambda: is_in_state(process.pid, "Z"))
+            check_refused("leaderless", process.pid, "first thread has ended")
+            told = run_cairn("report", process.pid)
+            check(told.status == 1 and b"first thread has ended" in told.err, f"report of leaderless: {told}")
+            process.kill()
     path = fresh_path("run") + ".cairn"
     with Process([CAIRN, "run", "-q", "-o", path, "sleep", "60"]) as process:
         child = wait_until(lambda: [pid for pid in children_of(process.pid) if is_called(pid, "sleep")])

@@ -6,14 +6,17 @@
 // jobs`: threads job0 to job11, one after the other, of which each but the last leaves what it
 // allocated, then tidy0 to tidy3, which leave nothing. `threads crowd N`: N threads at once, each
 // with a block; says "ready" with its pid, and goes on at the end of its input. `threads deep N`:
-// as crowd, and each thread allocates from 300 calls further down too.
+// as crowd, and each thread allocates from 300 calls further down too. `threads unheard N`: 80 that
+// stay, and N one after the other that end by a system call, so that no destructor hears of it.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHORT_THREADS 40
+#define STAYING_THREADS 80
 #define PAIRS 1000
 #define PIPE_BLOCKS 20000
 #define PIPE_ROOM 64
@@ -184,6 +187,26 @@ static void run_crowd(unsigned count, void *is_deep) {
     free(threads);
 }
 
+static void *unheard_body(void *argument) {
+    free(malloc(100));
+    syscall(SYS_exit, 0);
+    return argument;
+}
+
+static void run_unheard(unsigned count) {
+    pthread_t staying[STAYING_THREADS], thread;
+    pthread_barrier_init(&together, NULL, STAYING_THREADS + 1);
+    for (int i = 0; i < STAYING_THREADS; i++)
+        if (pthread_create(&staying[i], NULL, crowd_body, NULL)) exit(2);
+    pthread_barrier_wait(&together);
+    for (unsigned i = 0; i < count; i++) {
+        if (pthread_create(&thread, NULL, unheard_body, NULL)) exit(2);
+        pthread_join(thread, NULL);
+    }
+    pthread_barrier_wait(&together);
+    for (int i = 0; i < STAYING_THREADS; i++) pthread_join(staying[i], NULL);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "short";
     if (!strcmp(what, "pipe"))
@@ -196,6 +219,8 @@ int main(int argc, char **argv) {
         run_jobs();
     else if (!strcmp(what, "crowd") || !strcmp(what, "deep"))
         run_crowd(argc > 2 ? (unsigned)atoi(argv[2]) : 1, *what == 'd' ? &together : NULL);
+    else if (!strcmp(what, "unheard"))
+        run_unheard(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
     else
         run_short();
     printf("%s done\n", what);

@@ -63,6 +63,7 @@ def check_refused(name, path, *words):
     is_explained(name, result, *words)
     anyway = t.run_cairn("run", "-q", "--ignore-checks", "-o", t.fresh_path("refused"), path)
     t.check_equal(f"{name} anyway", (anyway.status, anyway.out), (6, b"seen 7\n"))
+    t.check(b"ld.so" not in anyway.err, f"{name} anyway: {t.shorten(anyway.err)}")
 
 
 def check_alone(name, path):
@@ -119,6 +120,15 @@ def check_as_child(name, path):
                   (6, b"seen 7\n", b""))
 
 
+def check_narrow_child(path):
+    """The dynamic linker of 32 bits would say that the library is of another class."""
+    for script in (f"{path}; exit $?", f"exec {path}"):
+        result = t.run_cairn("run", "-o", t.fresh_path("child"), "--", "sh", "-c", script)
+        t.check_equal(f"32 bits by {script}", (result.status, result.out), (6, b"seen 7\n"))
+        is_explained(f"32 bits by {script}", result, "for 32 bits")
+        t.check(b"ld.so" not in result.err, f"32 bits by {script}: {t.shorten(result.err)}")
+
+
 def check_valgrind():
     """Started by cairn itself and by a recorded shell: as without cairn, errors included."""
     if not shutil.which("valgrind"):
@@ -159,6 +169,7 @@ if undefined:
 narrow = build("narrow", "gcc", "-m32")
 if narrow:
     check_refused("32-bit program", narrow, "32-bit")
+    check_narrow_child(narrow)
     check_alone("32-bit program", narrow)
 check_others_stay()
 static = build("static", "gcc", "-static")

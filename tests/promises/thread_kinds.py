@@ -56,7 +56,11 @@ def check_resident():
 
 
 # What a thread that sees two stacks may take: its state, its first tables, and its pages of the recording.
-THREAD_MOST_KIB, ALONE_MOST_KIB, POINTS_KIB = 28, 1100, 256
+THREAD_MOST_KIB, DEEP_MOST_KIB, ALONE_MOST_KIB, POINTS_KIB = 20, 110, 1100, 256
+# Steps by which a recording is uncovered: as many as its size takes, not as many as threads came meanwhile.
+UNCOVERING_MOST = 80
+# Threads that nobody hears end, and the slots that they may take together.
+UNHEARD, UNHEARD_SLOTS_MOST = 800, 240
 
 
 def own_kib(pid):
@@ -96,7 +100,7 @@ def check_own(what, count, options=()):
     # the timeline grows while the program waits
     is_near = true * 0.8 - POINTS_KIB <= said <= true * 1.25 + POINTS_KIB
     t.check(is_near, f"{name}: cairn itself {said} KiB, by the kernel {true} KiB")
-    most = ALONE_MOST_KIB + (THREAD_MOST_KIB if what == "crowd" else 4 * THREAD_MOST_KIB) * count
+    most = ALONE_MOST_KIB + (THREAD_MOST_KIB if what == "crowd" else DEEP_MOST_KIB) * count
     t.check("--events" in options or true <= most, f"{name}: {true} KiB, more than {most}")
     if what == "deep" and not options:
         inside = t.stacks_through(found, "go_down")
@@ -104,6 +108,24 @@ def check_own(what, count, options=()):
         t.check(all(len(s["frames"]) > 300 for s in inside), f"{name}: frames {[len(s['frames']) for s in inside]}")
 
 
+def check_uncovering():
+    path = t.fresh_path("uncovered") + ".cairn"
+    _, asked = t.asked_calls("mremap", [t.CAIRN, "run", "-q", "-o", path, "--", *t.program("threads", "crowd", 600)])
+    t.check(0 < asked <= UNCOVERING_MOST, f"crowd of 600: uncovered by {asked} calls")
+
+
+def check_unheard():
+    result, path = t.record(t.program("threads", "unheard", UNHEARD))
+    t.check_equal("unheard: status", result.status, 0)
+    found = t.report(path)
+    t.check_nothing_lost("unheard", found)
+    t.check_equal("unheard: calls", sum(s["allocations"] for s in t.stacks_through(found, "unheard_body")), UNHEARD)
+    slots = {thread["slot"] for thread in found["threads"]}
+    t.check(len(slots) <= UNHEARD_SLOTS_MOST, f"unheard: {len(slots)} slots")
+
+
+check_uncovering()
+check_unheard()
 for threads_count in (1, 40, 1600):
     check_own("crowd", threads_count)
     check_own("crowd", threads_count, ("--sample",))

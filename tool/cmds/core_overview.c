@@ -79,11 +79,15 @@ static bool tell_absence(const struct overview *overview, struct error *error) {
     struct process_stat stat;
     int pid = (int)overview->pid;
     char pages[OVERVIEW_NAME_BYTES];
-    if (!process_stat(overview->pid, &stat) || stat.state == 'Z')
-        return error_set(error, "process %d: it has ended: nothing of its memory is left", pid);
+    struct error why;
+    if (!process_stat(overview->pid, &stat))
+        return error_set(error, "process %d: it has ended", pid);
+    if (stat.state == 'Z') {
+        examine_to_read(overview->pid, &why);
+        return error_set(error, "process %d: %s", pid, why.text);
+    }
     if (process_read(overview->pid, "statm", pages, sizeof pages) && !strncmp(pages, "0 ", 2))
         return error_set(error, "process %d: it has no memory of its own: it is the kernel's", pid);
-    struct error why;
     if (examine_to_read(overview->pid, &why)) error_set(&why, "its size is not known");
     return error_set(error, "process %d: its memory may not be read: %s%s", pid, why.text,
                      geteuid() ? "; ask as root (sudo)" : "");

@@ -34,7 +34,8 @@ static const struct {
     [CAIRN_UNRECORDED_PRIVILEGES] = {"it has another user's or more privileges than its starter, "
                                      "and the dynamic linker ignores LD_PRELOAD there",
                                      "setuid or more privileged", "privileges"},
-    [CAIRN_UNRECORDED_MACHINE] = {"it is built for 32 bits or another processor",
+    [CAIRN_UNRECORDED_MACHINE] = {"it is built for 32 bits or another processor, and what "
+                                  "it starts is not recorded either",
                                   "for 32 bits or another processor", "machine"},
 };
 

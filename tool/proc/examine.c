@@ -34,6 +34,9 @@ static bool check_state(pid_t pid, const char *status, struct error *error) {
     long process = number(status, "Tgid"), tracer = number(status, "TracerPid");
     if (process != pid) return error_set(error, "it is a thread of process %ld", process);
     if (pid == getpid()) return error_set(error, "it is this cairn itself");
+    if (state == 'Z' && number(status, "Threads") > 1)
+        return error_set(error, "its first thread has ended, and by that alone the kernel shows "
+                                "the memory of the others");
     if (state == 'Z' || state == 'X') return error_set(error, "it has ended (a zombie)");
     if (!*process_field(status, "VmSize")) return error_set(error, "it is a thread of the kernel");
     if (tracer)

@@ -26,7 +26,13 @@ enum {
 
 #define OTHER_THREADS "other threads of that name"
 
+struct slot_thread {
+    uint32_t slot;
+    const struct profile_thread *thread;
+};
+
 struct matrix {
+    struct slot_thread *threads;  // by slot, those of a slot one after the other
     char names[NAMES_MAX][NAME_BYTES];
     size_t count;
     size_t most;      // names that have a row of their own
@@ -37,14 +43,41 @@ struct matrix {
     struct measured across[NAMES_MAX];            // between threads of one name
 };
 
+static int order_by_slot(const void *left, const void *right) {
+    const struct slot_thread *a = left, *b = right;
+    if (a->slot != b->slot) return a->slot < b->slot ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static struct slot_thread *threads_by_slot(const struct profile *profile) {
+    struct slot_thread *threads = calloc(profile->thread_count + 1, sizeof *threads);
+    for (size_t i = 0; threads && i < profile->thread_count; i++)
+        threads[i] = (struct slot_thread){profile->threads[i].slot, &profile->threads[i]};
+    if (threads) qsort(threads, profile->thread_count, sizeof *threads, order_by_slot);
+    return threads;
+}
+
+// The number of threads whose slots come before this one.
+static size_t threads_before(const struct slot_thread *threads, size_t count, uint32_t slot) {
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (threads[middle].slot < slot)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
 // "worker", or of a slot that threads of several names had: "worker/writer". Says how many names.
-static size_t slot_name(const struct profile *profile, uint32_t slot, char *out, size_t size) {
-    size_t names = 0;
+static size_t slot_name(const struct matrix *matrix, const struct profile *profile, uint32_t slot,
+                        char *out, size_t size) {
+    size_t names = 0, first = threads_before(matrix->threads, profile->thread_count, slot);
     *out = 0;
-    for (size_t i = 0; i < profile->thread_count; i++) {
-        const struct profile_thread *thread = &profile->threads[i];
+    for (size_t i = first; i < profile->thread_count && matrix->threads[i].slot == slot; i++) {
+        const struct profile_thread *thread = matrix->threads[i].thread;
         char raw[sizeof thread->name + 1] = "", name[NAME_BYTES];
-        if (thread->slot != slot) continue;
         memcpy(raw, thread->name, sizeof thread->name);
         text_escape(name, sizeof name, *raw ? raw : "(no name)");
         if (strstr(out, name)) continue;
@@ -92,13 +125,19 @@ static size_t index_of(struct matrix *matrix, const char *name) {
     return matrix->count++;
 }
 
+static void matrix_free(struct matrix *matrix) {
+    if (matrix) free(matrix->threads);
+    free(matrix);
+}
+
 static bool fill(struct matrix *matrix, const struct profile *profile) {
     size_t count;
-    struct shape_freed *pairs = shape_freed_by(profile, &count);
+    matrix->threads = threads_by_slot(profile);
+    struct shape_freed *pairs = matrix->threads ? shape_freed_by(profile, &count) : NULL;
     for (size_t i = 0; pairs && i < count; i++) {
         char owner[NAME_BYTES], freer[NAME_BYTES];
-        size_t owners = slot_name(profile, pairs[i].owner, owner, sizeof owner);
-        size_t freers = slot_name(profile, pairs[i].freer, freer, sizeof freer);
+        size_t owners = slot_name(matrix, profile, pairs[i].owner, owner, sizeof owner);
+        size_t freers = slot_name(matrix, profile, pairs[i].freer, freer, sizeof freer);
         matrix->has_shared |= owners > 1 || freers > 1;
         size_t row = index_of(matrix, owner), column = index_of(matrix, freer);
         struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
@@ -192,7 +231,7 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
     struct matrix *matrix = calloc(1, sizeof *matrix);
     if (matrix) matrix->most = SCREEN_NAMES;
     if (!matrix || !fill(matrix, profile)) {
-        free(matrix);
+        matrix_free(matrix);
         return error_set(error, "no memory for the matrix of threads");
     }
     if (has_others(matrix)) {
@@ -225,7 +264,7 @@ bool freed_by_print(const struct terminal *terminal, const struct profile *profi
             terminal, STYLE_DIM,
             "a/b: threads that followed each other share an account; which of them freed "
             "whose blocks is not known\n");
-    free(matrix);
+    matrix_free(matrix);
     return true;
 }
 
@@ -255,7 +294,7 @@ static uint64_t end_of(const struct profile *profile, const struct matrix *matri
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
         char slot[NAME_BYTES];
-        slot_name(profile, thread->slot, slot, sizeof slot);
+        slot_name(matrix, profile, thread->slot, slot, sizeof slot);
         if (!is_alike(matrix, row, slot)) continue;
         if (!thread->end_ns) return UINT64_MAX;
         if (thread->end_ns > end_ns) end_ns = thread->end_ns;
@@ -268,7 +307,7 @@ static bool has_main_thread(const struct profile *profile, const struct matrix *
     const struct cairn_header *header = &profile->recording->header;
     for (size_t i = 0; i < profile->thread_count; i++) {
         char slot[NAME_BYTES];
-        slot_name(profile, profile->threads[i].slot, slot, sizeof slot);
+        slot_name(matrix, profile, profile->threads[i].slot, slot, sizeof slot);
         if (profile->threads[i].tid == header->pid && is_alike(matrix, row, slot)) return true;
     }
     return false;
@@ -318,7 +357,7 @@ bool freed_by_largest(const struct profile *profile, struct freed_by_flow *flow)
             if (other.bytes > flow->bytes) *flow = other;
         }
     }
-    free(matrix);
+    matrix_free(matrix);
     return flow->bytes > 0;
 }
 

@@ -358,6 +358,9 @@ static void examine_elf(Elf *elf, struct program *program, bool is_given) {
         program->records_itself = true;
     else if (!interpreter && !program->is_linker)
         program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
+    // its dynamic linker would print a line
+    bool is_foreign = gelf_getclass(elf) == ELFCLASS32 || header.e_machine != OWN_MACHINE;
+    program->refuses_preload = is_foreign;
     if (program->records_itself || (program->is_linker && !is_given)) return;
     struct findings findings = look_at_tables(elf);
     if (findings.allocator_sign < ALLOCATOR_SIGNS)
