@@ -439,12 +439,6 @@ const char *recording_string(struct recording *recording, uint32_t offset) {
     return "";
 }
 
-const char *recording_bypassing(struct recording *recording) {
-    const uint32_t text = recording->header.bypassing;
-    const char *path = text ? recording_string(recording, text) : NULL;
-    return path && *path ? path : NULL;
-}
-
 const char *recording_imported(struct recording *recording) {
     uint32_t offset = recording->header.imported;
     return offset ? recording_string(recording, offset) : NULL;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/go/heap.h"
+
+#include <string.h>
+
+#include "tool/base/text.h"
+#include "tool/proc/examine.h"
+#include "tool/proc/remote.h"
+#include "tool/proc/threads.h"
+
+static void read_memory(struct go_heap *heap, const struct memory_reader *memory) {
+    const struct go_program *program = &heap->program;
+    if (go_spans_read(memory, program->heap, program->minor, &heap->spans, &heap->why_no_spans))
+        heap->why_no_spans.text[0] = 0;
+    if (go_profile_read(memory, &program->profile, &heap->profile, &heap->why_no_profile))
+        heap->why_no_profile.text[0] = 0;
+}
+
+enum go_finding go_heap_of_process(pid_t pid, struct go_heap *heap, struct error *error) {
+    struct threads threads = {0};
+    memset(heap, 0, sizeof *heap);
+    enum go_finding finding = go_program_of_process(pid, &heap->program, error);
+    if (finding != GO_FOUND) return finding;
+    heap->pid = pid;
+    if (!examine_to_read(pid, error) || !threads_stop(&threads, pid, error)) {
+        go_program_close(&heap->program);
+        return GO_FAILED;
+    }
+    const struct remote remote = remote_of(pid);
+    const struct memory_reader memory = remote_reader(&remote);
+    read_memory(heap, &memory);
+    threads_go(&threads, 0);
+    heap->pause_ns = threads.pause_ns;
+    return GO_FOUND;
+}
+
+enum go_finding go_heap_of_core(const struct core_image *core, const char *sysroot,
+                                struct go_heap *heap, struct error *error) {
+    memset(heap, 0, sizeof *heap);
+    enum go_finding finding = go_program_of_core(core, sysroot, &heap->program, error);
+    if (finding != GO_FOUND) return finding;
+    heap->pid = (pid_t)core->pid;
+    heap->is_of_core = true;
+    const struct memory_view view = core_view(core);
+    read_memory(heap, &view.reader);
+    return GO_FOUND;
+}
+
+void go_heap_close(struct go_heap *heap) {
+    go_program_close(&heap->program);
+    go_spans_free(&heap->spans);
+    go_profile_free(&heap->profile);
+}
+
+bool go_heap_has_profile(const struct go_heap *heap, struct error *why) {
+    char name[PATH_MAX];
+    if (heap->why_no_profile.text[0]) return error_set(why, "%s", heap->why_no_profile.text);
+    if (heap->profile.buckets.count) return true;
+    text_escape(name, sizeof name, text_base_name(heap->program.path));
+    if (heap->profile.rate)
+        return error_set(why, "%s has no samples of its heap yet (one is taken in %llu bytes)",
+                         name, (unsigned long long)heap->profile.rate);
+    return error_set(why,
+                     "%s keeps no profile of its heap (MemProfileRate 0): a program does that "
+                     "imports runtime/pprof or net/http/pprof",
+                     name);
+}
