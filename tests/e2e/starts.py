@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose file is not where the kernel says: given to a dynamic linker as a word, removed or replaced
-while they run, with libraries that were opened by a relative path or are gone. They are recorded, and names are
+while they run, by themselves too, with libraries that were opened by a relative path or are gone, or programs without a file. They are recorded, and names are
 those of the file that ran, never of another one with its path."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -155,6 +156,82 @@ def relative():
                       {os.path.abspath("plugin.so")})
 
 
+OWN_FILE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+static void *kept[300];
+__attribute__((noinline)) void *HOW(size_t size) { void *block = malloc(size); __asm__ volatile(""); return block; }
+static int from_memory(char **words, char **variables) {
+    int from = open(words[0], O_RDONLY), to = memfd_create("prog", MFD_CLOEXEC);
+    words[1] = "again";
+    return sendfile(to, from, 0, 1 << 24) > 0 && fexecve(to, words, variables);
+}
+int main(int count, char **words, char **variables) {
+    void *(*take)(size_t) = HOW;
+    if (!strcmp(words[1], "memory")) return from_memory(words, variables);
+    if (!strcmp(words[1], "gone")) unlink(words[0]);
+    if (!strcmp(words[1], "moved")) rename(words[0], "other");
+    if (!strcmp(words[1], "library")) {
+        void *library = dlopen(words[2], RTLD_NOW);
+        take = (void *(*)(size_t))dlsym(library, "plugged");
+        unlink(words[2]);
+    }
+    for (int i = 0; i < 300; i++) kept[i] = take(1000);
+    if (!strcmp(words[1], "library")) getchar();
+    return write(1, "done\\n", 5) == 5 ? 3 : 1;
+}
+"""
+
+
+def of_own_file(how):
+    """A program that removes or moves its file as it begins, or has none with a name."""
+    program = build(f"own_{how}", OWN_FILE, f"-DHOW=take_{how}", "-Wl,--build-id=uuid")
+    result, path = t.record([program, how])
+    t.check_equal(f"{how}: end", (result.status, result.out), (3, b"done\n"))
+    for name in (program, "other"):
+        if os.path.exists(name):
+            os.remove(name)
+    found = t.report(recorded_as(path, "memfd") if how == "memory" else path)
+    if found:
+        stacks = t.stacks_through(found, f"take_{how}", "main")
+        t.check_equal(f"{how}: blocks", sum(one["allocations"] for one in stacks), 300)
+
+
+def recorded_as(directory, name):
+    if not os.path.isdir(directory):
+        return directory
+    return next(os.path.join(directory, one) for one in os.listdir(directory) if one.startswith(name))
+
+
+def holds(pid, name):
+    """cairn run has the file of that name open, which has none any more."""
+    links = pathlib.Path(f"/proc/{pid}/fd")
+    return any(name in os.readlink(one) for one in links.iterdir() if one.is_symlink())
+
+
+def library_removed():
+    """A library that is extracted, opened and removed, as those of packed programs are."""
+    library = build("extracted.so", PLUGIN, "-shared", "-fPIC", "-Wl,--build-id=uuid")
+    program = build("own_library", OWN_FILE, "-DHOW=unused")
+    path = t.fresh_path("library.cairn")
+    run = subprocess.Popen([t.CAIRN, "run", "-q", "-o", path, "--", program, "library", library], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE)
+    t.wait_until(lambda: holds(run.pid, "extracted.so (deleted)"), seconds=t.PATIENCE_S)
+    out, _ = run.communicate(b"\n", timeout=t.PATIENCE_S)
+    t.check_equal("library: end", (run.returncode, out), (3, b"done\n"))
+    found = t.report(path)
+    if found:
+        stacks = t.stacks_through(found, "plugged", "main")
+        t.check_equal("library: blocks", sum(one["allocations"] for one in stacks), 300)
+
+
 t.need("gcc", "readelf")
 t.need_attach()
 build("p", PROGRAM)
@@ -167,4 +244,7 @@ removed("gone", os.remove)
 removed("replaced", replace)
 removed_library()
 relative()
+for each in ("gone", "moved", "memory"):
+    of_own_file(each)
+library_removed()
 t.finish()
