@@ -232,6 +232,49 @@ def library_removed():
         t.check_equal("library: blocks", sum(one["allocations"] for one in stacks), 300)
 
 
+NODES = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+struct NODE { struct NODE *next; int values[10]; } *list;
+int main(int count, char **words, char **variables) {
+    if (count > 1) {
+        int from = open(words[0], O_RDONLY), to = memfd_create("prog", MFD_CLOEXEC);
+        words[1] = NULL;
+        return sendfile(to, from, 0, 1 << 24) > 0 && fexecve(to, words, variables);
+    }
+    for (int i = 0; i < 1000; i++) {
+        struct NODE *node = calloc(1, sizeof *node);
+        node->next = list;
+        list = node;
+    }
+    puts("ready");
+    fflush(stdout);
+    return getchar() == '.' ? 3 : 1;
+}
+"""
+
+
+def types_of(how, change):
+    """Types and variables of a running program whose file is gone or another one."""
+    program = build(f"nodes_{how}", NODES, f"-DNODE=node_{how}", "-Wl,--build-id=uuid")
+    run = subprocess.Popen([program] + ["memory"] * (how == "memory"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    t.check_equal(f"types, {how}: it is there", run.stdout.readline(), b"ready\n")
+    change(program)
+    rows = t.answer(str(run.pid), "types")["types"]
+    blocks = [row["blocks"] for row in rows if row["type"] == f"node_{how}"]
+    t.check_equal(f"types, {how}: blocks", blocks, [1000])
+    rows = t.answer(str(run.pid), "owners")["owners"]
+    t.check("list" in [row["name"] for row in rows], f"owners, {how}: {rows[:3]}")
+    run.communicate(b".", timeout=t.PATIENCE_S)
+    t.check_equal(f"types, {how}: end", run.returncode, 3)
+
+
 t.need("gcc", "readelf")
 t.need_attach()
 build("p", PROGRAM)
@@ -247,4 +290,7 @@ relative()
 for each in ("gone", "moved", "memory"):
     of_own_file(each)
 library_removed()
+types_of("removed", os.remove)
+types_of("replaced", replace)
+types_of("memory", os.remove)
 t.finish()
