@@ -17,7 +17,7 @@ struct removed_files {
     size_t count;
 };
 
-// Holds those that the copy of the process lists, for all who look for names. What may not be
+// Holds those that the copy of the process lists, for all who look for names. One that may not be
 // opened is left. The list must stay where it is.
 void removed_files_hold(struct removed_files *files, pid_t pid, const struct core_image *core);
 void removed_files_close(struct removed_files *files);
