@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose file is not where the kernel says: given to a dynamic linker as a word, removed or replaced
-while they run, by themselves too, with libraries that were opened by a relative path or are gone, or programs without a file. They are recorded, and names are
+while they run, by themselves too, with libraries that were opened by a relative path or are gone, or programs without a file; and where no memory may become code. They are recorded, and names are
 those of the file that ran, never of another one with its path."""
 
 import os
@@ -232,6 +232,65 @@ def library_removed():
         t.check_equal("library: blocks", sum(one["allocations"] for one in stacks), 300)
 
 
+SEALED = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *kept[600];
+__attribute__((noinline)) void *leaf(size_t size) { void *block = malloc(size); __asm__ volatile(""); return block; }
+static int seal(void) {
+    enum { MSEAL = 462, MOST = 400 };
+    unsigned long start[MOST], end[MOST];
+    char line[4096];
+    int count = 0, sealed = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (count < MOST && fgets(line, sizeof line, maps))
+        if (strchr(line, '/') && sscanf(line, "%lx-%lx", &start[count], &end[count]) == 2) count++;
+    fclose(maps);
+    for (int i = 0; i < count; i++) sealed += !syscall(MSEAL, start[i], end[i] - start[i], 0);
+    return sealed;
+}
+int main(void) {
+    enum { SET_MDWE = 65, REFUSE = 1 };
+    int is_set = !prctl(SET_MDWE, REFUSE, 0, 0, 0), is_sealed = seal() > 0, used = 0;
+    printf("%d %d\\n", is_set, is_sealed);
+    for (fflush(stdout); getchar() == '.'; fflush(stdout)) {
+        for (int i = 0; i < 300; i++) kept[used++ % 600] = leaf(1000);
+        puts("kept");
+    }
+    return 3;
+}
+"""
+
+
+def check_sealed():
+    """No memory may become code (PR_SET_MDWE), and what is mapped stays as it is (mseal), where the kernel has both."""
+    program = build("sealed", SEALED)
+    result, path = t.record([program], stdin=b".")
+    t.check_equal("sealed: end", (result.status, result.out[-5:]), (3, b"kept\n"))
+    if b"1 1" not in result.out:
+        t.skip_part(f"this kernel has no PR_SET_MDWE or no mseal: {result.out[:3].decode()}")
+    found = t.report(path)
+    if found:
+        check_leaf("sealed", found, program)
+        t.check_equal("sealed: lost", found["trust"]["lost"], {})
+    run = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    run.stdout.readline()
+    attached = Attached(run.pid, "--exact", "--no-scan-heap")
+    run.stdin.write(b".")
+    t.check_equal("sealed, attached: kept", run.stdout.readline(), b"kept\n")
+    found = attached.leave()
+    run.stdin.write(b".")
+    t.check_equal("sealed: goes on", run.stdout.readline(), b"kept\n")
+    run.stdin.close()
+    t.check_equal("sealed, attached: end", run.wait(t.PATIENCE_S), 3, is_grave=True)
+    if found:
+        check_leaf("sealed, attached", found, program)
+
+
 NODES = """
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -290,6 +349,7 @@ relative()
 for each in ("gone", "moved", "memory"):
     of_own_file(each)
 library_removed()
+check_sealed()
 types_of("removed", os.remove)
 types_of("replaced", replace)
 types_of("memory", os.remove)
