@@ -219,6 +219,12 @@ void go_profile_free(struct go_profile *profile) {
     *profile = (struct go_profile){0};
 }
 
+// What no memory can hold becomes the most that a number here can.
+static uint64_t number_of(double value) {
+    const double most = (double)(UINT64_C(1) << 62);
+    return value < most ? (uint64_t)value : (uint64_t)most;
+}
+
 void go_profile_scale(uint64_t rate, uint64_t *count, uint64_t *bytes) {
     if (!*count || !*bytes) {
         *count = *bytes = 0;
@@ -227,6 +233,6 @@ void go_profile_scale(uint64_t rate, uint64_t *count, uint64_t *bytes) {
     if (rate <= 1) return;
     const double average = (double)*bytes / (double)*count;
     const double scale = 1 / (1 - exp(-average / (double)rate));
-    *count = (uint64_t)((double)*count * scale);
-    *bytes = (uint64_t)((double)*bytes * scale);
+    *count = number_of((double)*count * scale);
+    *bytes = number_of((double)*bytes * scale);
 }

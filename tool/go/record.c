@@ -119,6 +119,8 @@ static struct import_values values_of(const struct go_profile *profile,
                          : 0;
     go_profile_scale(profile->rate, &calls, &allocated);
     go_profile_scale(profile->rate, &blocks, &bytes);
+    if (calls < blocks) calls = blocks;  // of damaged memory alone
+    if (allocated < bytes) allocated = bytes;
     return (struct import_values){.calls = (int64_t)calls,
                                   .allocated_bytes = (int64_t)allocated,
                                   .exit_blocks = (int64_t)blocks,

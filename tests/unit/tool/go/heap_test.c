@@ -128,6 +128,10 @@ static void test_scaling(void **state) {
     go_profile_scale(524288, &count, &bytes);  // 1 / (1 - exp(-100 / 524288)) = 5243.38
     assert_int_equal(count, 15730);
     assert_int_equal(bytes, 1573014);
+    count = UINT64_C(1) << 50;  // blocks of less than a byte: no memory has them
+    bytes = 1;
+    go_profile_scale(524288, &count, &bytes);
+    assert_true(count == UINT64_C(1) << 62 && bytes == UINT64_C(1) << 62);
     count = 0;
     go_profile_scale(1, &count, &bytes);
     assert_int_equal(bytes, 0);
