@@ -157,6 +157,15 @@ static bool read_bucket(struct reading *reading, uint64_t address, uint64_t *nex
     return add_bucket(reading, &record, stack, head.depth) || no_memory(error);
 }
 
+bool go_profile_is_bucket(const struct memory_reader *memory, uint64_t address) {
+    struct head head;
+    uint64_t stack[DEPTH_MOST];
+    return memory_read(memory, address, &head, sizeof head) && head.kind == KIND_MEMORY &&
+           head.depth && head.depth <= DEPTH_MOST &&
+           memory_read(memory, address + sizeof head, stack, head.depth * sizeof *stack) &&
+           sum_of(stack, head.depth, head.size) == head.sum;
+}
+
 // One that turns in a circle is met again at a power of two of steps.
 static bool read_list(struct reading *reading, uint64_t address, struct error *error) {
     uint64_t mark = 0;
@@ -186,8 +195,11 @@ static bool read_all(struct reading *reading, const struct go_profile_place *pla
                      struct error *error) {
     uint64_t first;
     uint32_t cycle;
-    if (!go_pages_read(&reading->pages, place->buckets, &first, sizeof first) ||
-        !go_pages_read(&reading->pages, place->cycle, &cycle, sizeof cycle) ||
+    if (!place->buckets)
+        first = 0;  // a search found none
+    else if (!go_pages_read(&reading->pages, place->buckets, &first, sizeof first))
+        return bad(error, place->buckets, "the variables are not there");
+    if (!go_pages_read(&reading->pages, place->cycle, &cycle, sizeof cycle) ||
         !go_pages_read(&reading->pages, place->rate, &reading->profile->rate,
                        sizeof reading->profile->rate))
         return bad(error, place->buckets, "the variables are not there");

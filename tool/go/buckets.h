@@ -36,6 +36,8 @@ struct go_profile {
 // A profile without a bucket is one too.
 bool go_profile_read(const struct memory_reader *memory, const struct go_profile_place *place,
                      struct go_profile *profile, struct error *error);
+// Tells that a bucket of a memory profile lies there, by its sum.
+bool go_profile_is_bucket(const struct memory_reader *memory, uint64_t address);
 void go_profile_free(struct go_profile *profile);
 
 // What a number of samples of so many bytes stands for, as runtime/pprof has it

@@ -4,16 +4,37 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/go/search.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/remote.h"
 #include "tool/proc/threads.h"
 
+static bool is_whole(const struct go_program *program) {
+    const struct go_profile_place *profile = &program->profile;
+    return profile->buckets && profile->cycle && profile->rate && program->heap;
+}
+
+static bool tell_unfound(const struct go_program *program, const char *what, struct error *error) {
+    char name[PATH_MAX];
+    text_escape(name, sizeof name, text_base_name(program->path));
+    return error_set(error, "%s (%s) has no table of symbols, and without it its %s was not found",
+                     name, program->version, what);
+}
+
 static void read_memory(struct go_heap *heap, const struct memory_reader *memory) {
-    const struct go_program *program = &heap->program;
-    if (go_spans_read(memory, program->heap, program->minor, &heap->spans, &heap->why_no_spans))
-        heap->why_no_spans.text[0] = 0;
-    if (go_profile_read(memory, &program->profile, &heap->profile, &heap->why_no_profile))
-        heap->why_no_profile.text[0] = 0;
+    struct go_program *program = &heap->program;
+    const struct go_profile_place *profile = &program->profile;
+    if (!is_whole(program)) go_search(memory, program);
+    const bool has_spans = program->heap || !go_spans_list_place(program->minor)
+                               ? go_spans_read(memory, program->heap, program->minor, &heap->spans,
+                                               &heap->why_no_spans)
+                               : tell_unfound(program, "heap", &heap->why_no_spans);
+    if (has_spans) heap->why_no_spans.text[0] = 0;
+    const bool has_profile =
+        profile->rate && profile->cycle
+            ? go_profile_read(memory, profile, &heap->profile, &heap->why_no_profile)
+            : tell_unfound(program, "profile", &heap->why_no_profile);
+    if (has_profile) heap->why_no_profile.text[0] = 0;
 }
 
 enum go_finding go_heap_of_process(pid_t pid, struct go_heap *heap, struct error *error) {

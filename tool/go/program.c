@@ -66,17 +66,27 @@ static bool read_symbols(struct go_program *program, struct error *error) {
         {"runtime.mheap_", &program->heap},
         {"runtime.skipPleaseUseCallersFrames", &program->skipped_pcs},
     };
-    char name[PATH_MAX];
     profile->is_shifted = program->minor >= SHIFTED_MINOR;
     profile->has_bytes = program->minor <= LAST_WITH_BYTES;
-    if (!find_symbols(program, wanted, sizeof wanted / sizeof *wanted))
-        return error_set(error, "no memory for its symbols");
-    if (profile->buckets && profile->cycle && profile->rate && program->heap) return true;
-    text_escape(name, sizeof name, text_base_name(program->path));
-    return error_set(error,
-                     "%s is of Go (%s) without a table of symbols, by which Go's heap is found: "
-                     "build it without -ldflags=-s",
-                     name, program->version);
+    return find_symbols(program, wanted, sizeof wanted / sizeof *wanted) ||
+           error_set(error, "no memory for its symbols");
+}
+
+bool go_program_section(const struct go_program *program, const char *name, uint64_t *start,
+                        uint64_t *size) {
+    size_t names;
+    Elf *elf = program->image.elf;
+    if (elf_getshdrstrndx(elf, &names)) return false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header)) continue;
+        const char *text = elf_strptr(elf, names, header.sh_name);
+        if (!text || strcmp(text, name) != 0) continue;
+        *start = program->bias + header.sh_addr;
+        *size = header.sh_size;
+        return header.sh_size <= UINT64_MAX - *start;
+    }
+    return false;
 }
 
 static enum go_finding read_program(struct go_program *program, struct error *error) {

@@ -21,7 +21,7 @@ struct go_program {
     bool is_static;                  // no libc is linked to it when it starts
     unsigned minor;                  // 19; 0: not known
     struct go_profile_place profile;
-    uint64_t heap;         // runtime.mheap_; these are 0: the file has no such symbol
+    uint64_t heap;         // runtime.mheap_; these are 0: not found, as without a table of symbols
     uint64_t skipped_pcs;  // runtime.skipPleaseUseCallersFrames, whose addresses are no calls
 };
 
@@ -32,6 +32,9 @@ enum go_finding go_program_of_process(pid_t pid, struct go_program *program, str
 // `sysroot`: below which the program's files are looked for first; may be NULL.
 enum go_finding go_program_of_core(const struct core_image *core, const char *sysroot,
                                    struct go_program *program, struct error *error);
+// Finds where a section of its file lies in memory.
+bool go_program_section(const struct go_program *program, const char *name, uint64_t *start,
+                        uint64_t *size);
 void go_program_close(struct go_program *program);
 
 #endif

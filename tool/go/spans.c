@@ -96,6 +96,12 @@ static bool read_spans(struct reading *reading, uint64_t list, uint64_t count,
     return true;
 }
 
+static bool has_spans(const struct reading *reading) {
+    for (size_t i = 0; i < CLASSES; i++)
+        if (reading->classes[i].spans) return true;
+    return false;
+}
+
 static int compare(const void *left, const void *right) {
     const struct go_class *a = left, *b = right;
     const uint64_t x = a->object_bytes - 1, y = b->object_bytes - 1;  // 0 is the largest
@@ -152,6 +158,29 @@ bool go_spans_read(const struct memory_reader *memory, uint64_t heap, unsigned m
     free(reading);
     if (!is_ok) go_spans_free(spans);
     return is_ok;
+}
+
+uint64_t go_spans_list_place(unsigned minor) {
+    const struct layout *layout = layout_of(minor);
+    return layout ? layout->all_spans : 0;
+}
+
+bool go_spans_is_list(const struct memory_reader *memory, uint64_t list, uint64_t count,
+                      unsigned minor) {
+    enum { TRIED = 16 };
+    struct go_spans spans = {0};
+    struct reading *reading = calloc(1, sizeof *reading);
+    bool is_list = false;
+    if (reading) {
+        reading->layout = layout_of(minor);
+        reading->spans = &spans;
+        go_pages_start(&reading->pages, memory);
+        const uint64_t tried = count < TRIED ? count : TRIED;
+        is_list = reading->layout && read_spans(reading, list, tried, NULL) && !spans.odd_count &&
+                  has_spans(reading);
+    }
+    free(reading);
+    return is_list;
 }
 
 void go_spans_free(struct go_spans *spans) {

@@ -314,3 +314,32 @@ bool go_table_answer(const struct image *image, struct string_pool *names,
     }
     return true;
 }
+
+// ---- a function by its name ---------------------------------------------------------------------
+
+static bool is_called(const struct go_file *file, uint64_t record, const char *name) {
+    uint64_t text;
+    size_t length;
+    if (!read_half(file, record + RECORD_NAME * HALF, &text)) return false;
+    const char *found = read_text(file, file->names + text, &length);
+    return found && length == strlen(name) && !memcmp(found, name, length);
+}
+
+bool go_table_find_code(const struct image *image, const char *name, struct bytes *code,
+                        uint64_t *address) {
+    struct go_file file;
+    uint64_t start, next, record;
+    if (!go_file_open(&file, image)) return false;
+    for (uint64_t i = 0; i + 1 < file.count; i++) {
+        const uint64_t entry = file.functions + i * 2 * HALF;
+        if (!read_half(&file, entry, &start) || !read_half(&file, entry + HALF, &record) ||
+            !read_half(&file, entry + 2 * HALF, &next))
+            return false;
+        if (!is_called(&file, file.functions + record, name)) continue;
+        *address = file.text + start;
+        *code = bytes_at(&file, *address);
+        if (next > start && next - start < bytes_left(code)) code->end = code->at + (next - start);
+        return !code->is_bad;
+    }
+    return false;
+}
