@@ -7,8 +7,8 @@
 
 #include "tool/go/program.h"
 
-// Fills in what was found; what was not stays 0. Of a profile without a bucket nothing leads to
-// where it begins.
+// Fills in what was found; what was not stays 0: so does the beginning of a profile without
+// buckets, since nothing leads there.
 void go_search(const struct memory_reader *memory, struct go_program *program);
 
 #endif
