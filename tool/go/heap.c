@@ -22,9 +22,8 @@ static bool tell_unfound(const struct go_program *program, const char *what, str
 }
 
 static void read_memory(struct go_heap *heap, const struct memory_reader *memory) {
-    struct go_program *program = &heap->program;
+    const struct go_program *program = &heap->program;
     const struct go_profile_place *profile = &program->profile;
-    if (!is_whole(program)) go_search(memory, program);
     const bool has_spans = program->heap || !go_spans_list_place(program->minor)
                                ? go_spans_read(memory, program->heap, program->minor, &heap->spans,
                                                &heap->why_no_spans)
@@ -43,12 +42,15 @@ enum go_finding go_heap_of_process(pid_t pid, struct go_heap *heap, struct error
     enum go_finding finding = go_program_of_process(pid, &heap->program, error);
     if (finding != GO_FOUND) return finding;
     heap->pid = pid;
-    if (!examine_to_read(pid, error) || !threads_stop(&threads, pid, error)) {
+    const struct remote remote = remote_of(pid);
+    const struct memory_reader memory = remote_reader(&remote);
+    bool is_readable = examine_to_read(pid, error);
+    // variables stay where they are: they are searched while the program goes on
+    if (is_readable && !is_whole(&heap->program)) go_search(&memory, &heap->program);
+    if (!is_readable || !threads_stop(&threads, pid, error)) {
         go_program_close(&heap->program);
         return GO_FAILED;
     }
-    const struct remote remote = remote_of(pid);
-    const struct memory_reader memory = remote_reader(&remote);
     read_memory(heap, &memory);
     threads_go(&threads, 0);
     heap->pause_ns = threads.pause_ns;
@@ -63,6 +65,7 @@ enum go_finding go_heap_of_core(const struct core_image *core, const char *sysro
     heap->pid = (pid_t)core->pid;
     heap->is_of_core = true;
     const struct memory_view view = core_view(core);
+    if (!is_whole(&heap->program)) go_search(&view.reader, &heap->program);
     read_memory(heap, &view.reader);
     return GO_FOUND;
 }

@@ -8,6 +8,7 @@
 #include "tool/symbol/go_table.h"
 
 enum { WORD = sizeof(uint64_t), PIECE_WORDS = 512 };
+enum { SEARCHED_MOST = 1 << 28 };  // of a section, whatever the file says
 
 // ---- by instructions (x86-64) -------------------------------------------------------------------
 
@@ -50,6 +51,7 @@ static void visit_words(const struct memory_reader *memory, const struct go_prog
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint64_t start, size;
         if (!go_program_section(program, names[i], &start, &size)) continue;
+        if (size > SEARCHED_MOST) size = SEARCHED_MOST;
         for (uint64_t at = start; at + 3 * WORD <= start + size; at += PIECE_WORDS * WORD) {
             uint64_t words[PIECE_WORDS + 2];
             uint64_t bytes = start + size - at;
