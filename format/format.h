@@ -726,7 +726,7 @@ struct cairn_header {
     uint64_t checkpoint_ns;  // a file that the tool wrote while the process went on: when; else 0
     uint64_t checkpoint_pause_ns;  // after which it would have written the next one; 0: never
     uint32_t max_depth;  // most machine frames of a stack, the innermost (--max-depth); 0: all
-
+    uint32_t bypassing;  // (atomic) offset in STRINGS: the first that CAIRN_LOST_DEEPBIND counts
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss

@@ -12,6 +12,8 @@
 #include "runtime/inject/symbol_lead.h"
 #include "runtime/process/real.h"
 #include "runtime/process/state.h"
+#include "runtime/sink/sink.h"
+#include "runtime/stack/module.h"
 #include "runtime/sys/linker.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
@@ -25,7 +27,14 @@ static bool is_expected;     // (atomic) it is to be looked at
 struct both {
     struct dl_phdr_info own, libc;
     uint32_t allocators;
+    char last[CAIRN_TEXT_PATH];  // path of the allocator that was loaded last
 };
+
+static void copy_path(char to[CAIRN_TEXT_PATH], const char *path) {
+    size_t length = path ? strnlen(path, CAIRN_TEXT_PATH - 1) : 0;
+    if (length) memcpy(to, path, length);
+    to[length] = 0;
+}
 
 static int look_at(struct dl_phdr_info *module, size_t size, void *context) {
     struct both *both = context;
@@ -35,7 +44,9 @@ static int look_at(struct dl_phdr_info *module, size_t size, void *context) {
     struct linker_symbols symbols = linker_symbols_of(module);
     if (is_own) both->own = *module;
     if (is_libc) both->libc = *module;
-    if (!is_own && !is_libc && linker_symbols_find(&symbols, "malloc")) both->allocators++;
+    if (is_own || is_libc || !linker_symbols_find(&symbols, "malloc")) return 0;
+    both->allocators++;
+    copy_path(both->last, module->dlpi_name);
     return 0;
 }
 
@@ -73,27 +84,32 @@ static bool is_led(void) {
     return now == IS_LED;
 }
 
-static uint32_t count_allocators(void) {
-    struct both both = {.allocators = 0};
-    dl_iterate_phdr(look_at, &both);
-    return both.allocators;
+// Counts a library that bypasses us; the recording names the first.
+static void note_bypassing(const char *path) {
+    gate_count_loss(CAIRN_LOST_DEEPBIND);
+    if (!sink.header || __atomic_load_n(&sink.header->bypassing, __ATOMIC_RELAXED)) return;
+    uint32_t text = path && *path ? module_string(path) : 0;
+    __atomic_store_n(&sink.header->bypassing, text, __ATOMIC_RELEASE);
 }
 
-COLD void deepbind_begin(void) {
+COLD void deepbind_begin(const char *path) {
     int saved_errno = errno;
     if (is_led()) {
-        __atomic_store_n(&allocators, count_allocators(), __ATOMIC_RELAXED);
+        struct both both = {.allocators = 0};
+        dl_iterate_phdr(look_at, &both);
+        __atomic_store_n(&allocators, both.allocators, __ATOMIC_RELAXED);
         __atomic_store_n(&is_expected, true, __ATOMIC_RELEASE);
     } else {
-        gate_count_loss(CAIRN_LOST_DEEPBIND);
+        note_bypassing(path);
     }
     errno = saved_errno;
 }
 
 static COLD void look(void) {
     int saved_errno = errno;
-    uint32_t before = __atomic_load_n(&allocators, __ATOMIC_RELAXED);
-    if (count_allocators() > before) gate_count_loss(CAIRN_LOST_DEEPBIND);
+    struct both both = {.allocators = 0};
+    dl_iterate_phdr(look_at, &both);
+    if (both.allocators > __atomic_load_n(&allocators, __ATOMIC_RELAXED)) note_bypassing(both.last);
     errno = saved_errno;
 }
 

@@ -289,7 +289,7 @@ EXPORT void *dlopen(const char *path, int flags) {
     namespaces_look_if_expected();
     wrap_look();
     deepbind_look_if_expected();
-    if (flags & RTLD_DEEPBIND) deepbind_begin();
+    if (flags & RTLD_DEEPBIND) deepbind_begin(path);
     return real.dlopen(path, flags);
 }
 
@@ -303,7 +303,7 @@ static NOINLINE void *open_elsewhere(Lmid_t namespace, const char *path, int fla
 EXPORT void *dlmopen(Lmid_t namespace, const char *path, int flags) {
     be_ready();
     deepbind_look_if_expected();
-    if (namespace == LM_ID_BASE && (flags & RTLD_DEEPBIND)) deepbind_begin();
+    if (namespace == LM_ID_BASE && (flags & RTLD_DEEPBIND)) deepbind_begin(path);
     if (namespace == LM_ID_BASE) return real.dlmopen(namespace, path, flags);
     if (namespaces_may_call(path, (uintptr_t)__builtin_return_address(0)))
         return open_elsewhere(namespace, path, flags);

@@ -125,6 +125,10 @@ def check_deepbind(name, text, lost, blocks):
         found = t.report(path)
         if found:
             t.check_equal(f"deepbind, {name}: lost", found["trust"]["lost"], lost)
+            t.check_equal(f"deepbind, {name}: named", found["trust"].get("bypassing"),
+                          os.path.abspath(f"libs/lib{name}.so") if lost else None)
+            words = t.run_cairn("report", path).out.decode()
+            t.check_equal(f"deepbind, {name}: told", f"past cairn: lib{name}.so" in words, bool(lost))
             for function, count in blocks.items():
                 inside = t.stacks_through(found, function)
                 t.check_equal(f"deepbind, {name}: blocks of {function}", sum(s["allocations"] for s in inside), count)

@@ -47,7 +47,10 @@ void core_print_doubts(const struct core_subject *subject) {
 // Libraries may have it where the program has not.
 const char *core_sources_missing(const struct core_subject *subject) {
     const struct typed_counts counts = typed_count(subject->typed);
+    char text[LINE_BYTES];
     if (counts.has_program || !subject->core->files.count) return NULL;
+    if (subject->types && core_types_missing(subject->types, text, sizeof text))
+        return "debug information of the program was not found: few types are known";
     return "the program has no debug information (-g, a -dbgsym package, --debuginfod): few types "
            "are known";
 }

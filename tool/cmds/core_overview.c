@@ -12,6 +12,7 @@
 #include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
+#include "tool/query/name_options.h"
 
 struct overview_wish {
     bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
@@ -93,6 +94,21 @@ static bool tell_absence(const struct overview *overview, struct error *error) {
                      geteuid() ? "; ask as root (sudo)" : "");
 }
 
+// Looks at the heap that Go keeps beside malloc's.
+static void look_at_go(struct overview *overview, const struct overview_wish *wish) {
+    struct error why = {""};
+    if (overview->is_core)
+        overview->go_finding = go_heap_of_core(
+            overview->subject.core, name_options_symbols()->sysroot, &overview->go, &why);
+    else if (wish->may_stop)
+        overview->go_finding = go_heap_of_process(overview->pid, &overview->go, &why);
+    snprintf(overview->why_no_go, sizeof overview->why_no_go, "%s", why.text);
+}
+
+static bool is_go_alone(const struct overview *overview) {
+    return overview->go_finding == GO_FOUND && overview->go.program.is_static;
+}
+
 static void find_parts(struct overview *overview) {
     if (overview->has_other) {
         const struct glibc_heap *heap = core_heap_of(&overview->subject);
@@ -133,7 +149,8 @@ static bool open_process(struct overview *overview, const struct overview_wish *
     overview->has_resident = rss_parts_of_process(overview->pid, &overview->resident);
     if (!overview->has_resident || !overview->resident.picture.rss_bytes)
         return tell_absence(overview, error);
-    open_subject(overview, wish);
+    look_at_go(overview, wish);
+    if (!is_go_alone(overview)) open_subject(overview, wish);
     find_remedies(overview);
     return true;
 }
@@ -149,6 +166,7 @@ static bool open_core(struct overview *overview, const struct overview_wish *wis
     text_escape(overview->name, sizeof overview->name, overview->word);
     resident_of_dump(overview->subject.core, &overview->resident);
     overview->has_resident = true;
+    look_at_go(overview, wish);
     if (overview->has_heap &&
         !core_remedies_read_heap(&overview->subject.look, core_heap_of(&overview->subject),
                                  &overview->facts))
@@ -167,6 +185,7 @@ static bool open_overview(struct overview *overview, const char *word,
 }
 
 static void close_overview(struct overview *overview) {
+    if (overview->go_finding == GO_FOUND) go_heap_close(&overview->go);
     giveback_free(&overview->facts.giveback);
     if (overview->has_waste) waste_sums_free(&overview->waste);
     if (overview->has_heap) heap_state_free(&overview->heap);

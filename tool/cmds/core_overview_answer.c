@@ -67,7 +67,7 @@ void overview_sentence(const struct overview *overview, char text[CLAIM_SENTENCE
 
 // --- sections
 
-static void add_row(struct section *section, uint64_t bytes, const char *label) {
+void section_add(struct section *section, uint64_t bytes, const char *label) {
     struct section_row *row = &section->rows[section->count++];
     row->bytes = bytes;
     snprintf(row->label, sizeof row->label, "%s", label);
@@ -92,7 +92,7 @@ static void fill_parts(struct overview *overview, struct section *section) {
         snprintf(label, sizeof label, "%s%s%s", part->text, part->kind == PART_USED ? ", " : "",
                  part->kind == PART_USED ? units_counted((int64_t)blocks, "block", "blocks").text
                                          : "");
-        add_row(section, part->bytes, label);
+        section_add(section, part->bytes, label);
     }
 }
 
@@ -102,7 +102,7 @@ static bool fill_types(struct overview *overview, struct section *section, struc
     if (!core_types_largest(&overview->subject, rows, &count, &all, error)) return false;
     section->all_bytes = all.bytes;
     for (size_t i = 0; i < count; i++)
-        add_row(section, rows[i].bytes, rows[i].name ? rows[i].name : "not known");
+        section_add(section, rows[i].bytes, rows[i].name ? rows[i].name : "not known");
     return true;
 }
 
@@ -115,7 +115,7 @@ static bool fill_waste(struct overview *overview, struct section *section, struc
         if (!bytes) break;
         if (!core_kin_label(sums->subject, &sums->rows.items[i].kin, label))
             return error_set(error, "out of memory");
-        add_row(section, bytes, label);
+        section_add(section, bytes, label);
     }
     return true;
 }
@@ -133,7 +133,7 @@ static bool fill_owners(struct overview *overview, struct section *section, stru
         const struct owner_row *row = &listing.rows.items[i];
         if (row->left_out || row->depth) continue;
         is_ok = owner_listing_label(&listing, &row->kin, label);
-        if (is_ok) add_row(section, row->retained, label);
+        if (is_ok) section_add(section, row->retained, label);
     }
     owner_listing_free(&listing);
     return is_ok || error_set(error, "out of memory");
@@ -146,7 +146,7 @@ static void fill_remedies(struct overview *overview, struct section *section) {
     section->all_bytes = overview->parts.all_bytes;
     for (size_t i = 0; i < count && i < TOP && remedies[i].class != REMEDY_NEEDS_LOG; i++) {
         core_remedy_title(&remedies[i], &overview->facts, title);
-        add_row(section, remedies[i].bytes, title);
+        section_add(section, remedies[i].bytes, title);
         section->rows[section->count - 1].class = core_remedy_class(&remedies[i]);
     }
 }
@@ -179,6 +179,7 @@ void overview_fill(struct overview *overview) {
     sections[SECTION_PARTS].is_there = sections[SECTION_REMEDIES].is_there = true;
     fill_parts(overview, &sections[SECTION_PARTS]);
     fill_remedies(overview, &sections[SECTION_REMEDIES]);
+    overview_fill_go(overview);
     if (!is_heap_shown(overview)) return;
     fill_section(overview, SECTION_TYPES, fill_types);
     if (overview->has_waste) fill_section(overview, SECTION_WASTE, fill_waste);
@@ -187,6 +188,8 @@ void overview_fill(struct overview *overview) {
 
 static const char *next_view(const struct overview *overview) {
     uint64_t all = overview->parts.all_bytes;
+    const struct section *functions = &overview->sections[SECTION_GO_FUNCTIONS];
+    if (functions->count && !is_heap_shown(overview)) return "functions";
     bool is_free = is_share(resident_parts_bytes(&overview->parts, PART_FREE), all, NOW_FREE_SHARE);
     if (is_free && !overview->has_other) return "remedies";
     if (!overview->is_open) return NULL;
@@ -205,7 +208,7 @@ void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTE
     snprintf(file, sizeof file, "/proc/%d/exe", pid);
     if (view)
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --view %s %s", view, word);
-    else if (overview->is_core)
+    else if (overview->is_core || overview->go_finding != GO_ABSENT)
         return;  // nothing more can be asked of it
     else if (strstr(overview->why_no_heap, "--no-copy-limit"))
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --no-copy-limit %d", pid);

@@ -14,6 +14,9 @@ static const struct {
     const char *key, *title;
 } section_words[SECTIONS] = {
     [SECTION_PARTS] = {"resident", "resident memory"},
+    [SECTION_GO_SPANS] = {"go_spans", "spans of Go's heap by size of objects"},
+    [SECTION_GO_FUNCTIONS] = {"go_functions",
+                              "what its functions allocated of it, by Go's samples"},
     [SECTION_TYPES] = {"types", "types of blocks in use"},
     [SECTION_WASTE] = {"waste", "of no use: never touched, zero, equal or unused"},
     [SECTION_OWNERS] = {"owners", "who keeps them"},
@@ -45,7 +48,7 @@ static void print_row(const struct terminal *terminal, enum section_id id, uint6
 static void print_beside(const struct overview *overview, const struct terminal *terminal) {
     uint64_t swapped = overview->resident.picture.swap_bytes;
     if (swapped) printf("  %17s  swapped out beside it\n", units_size((int64_t)swapped).text);
-    if (!overview->has_heap && !overview->has_other)
+    if (!overview->has_heap && !overview->has_other && overview->go_finding == GO_ABSENT)
         terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
                        overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
 }
@@ -56,7 +59,7 @@ static void print_section(const struct overview *overview, const struct terminal
     if (!section->is_there || !(section->count || id != SECTION_REMEDIES)) return;
     bool is_dump = id == SECTION_PARTS && overview->is_core;
     terminal_print(terminal, STYLE_DIM, "%s", is_dump ? "memory in it" : section_words[id].title);
-    if (id == SECTION_TYPES)
+    if (id == SECTION_TYPES || id == SECTION_GO_SPANS || id == SECTION_GO_FUNCTIONS)
         terminal_print(terminal, STYLE_DIM, ", %s in all",
                        units_size((int64_t)section->all_bytes).text);
     putchar('\n');
@@ -138,8 +141,12 @@ void overview_print_json(const struct overview *overview) {
         json_put_null(&json, "pid");
     json_put_string(&json, "name", overview->name);
     put_sizes(&json, overview);
-    if (overview->is_open && !overview->is_core)
-        json_put_uint(&json, "pause_ns", overview->subject.look.live.pause_ns);
+    const bool is_copied = overview->is_open && !overview->is_core;
+    const bool is_go = overview->go_finding == GO_FOUND && !overview->is_core;
+    if (is_copied || is_go)
+        json_put_uint(&json, "pause_ns",
+                      (is_copied ? overview->subject.look.live.pause_ns : 0) +
+                          (is_go ? overview->go.pause_ns : 0));
     else
         json_put_null(&json, "pause_ns");
     json_put_string(&json, "sentence", sentence);

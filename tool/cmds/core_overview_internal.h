@@ -11,12 +11,21 @@
 #include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/cmds/core_waste_rows.h"
+#include "tool/go/heap.h"
 #include "tool/render/claims_summary.h"
 
 enum { OVERVIEW_NAME_BYTES = 256, OVERVIEW_NEXT_BYTES = PATH_MAX + 64 };
 
 // Parts of the answer beside its sentence, in this order.
-enum section_id { SECTION_PARTS, SECTION_TYPES, SECTION_WASTE, SECTION_OWNERS, SECTION_REMEDIES };
+enum section_id {
+    SECTION_PARTS,
+    SECTION_GO_SPANS,
+    SECTION_GO_FUNCTIONS,
+    SECTION_TYPES,
+    SECTION_WASTE,
+    SECTION_OWNERS,
+    SECTION_REMEDIES
+};
 enum { SECTIONS = SECTION_REMEDIES + 1 };
 
 struct section {
@@ -44,12 +53,20 @@ struct overview {
     bool has_heap;   // of glibc's malloc
     bool has_other;  // of another allocator, whose blocks are read
     char why_no_heap[sizeof((struct error *)0)->text];
+    struct go_heap go;
+    enum go_finding go_finding;  // of it; GO_FAILED: `why_no_go`
+    char why_no_go[sizeof((struct error *)0)->text];
     struct resident_parts parts;
     struct waste_sums waste;
     bool has_waste;
     struct remedy_facts facts;
     struct section sections[SECTIONS];
 };
+
+// Fills in the sections of Go's own heap, as far as the program is one of Go.
+void overview_fill_go(struct overview *overview);
+// Adds a row to a section.
+void section_add(struct section *section, uint64_t bytes, const char *label);
 
 // Fills in its sections: to be called before what follows.
 void overview_fill(struct overview *overview);

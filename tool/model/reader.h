@@ -209,6 +209,13 @@ const char *recording_string(struct recording *recording, uint32_t offset);
 // "massif; not in it: times": whose file the recording was made of; NULL: cairn recorded it.
 const char *recording_imported(struct recording *recording);
 
+// Returns the first library whose calls bypass cairn, by its path or as the program named it; NULL:
+// there is none, or its name is not known.
+static inline const char *recording_bypassing(struct recording *recording) {
+    const uint32_t text = recording->header.bypassing;
+    return text ? recording_string(recording, text) : NULL;
+}
+
 // It was made of the blocks of a process or core dump: its call stacks are who keeps them, from a
 // variable or thread inwards, and all its figures are of that one moment.
 #define RECORDING_OF_OWNERS "cairn core"

@@ -94,7 +94,10 @@ static bool take_process(const struct heap_wish *wish, struct heap_look *look,
                                             .may_draw = wish->may_draw,
                                             .seed = wish->seed};
     look->core = &look->live.core;
-    if (stopped_take(&request, &look->live, error)) return true;
+    if (stopped_take(&request, &look->live, error)) {
+        removed_files_hold(&look->removed, look->pid, look->core);
+        return true;
+    }
     if (look->recording >= 0) close(look->recording);
     return heap_look_blame(look, error);
 }
@@ -173,5 +176,6 @@ void heap_look_close(struct heap_look *look) {
         core_close(&look->own);
     else
         stopped_free(&look->live);
+    removed_files_close(&look->removed);
     if (look->recording >= 0) close(look->recording);
 }

@@ -10,6 +10,7 @@
 #include "tool/model/heap_state.h"
 #include "tool/model/profile.h"
 #include "tool/query/merged.h"
+#include "tool/query/removed_files.h"
 
 // `word` is a pid or a core dump. False of recordings, which have the totals alone, and of NULL.
 bool heap_views_have_memory(const char *word);
@@ -44,6 +45,7 @@ struct heap_look {
     int recording;          // that file, open: the process may end; -1: none
     struct core_image own;  // of a core
     struct stopped_image live;
+    struct removed_files removed;
     const struct core_image *core;  // either
     struct cairn_header header;     // of the recording
 };

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include "tool/base/text.h"
+#include "tool/base/units.h"
 #include "tool/events/event_log.h"
 #include "tool/events/log_recording.h"
+#include "tool/go/heap.h"
 #include "tool/heap/recorded.h"
 #include "tool/query/live.h"
+#include "tool/query/name_options.h"
 
 // `is_right`: it is a directory, or starts like a recording.
 static bool time_of(const char *path, uint64_t *time_ns, bool *is_right) {
@@ -112,21 +115,61 @@ static bool find_in_directory(const char *directory, struct subject *subject, st
     return true;
 }
 
+// A program of Go keeps a profile of its heap itself, which stands in for a recording.
+static bool record_go(enum go_finding finding, struct go_heap *heap, char path[PATH_MAX],
+                      struct error *error) {
+    if (finding != GO_FOUND) return false;
+    bool is_ok = go_heap_record(heap, path, error);
+    go_heap_close(heap);
+    return is_ok;
+}
+
+static bool find_go_in_core(const char *core_path, const struct core_image *core,
+                            char path[PATH_MAX], struct error *error) {
+    struct go_heap heap;
+    const char *sysroot = name_options_symbols()->sysroot;
+    struct error why;
+    enum go_finding finding = go_heap_of_core(core, sysroot, &heap, &why);
+    if (finding == GO_ABSENT)
+        return error_set(error, "%s: there is no recording in this core dump", core_path);
+    if (record_go(finding, &heap, path, &why)) return true;
+    return error_set(error, "%s: there is no recording in this core dump, and %s", core_path,
+                     why.text);
+}
+
 static bool find_in_core(const char *core_path, char path[PATH_MAX], struct error *error) {
     struct core_image core;
     struct cairn_header header;
     if (!core_open(core_path, &core, error)) return false;
-    bool is_ok = core_find_recording(&core, &header) ||
-                 error_set(error, "%s: there is no recording in this core dump", core_path);
-    is_ok = is_ok && core_copy_recording(&core, &header, path, error);
+    bool is_ok = core_find_recording(&core, &header)
+                     ? core_copy_recording(&core, &header, path, error)
+                     : find_go_in_core(core_path, &core, path, error);
     core_close(&core);
     return is_ok;
+}
+
+// `error` says already why the process has no recording.
+static bool find_go(const char *word, char path[PATH_MAX], struct error *error) {
+    struct go_heap heap;
+    struct error why;
+    pid_t pid;
+    if (!running_find(word, &pid, &why)) return false;
+    enum go_finding finding = go_heap_of_process(pid, &heap, &why);
+    if (finding == GO_ABSENT) return false;
+    const uint64_t pause_ns = finding == GO_FOUND ? heap.pause_ns : 0;
+    if (!record_go(finding, &heap, path, &why)) return error_set(error, "%s", why.text);
+    fprintf(stderr, "cairn: process %d was paused for %s\n", (int)pid,
+            units_duration(pause_ns).text);
+    return true;
 }
 
 // No file but a program's is called so: a process that is being recorded may be.
 static bool find_named(const char *word, struct subject *subject, struct error *error) {
     struct live_process process;
-    if (!live_choose(word, &process, error)) return error_wrap(error, "%s: no such file", word);
+    if (!live_choose(word, &process, error)) {
+        if (find_go(word, subject->path, error)) return true;
+        return error_wrap(error, "%s: no such file", word);
+    }
     snprintf(subject->path, sizeof subject->path, "%s", process.path);
     return true;
 }
@@ -155,7 +198,8 @@ static bool find_path(const char *word, struct subject *subject, struct error *e
     }
     if (stat(word, &status)) {
         int why = errno;
-        if (running_is_number(word)) return live_find(word, subject->path, error);
+        if (running_is_number(word))
+            return live_find(word, subject->path, error) || find_go(word, subject->path, error);
         if (running_may_be(word)) return find_named(word, subject, error);
         return error_set(error, "%s: %s", word, strerror(why));
     }

@@ -225,6 +225,8 @@ static void put_trust(struct json *json, const struct profile *profile,
     json_open_object(json, "trust");
     json_put_bool(json, "exact", profile_is_exact(profile));
     put_losses(json, profile);
+    const char *bypassing = recording_bypassing(profile->recording);
+    if (bypassing) json_put_string(json, "bypassing", bypassing);
     put_checkpoint(json, profile->recording);
     trust_json_put_left_out(json, profile->recording);
     trust_json_put_unkept(json, &profile->recording->header.unkept);

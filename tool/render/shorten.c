@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both ends of a name say most: where it belongs, and what it is called. So arguments go first,
 // from the innermost lists outwards, then parts of the path from its middle outwards. Names are of
-// C++, Rust and D: parts are joined by "::" or, without one, by '.'.
+// C++, Rust, D and Go: parts are joined by "::" or, without one, by '.'.
 #include "tool/render/shorten.h"
 
 #include <ctype.h>
@@ -199,6 +199,16 @@ static void drop_parts(char *name, size_t columns) {
     free(copy);
 }
 
+// "github.com/prometheus/client_golang/prometheus.(*Registry).Register" of Go ->
+// "…/prometheus.(*Registry).Register": the dots of a path are no ends of parts.
+static void drop_directories(char *name) {
+    const size_t path = strcspn(name, "([<{ ");
+    char *last = memrchr(name, '/', path);
+    if (strstr(name, "::") || !last || last < name + ELISION_BYTES || !is_word(last[1])) return;
+    memcpy(name, elision, ELISION_BYTES);
+    memmove(name + ELISION_BYTES, last, strlen(last) + 1);
+}
+
 // "<alloc::vec::Vec<…> as core::clone::Clone>::clone" -> "<Vec<…> as Clone>::clone".
 static void shorten_implementation(char *name) {
     struct bracket brackets[BRACKETS_MAX];
@@ -294,6 +304,8 @@ void shorten_function(char *name, size_t columns) {
     shorten_implementation(name);
     if (text_columns(name) <= columns) return;
     drop_std(name);
+    if (text_columns(name) <= columns) return;
+    drop_directories(name);
     if (text_columns(name) <= columns) return;
     drop_parts(name, columns);
     if (text_columns(name) > columns) cut_parts(name, columns);

@@ -120,6 +120,16 @@ static void add_checkpoint(struct parts *line, const struct recording *recording
     parts_add(line, STYLE_WARNING, "lost: what came after it");
 }
 
+// "past cairn: liballocator.so", of several the first.
+static void add_bypassing(struct parts *line, struct recording *recording) {
+    char text[FRAME_TEXT_BYTES];
+    const char *path = recording_bypassing(recording);
+    if (!path) return;
+    text_escape(text, sizeof text, text_base_name(path));
+    parts_add(line, STYLE_WARNING, "past cairn: %s%s", text,
+              recording_lost(recording, CAIRN_LOST_DEEPBIND) > 1 ? " and others" : "");
+}
+
 // "not recorded: w (statically linked), 3 x env (...)".
 static void add_left_out(struct parts *line, const struct cairn_left_out *list) {
     enum { SHOWN = 3 };
@@ -272,6 +282,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
                    &left_out);
     else
         parts_add(&line, STYLE_WARNING, "%s", nothing_recorded);
+    add_bypassing(&line, profile->recording);
     add_unkept(&line, &header->unkept);
     add_earlier(&line, recording_earlier_frees(profile->recording));
     add_stacks(&line, profile);

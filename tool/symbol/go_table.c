@@ -6,6 +6,7 @@
 #include "tool/symbol/go_table.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WORD = sizeof(uint64_t), HALF = sizeof(uint32_t) };
@@ -74,9 +75,23 @@ enum {
 };
 enum { MODULE_NAMES = 1, MODULE_FUNCTIONS = 16, MODULE_TEXT = 22, MODULE_TEXT_END = 23 };
 // Behind the text come pairs of places, from 1.20 on one pair more, then types, of which later ones
-// say more, and what inlined calls are counted from. These later ones do not say in the head where
-// the text begins.
-enum { MODULE_INLINED = 38, MODULE_INLINED_20 = 40, MODULE_INLINED_TEXTLESS = 43 };
+// (1.27) say more, and what inlined calls are counted from. From 1.26 on the head does not say
+// where the text begins.
+enum { MODULE_INLINED = 38, MODULE_INLINED_20 = 40, MODULE_INLINED_27 = 43 };
+enum { FIRST_TEXTLESS = 26 };
+
+// The minor version that the section .go.buildinfo says at its byte 32, behind a length; 0: none.
+static unsigned minor_version(const struct image *image) {
+    enum { TEXT_AT = 32, TEXT_MOST = 32 };
+    struct bytes bytes = image_bytes(image, ".go.buildinfo", ".zgo.buildinfo");
+    char text[TEXT_MOST + 1] = "";
+    unsigned minor = 0;
+    bytes_skip(&bytes, TEXT_AT);
+    uint64_t length = bytes_uleb(&bytes);
+    if (length > bytes_left(&bytes) || length > TEXT_MOST) return 0;
+    if (length) memcpy(text, bytes.at, length);
+    return sscanf(text, "go1.%u", &minor) == 1 ? minor : 0;
+}
 
 static bool take_head(struct go_file *file, uint64_t address) {
     static const uint8_t rest[] = {0xff, 0xff, 0xff, 0, 0, 1, WORD};
@@ -87,9 +102,10 @@ static bool take_head(struct go_file *file, uint64_t address) {
         return false;
     file->is_later = bytes.at[0] == 0xf1;
     for (size_t i = 0; i <= HEAD_FUNCTIONS; i++) words[i] = bytes_number(&bytes, WORD);
-    file->inlined_word = !file->is_later    ? MODULE_INLINED
-                         : words[HEAD_TEXT] ? MODULE_INLINED_20
-                                            : MODULE_INLINED_TEXTLESS;
+    bool is_earlier = words[HEAD_TEXT] || minor_version(file->image) == FIRST_TEXTLESS;
+    file->inlined_word = !file->is_later ? MODULE_INLINED
+                         : is_earlier    ? MODULE_INLINED_20
+                                         : MODULE_INLINED_27;
     file->table = address;
     file->count = words[HEAD_COUNT];
     file->names = address + words[HEAD_NAMES];
@@ -297,4 +313,33 @@ bool go_table_answer(const struct image *image, struct string_pool *names,
         *answered += queries[i].is_known;
     }
     return true;
+}
+
+// ---- a function by its name ---------------------------------------------------------------------
+
+static bool is_called(const struct go_file *file, uint64_t record, const char *name) {
+    uint64_t text;
+    size_t length;
+    if (!read_half(file, record + RECORD_NAME * HALF, &text)) return false;
+    const char *found = read_text(file, file->names + text, &length);
+    return found && length == strlen(name) && !memcmp(found, name, length);
+}
+
+bool go_table_find_code(const struct image *image, const char *name, struct bytes *code,
+                        uint64_t *address) {
+    struct go_file file;
+    uint64_t start, next, record;
+    if (!go_file_open(&file, image)) return false;
+    for (uint64_t i = 0; i + 1 < file.count; i++) {
+        const uint64_t entry = file.functions + i * 2 * HALF;
+        if (!read_half(&file, entry, &start) || !read_half(&file, entry + HALF, &record) ||
+            !read_half(&file, entry + 2 * HALF, &next))
+            return false;
+        if (!is_called(&file, file.functions + record, name)) continue;
+        *address = file.text + start;
+        *code = bytes_at(&file, *address);
+        if (next > start && next - start < bytes_left(code)) code->end = code->at + (next - start);
+        return !code->is_bad;
+    }
+    return false;
 }

@@ -14,4 +14,9 @@
 bool go_table_answer(const struct image *image, struct string_pool *names,
                      struct symbol_query *queries, size_t count, size_t *answered);
 
+// Finds the code of a function in the file by its name, and its virtual address there. False: the
+// program has no such function, or it is not of Go.
+bool go_table_find_code(const struct image *image, const char *name, struct bytes *code,
+                        uint64_t *address);
+
 #endif

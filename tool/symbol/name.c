@@ -49,6 +49,13 @@ static bool is_go_closure(const char *name, size_t length) {
     }
 }
 
+// So it does with the functions of a package that are all called so: "compress/flate.init.0".
+static bool is_go_init(const char *name, size_t length) {
+    static const char word[] = ".init";
+    const size_t word_length = sizeof word - 1;
+    return length > word_length && !memcmp(name + length - word_length, word, word_length);
+}
+
 // Length of `name` without clone suffixes, one at a time from the end: ".cold", ".part.0", ".12".
 static size_t base_length(const char *name, size_t length) {
     for (;;) {
@@ -58,7 +65,7 @@ static size_t base_length(const char *name, size_t length) {
         while (digits < length && isdigit((unsigned char)name[digits])) digits++;
         bool is_number = digits == length && length > dot + 1;
         if (!is_number && !is_clone_suffix(name + dot, length - dot)) return length;
-        if (is_number && is_go_closure(name, dot)) return length;
+        if (is_number && (is_go_closure(name, dot) || is_go_init(name, dot))) return length;
         length = dot;
     }
 }

@@ -104,13 +104,15 @@ void code_files_note(const struct memory *memory, pid_t pid) {
     }
 }
 
-// The program's own file is the one that the process maps, whatever has its path by now; so are all
-// of a process that may be older than what is on the disk.
+// The program's own file is the one that the process maps, whatever has its path by now; so are
+// those that were removed or replaced since, and all of a process that may be older than what is on
+// the disk.
 static int open_module(const struct memory *memory, pid_t pid, const struct cairn_module *module,
-                       const char *path) {
+                       const char *path, bool is_gone) {
     const struct cairn_header *header = memory->header;
     bool is_program = !strncmp(path, header->executable, CAIRN_TEXT_PATH);
-    int file = is_program || header->is_attached ? mapped_file_open(pid, code_of(module)) : -1;
+    bool is_older = is_gone || header->is_attached;
+    int file = is_program || is_older ? mapped_file_open(pid, code_of(module)) : -1;
     return file >= 0 ? file : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -127,19 +129,33 @@ static bool is_worth_holding(const struct code_files *files, int file) {
     return true;
 }
 
-static void hold(struct code_files *files, const struct memory *memory, pid_t pid,
-                 const struct cairn_module *module) {
-    char path[PATH_MAX];
-    if (files->count == HELD_FILES_MAX || !find_path(memory, module, path)) return;
-    bool is_gone = memory->header->is_attached && is_removed(pid, code_of(module));
-    if (!is_gone && !module_is_own(path)) return;
-    int file = open_module(memory, pid, module, path);
-    if (file < 0) return;
+// Takes over the open file.
+static void hold_file(struct code_files *files, const char *path, int file) {
     char *copy = is_worth_holding(files, file) ? strdup(path) : NULL;
     if (copy)
         files->list[files->count++] = (struct held_file){copy, file};
     else
         close(file);
+}
+
+static void hold(struct code_files *files, const struct memory *memory, pid_t pid,
+                 const struct cairn_module *module) {
+    char path[PATH_MAX];
+    if (files->count == HELD_FILES_MAX || !find_path(memory, module, path)) return;
+    const bool is_own = module_is_own(path);
+    if (!is_own && !memory->header->is_attached) return;
+    const bool is_gone = is_removed(pid, code_of(module));
+    int file = is_own || is_gone ? open_module(memory, pid, module, path, is_gone) : -1;
+    if (file >= 0) hold_file(files, path, file);
+}
+
+void code_files_hold_program(struct code_files *files, pid_t pid) {
+    char path[PATH_MAX];
+    if (files->count == HELD_FILES_MAX || !process_link(pid, "exe", path, sizeof path) ||
+        !module_is_own(path))
+        return;
+    int file = process_open(pid, "exe", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file >= 0) hold_file(files, path, file);
 }
 
 void code_files_hold(struct code_files *files, const struct memory *memory, pid_t pid,

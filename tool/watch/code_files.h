@@ -23,6 +23,9 @@ struct code_files {
 // What there is no room for, or no descriptor, is left.
 void code_files_hold(struct code_files *files, const struct memory *memory, pid_t pid,
                      uint64_t *seen);
+// Holds the file that the process executes, which waits meanwhile: programs remove, move or replace
+// their own file as they begin, or have none with a name.
+void code_files_hold_program(struct code_files *files, pid_t pid);
 void code_files_close(struct code_files *files);
 
 // Notes the hashes of modules that have none yet (cairn_module.code_hash). As soon as possible, and

@@ -284,6 +284,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
     struct watched *teller = process ? process : watch->list;
     if (teller) unkept_add(&teller->memory.header->unkept, &unkept);
     if (process) note_parent(watch, message, process);
+    if (process && !message->forked_from) code_files_hold_program(&watch->files, client->pid);
     if (process && watch->begin && !message->forked_from)
         watch->begin(watch->begin_context, client->pid, message->attachment);
     if (process && older) control_set_off(process->memory.header, was_off);

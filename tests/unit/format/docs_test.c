@@ -201,6 +201,7 @@ static void test_header(void **state) {
     FIELD(cairn_header, directory);
     FIELD(cairn_header, destination);
     FIELD(cairn_header, max_depth);
+    FIELD(cairn_header, bypassing);
 }
 
 static void test_parts_of_the_header(void **state) {

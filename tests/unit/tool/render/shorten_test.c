@@ -443,6 +443,9 @@ static void test_shorten(void **state) {
     check("alpha::beta::gamma::function", 18, "…::gamma::function");
     check("alpha::beta::gamma::function", 15, "gamma::function");
     check("no_namespace_at_all_here", 10, "no_…l_here");
+    const char *of_go = "github.com/prometheus/client_golang/prometheus.(*Registry).Register";
+    check(of_go, 80, of_go);
+    check(of_go, 40, "…/prometheus.(*Registry).Register");
 }
 
 // A function is told by its class: no name is a mark and a word that others have too.

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Go's own heap, of a process and of its core: what each stack allocated and has in use is what `go tool pprof` says of the
+profile that the program wrote itself after two collections, row by row; the objects of each size are those of
+runtime.MemStats. The same of a program without symbols. One without a profile is named. With this machine's Go, and with those
+whose directories are in $GO_ROOTS (compiled into $GO_ROOTS_CACHE)."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import cairn_test as t
+
+place = pathlib.Path(t.fresh_path("go")).absolute()
+os.makedirs(place)
+SOURCES = [f"{t.SOURCE}/tests/programs/heap.go", f"{t.SOURCE}/tests/programs/heap_profile.go"]
+WAYS = {"plain": SOURCES, "anywhere": ["-buildmode=pie", *SOURCES], "without": SOURCES[:1], "stripped": ["-ldflags=-s -w", *SOURCES]}
+
+
+def build(name, root):
+    environment = {**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local", "HOME": str(place)}
+    if root:
+        environment |= {"GOROOT": root, "GOCACHE": os.environ.get("GO_ROOTS_CACHE", t.GO_CACHE)}
+    go = f"{root}/bin/go" if root else "go"
+    made = t.run([go, "build", "-o", f"{place}/{name}", *WAYS[name]], env=environment)
+    t.check_equal(f"{name} is built", (made.status, made.err), (0, b""))
+    return f"{place}/{name}"
+
+
+class Running:
+    def __init__(self, program):
+        self.profile = f"{place}/profile"
+        self.process = subprocess.Popen([program, self.profile], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.sizes, self.all = {}, 0
+        for line in self.process.stderr:
+            word, *numbers = line.split()
+            if word == "ready":
+                break
+            if word == "all":
+                self.all = int(numbers[0])
+            else:
+                self.sizes[int(numbers[0])] = int(numbers[1])
+        self.pid = self.process.pid
+
+    def end(self, what):
+        out, err = self.process.communicate("", timeout=t.PATIENCE_S)
+        t.check_equal(f"{what}: goes on as before", (self.process.returncode, out, err), (0, "2300 20000 0\n", ""), is_grave=True)
+
+
+def told(profile):
+    """Rows of `go tool pprof -raw`: values by stacks of functions and lines."""
+    text = subprocess.run(["go", "tool", "pprof", "-raw", profile], check=True, text=True, capture_output=True).stdout
+    samples, rest = text.split("Samples:\n")[1].split("Locations\n")
+    places, last = {}, None
+    for line in rest.split("Mappings\n")[0].splitlines():
+        first = re.match(r" *(\d+): 0x\w+ (?:M=\d+ )?(.*)", line)
+        if first:
+            last = places.setdefault(int(first[1]), [])
+        frame = re.match(r" *(\S+) \S+?:(\d+)(?::\d+)? s=\d+", first[2] if first else line)
+        if frame:
+            last.append((frame[1], int(frame[2])))
+    stacks = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for line in samples.splitlines():
+        found = re.match(r" *(\d+) +(\d+) +(\d+) +(\d+): ([\d ]+)$", line)
+        if found:
+            key = tuple(frame for one in found[5].split() for frame in places[int(one)])
+            for i in range(4):
+                stacks[key][i] += int(found[i + 1])
+    return dict(stacks)
+
+
+def shown(what, word):
+    found = t.report(word, "--top", "100000")
+    rows = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for stack in found["stacks"] if found else []:
+        key = tuple((frame["function"], frame["line"]) for frame in stack["frames"])
+        for i, name in enumerate(("allocations", "allocated_bytes", "at_exit_blocks", "at_exit_bytes")):
+            rows[key][i] += stack[name]
+    t.check(found and "Go's own profile (go1." in found["trust"]["imported"], f"{what}: its source is named: {found and found['trust']}")
+    return dict(rows)
+
+
+def compare(what, word, wanted):
+    rows = shown(what, word)
+    t.check(len(wanted) >= 4 and sum(row[3] for row in wanted.values()) > 20e6, f"{what}: the profile is not empty")
+    t.check_equal(f"{what}: stacks that differ", (sorted(set(rows) - set(wanted)), sorted(set(wanted) - set(rows))), ([], []))
+    for key in set(rows) & set(wanted):
+        t.check_equal(f"{what}: {key[0]}", rows[key], wanted[key])
+
+
+def overview(what, word, running):
+    found = json.loads(t.run_cairn("report", "--json", word).out)
+    t.check_equal(f"{what}: all spans", sum(row["bytes"] for row in found["go_spans"]), running.all)
+    sizes = [re.match(r"([\d,]+) objects? of (\d+) bytes", row["what"]) for row in found["go_spans"]]
+    counts = {int(one[2]): int(one[1].replace(",", "")) for one in sizes if one}
+    t.check(112 in counts and len(counts) >= 3, f"{what}: sizes are shown: {counts}")
+    t.check_equal(f"{what}: objects by size", counts, {size: running.sizes[size] for size in counts})
+    t.check("main.fill" in [row["what"] for row in found["go_functions"]], f"{what}: functions: {found['go_functions']}")
+    t.check("cairn report --view functions" in found["next"], f"{what}: {found['next']}")
+
+
+def with_profile(name, root=None):
+    what = f"{name} {os.path.basename(root or '')}".strip()
+    running = Running(build(name, root))
+    wanted = told(running.profile)
+    compare(what, str(running.pid), wanted)
+    overview(what, str(running.pid), running)
+    if not shutil.which("gcore"):
+        t.skip_part("gcore is not installed (gdb)")
+    elif not root:
+        core = f"{place}/core.{running.pid}"
+        made = t.run(["gcore", "-o", f"{place}/core", str(running.pid)])
+        if t.check(os.path.exists(core), f"{what}: a core is made: {made.err}"):
+            compare(f"{what}, core", core, wanted)
+            overview(f"{what}, core", core, running)
+            os.remove(core)
+    if name == "plain" and not root:
+        removed(running, wanted)
+    running.end(what)
+
+
+def removed(running, wanted):
+    """The executable is replaced: the kernel has the one that runs."""
+    os.rename(f"{place}/plain", f"{place}/moved")
+    shutil.copy("/bin/true", f"{place}/plain")
+    os.remove(f"{place}/moved")
+    compare("replaced", str(running.pid), wanted)
+    exported = f"{place}/exported.pb.gz"
+    made = t.run_cairn("export", "-f", "pprof", "-o", exported, str(running.pid))
+    t.check_equal("export of a process", made.status, 0)
+    top = t.run(["go", "tool", "pprof", "-sample_index=inuse_space", "-unit=B", "-top", exported]).out.decode()
+    total = sum(row[3] for row in wanted.values())
+    t.check(f"of {total}B total" in top and "main.fill" in top, f"export: {total} bytes in {top[:600]}")
+
+
+def without_profile(name, sentence):
+    running = Running(build(name, None))
+    found = t.run_cairn("report", "--view", "functions", str(running.pid))
+    t.check_equal(f"{name}: refused", found.status, 1)
+    t.check(re.search(sentence, found.err.decode()), f"{name}: it says why: {found.err.decode()}")
+    text = t.run_cairn("report", str(running.pid)).out.decode()
+    t.check(re.search(sentence, text), f"{name}: the overview says why: {text}")
+    t.check("objects of 112 bytes" in text, f"{name}: spans are shown: {text}")
+    running.end(name)
+
+
+t.need("go")
+with_profile("plain")
+without_profile("without", r"keeps no profile of its heap \(MemProfileRate 0\)")
+with_profile("stripped")
+for each in os.environ.get("GO_ROOTS", "").split():
+    with_profile("plain", each)
+    with_profile("stripped", each)
+if t.IS_LONG:
+    with_profile("anywhere")
+t.finish()
