@@ -50,6 +50,28 @@ def compare(what, subject, wanted):
     t.check(len(others) <= OTHERS, f"{what}: {len(others)} blocks that the program does not hold", is_grave=True)
 
 
+def view_of(subject, view):
+    result = t.run_cairn("report", "--json", "--view", view, subject)
+    t.check_equal(f"{subject}: {view}: status", (result.status, b"not known" in result.out), (0, False))
+    return json.loads(result.out)
+
+
+def check_views(what, subject, wanted, beside):
+    """The views heap and pages have the same blocks, and what jemalloc's statistics (`beside`) leave of the pages of small
+    blocks; who keeps pages adds up."""
+    answer = view_of(subject, "heap")
+    states = {row["name"]: row for row in answer["rows"] if row["part"] == "state"}
+    classes = [row for row in answer["rows"] if row["part"] == "class"]
+    used = sum(row["used_bytes"] for row in classes)
+    t.check(sum(wanted.values()) <= used <= sum(wanted.values()) + (1 << 20), f"{what}: used {used}", is_grave=True)
+    t.check(states["used"]["bytes"] <= used <= states["used"]["bytes"] + (1 << 20), f"{what}: {states['used']}, {used}")
+    small = sum(row["wasted_bytes"] for row in classes if row["size_from"] <= 14 << 10)
+    t.check(not beside or abs(small - beside) <= 0.001 * beside, f"{what}: beside blocks: {small}, truth {beside}", is_grave=True)
+    pages = view_of(subject, "pages")
+    t.check_equal(f"{what}: pages", sum(row["kept_bytes"] for row in pages["rows"]), pages["facts"]["kept_bytes"], is_grave=True)
+    t.check(pages["facts"]["live_bytes"] <= pages["facts"]["kept_bytes"], f"{what}: {pages['facts']}")
+
+
 def dump(pid):
     subprocess.run(["gcore", "-o", "dump", str(pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return f"dump.{pid}"
@@ -62,12 +84,15 @@ def stops(what, argv, env=None, has_core=False):
             path = os.path.abspath(f"held-{number}")
             process.stdin.write(path.encode() + b"\n")
             process.stdin.flush()
-            if not t.check(process.stdout.readline() == b"ready\n", f"{what}: the program has ended"):
+            ready, *beside = process.stdout.readline().split() or [b""]
+            if not t.check(ready == b"ready", f"{what}: the program has ended"):
                 return
             lines = pathlib.Path(path).read_text(encoding="ascii").split("\n")
             wanted = {int(a, 16): int(b, 16) for a, b in (line.split() for line in lines if line)}
             t.check(len(wanted) > 1000, f"{what}: only {len(wanted)} blocks")
             compare(f"{what}, stop {number}", str(process.pid), wanted)
+            if not number:
+                check_views(what, str(process.pid), wanted, int(beside[0]))
             if number < ROUNDS - 1:
                 process.stdin.write(b"on\n")
                 process.stdin.flush()

@@ -87,22 +87,26 @@ bool process_has_other_heap(pid_t pid) {
     return has;
 }
 
-static uint64_t there(const struct stopped_image *live, uint64_t start, uint64_t end) {
-    return live ? stopped_resident_bytes(live, start, end) : end - start;
+static uint64_t there(const struct core_image *core, const struct stopped_image *live,
+                      uint64_t start, uint64_t end) {
+    return live ? stopped_resident_bytes(live, start, end) : core_present_bytes(core, start, end);
 }
 
-uint64_t other_heap_resident(const struct glibc_heap *heap, const struct stopped_image *live,
-                             uint64_t *used_bytes) {
+uint64_t other_heap_there(const struct core_image *core, const struct stopped_image *live,
+                          const struct spans *spans) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < heap->other.memory.items.count; i++) {
-        const struct span *span = &heap->other.memory.items.items[i];
-        bytes += there(live, span->start, span->end);
-    }
-    *used_bytes = 0;
+    for (size_t i = 0; i < spans->items.count; i++)
+        bytes += there(core, live, spans->items.items[i].start, spans->items.items[i].end);
+    return bytes;
+}
+
+uint64_t other_heap_used(const struct core_image *core, const struct stopped_image *live,
+                         const struct glibc_heap *heap) {
+    uint64_t bytes = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (!chunk_is_free(chunk))
-            *used_bytes += there(live, chunk->address, chunk->address + chunk->size);
+            bytes += there(core, live, chunk->address, chunk->address + chunk->size);
     }
     return bytes;
 }
