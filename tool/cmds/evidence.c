@@ -22,6 +22,7 @@
 #include "tool/cmds/core_types.h"
 #include "tool/glibc/chunks.h"
 #include "tool/heap/frames.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/proc/process.h"
 #include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
@@ -115,8 +116,11 @@ static const char *taker_of(const struct core_subject *subject) {
     return "an allocator of its own, or memory that it mapped itself";
 }
 
-static uint64_t bytes_of_malloc(const struct glibc_heap *heap) {
+static uint64_t bytes_of_malloc(const struct core_subject *subject) {
+    const struct glibc_heap *heap = core_heap_of(subject);
     uint64_t sum = heap->top_bytes;
+    if (heap->other.name)
+        return other_heap_there(subject->core, &subject->look.live, &heap->other.memory);
     for (size_t i = 0; i < heap->chunks.count; i++)
         sum += heap->chunks.items[i].size + CHUNK_HEADER_BYTES / 2;
     return sum;
@@ -127,7 +131,7 @@ static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes) {
     enum { PART_LEAST = 10 };  // a tenth: less is slack and caches
     char safe[PATH_MAX];
     struct error unused;
-    uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(core_heap_of(subject)) : 0;
+    uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(subject) : 0;
     if (known >= heap_bytes || (heap_bytes - known) < heap_bytes / PART_LEAST) return;
     text_escape(safe, sizeof safe, taker_of(subject));
     printf("\n%s of the %s of heap and other anonymous memory are not in these tables: %s\n",
