@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks that there were before cairn attached: all of them, by size and by the class that they are of;
 their frees and reallocs are those of blocks that cairn knows; sampled, as estimates; left out where it was
-asked for or would take long. The same with jemalloc and mimalloc, with threads that allocate meanwhile."""
+asked for or would take long. The same with jemalloc, mimalloc and tcmalloc, with threads that allocate meanwhile."""
 
 import glob
 import os
@@ -164,7 +164,8 @@ def sampled():
     target.end("sampled")
 
 
-LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4"}
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4",
+             "tcmalloc for debugging": "libtcmalloc_minimal_debug.so.4"}
 
 
 def preload_of(allocator):
@@ -210,13 +211,13 @@ def another_allocator(allocator):
 
 
 def unread_allocator():
-    before = preload_of("tcmalloc")
+    before = preload_of("tcmalloc for debugging")
     if not before:
         return
     target = Target(path=PROGRAMS / "before", before=before)
     attached = Attached(target.pid, "--exact", "--scan-heap", "--record-for", "50ms")
     attached.leave(lambda: None)
-    check("not counted: its allocator is not glibc's, jemalloc 5.3.0 or mimalloc 2.0.9" in attached.err, f"tcmalloc: {attached.err}")
+    check("not counted: its allocator is not glibc's, jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc" in attached.err, f"tcmalloc: {attached.err}")
     target.process.communicate("end\n")
 
 
@@ -258,6 +259,7 @@ own_blocks()
 sampled()
 another_allocator("jemalloc")
 another_allocator("mimalloc")
+another_allocator("tcmalloc")
 unread_allocator()
 left_out()
 finish()

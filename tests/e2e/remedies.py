@@ -3,7 +3,7 @@
 """`cairn report --view remedies` of programs that are too large for one reason each: what it foretells of malloc_trim(0)
 and of a block that pins the heap's end is what doing it gives back; what a setting saves at a start with it never exceeds
 the bound; where nothing would help, that is what it says. Stopped, not stopped, and from a core dump; the program goes on.
-The same of programs whose allocator is jemalloc or mimalloc, which are asked to give back what is free."""
+The same of programs whose allocator is jemalloc, mimalloc or tcmalloc, which are asked to give back what is free."""
 
 import glob
 import json
@@ -168,6 +168,7 @@ def check_recorded():
 # setting under which it keeps no free pages.
 OTHERS = {
     "jemalloc": ("libjemalloc.so.2", r'mallctl\("arena.4096.purge"\)', {"MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}),
+    "tcmalloc": ("libtcmalloc_minimal.so.4", r"MallocExtension_ReleaseFreeMemory\(\)", {"TCMALLOC_AGGRESSIVE_DECOMMIT": "true"}),
     "mimalloc": ("libmimalloc.so.2.0", r"mi_collect\(true\)", {"MIMALLOC_DECOMMIT_DELAY": "0"}),
 }
 OTHER_WAYS = ("freed", "holes", "arenas", "threshold", "live")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that allocate, resize and free at random and hand blocks to one another; at each line of
 // input they stand still, and the blocks that they hold are written to the file of that name:
-// address and usable size, as the allocator tells it. Of jemalloc the line of output has what its
-// statistics leave of the pages of small blocks beside those that are handed out or in caches.
+// address and usable size, as the allocator tells it. Of jemalloc and tcmalloc the line of output
+// has what their statistics leave of pages beside blocks that are handed out or in caches; of
+// jemalloc of the pages of small blocks.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -63,12 +64,16 @@ static size_t figure(mallctl_call *control, const char *form, unsigned number) {
     return value;
 }
 
-// Returns what is beside blocks in the slabs of jemalloc's arenas; 0: it is another allocator.
+// Returns what is beside blocks in the slabs of jemalloc's arenas, or in the spans of tcmalloc's;
+// 0: it is another allocator.
 static size_t beside(void) {
     mallctl_call *control;
+    int (*property)(const char *, size_t *);
     uint64_t epoch = 1;
     size_t sum = 0;
     *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    *(void **)&property = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
+    if (property && property("tcmalloc.central_cache_free_bytes", &sum)) return sum;
     if (!control || control("epoch", NULL, NULL, &epoch, sizeof epoch)) return 0;
     for (unsigned i = 0; i < (unsigned)figure(control, "arenas.nbins", 0); i++)
         sum += figure(control, "stats.arenas.4096.bins.%u.curslabs", i) *

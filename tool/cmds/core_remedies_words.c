@@ -56,6 +56,13 @@ static const struct {
       {"MIMALLOC_DECOMMIT_DELAY=0",
        "MIMALLOC_DECOMMIT_DELAY=0 in its environment, at the next start"},
       {NULL, NULL}}},
+    {"tcmalloc",
+     {{"MallocExtension_ReleaseFreeMemory()",
+       "MallocExtension_ReleaseFreeMemory() in the program, when it is idle"},
+      {"TCMALLOC_AGGRESSIVE_DECOMMIT=true",
+       "TCMALLOC_AGGRESSIVE_DECOMMIT=true in its environment, at the next start"},
+      {"TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=524288",
+       "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=524288 in its environment, at the next start"}}},
 };
 
 static const char *other_words(const struct remedy *remedy, const struct remedy_facts *facts,

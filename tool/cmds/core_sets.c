@@ -110,8 +110,9 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap) return true;
     if (other)
         error_set(error,
-                  "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0 or mimalloc "
-                  "2.0.9; it used %s, whose blocks are known only of recorded processes",
+                  "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0, mimalloc 2.0.9 "
+                  "or tcmalloc (gperftools 2.10); it used %s, whose blocks are known only of "
+                  "recorded processes",
                   other);
     else if (subject->core->missing_bytes)
         error_set(error,

@@ -9,6 +9,8 @@
 #include "tool/proc/maps.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/remote.h"
+#include "tool/tcmalloc/heap.h"
+#include "tool/tcmalloc/places.h"
 
 // Finds the writable data of modules, with the zeroed memory behind their files.
 static bool find_data(const struct core_image *core, struct jemalloc_place *place) {
@@ -34,6 +36,8 @@ bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap
     const struct jemalloc_source source = {&view, &place, pointers, core->threads.count};
     is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
     if (is_ok && !heap->other.name) is_ok = mimalloc_heap_add(&view, heap) != MIMALLOC_FAILED;
+    if (is_ok && !heap->other.name)
+        is_ok = tcmalloc_heap_add(&view, &place.data, heap) != TCMALLOC_FAILED;
     free(pointers);
     jemalloc_place_free(&place);
     return is_ok;
@@ -76,12 +80,14 @@ static bool read_present(const void *context, uint64_t address, void *bytes, siz
 
 bool process_has_other_heap(pid_t pid) {
     struct jemalloc_place place = {0};
+    struct tcmalloc_places places;
     struct remote remote = remote_of(pid);
     remote.pagemap = pagemap_open(pid);
     const struct memory_reader memory = {.read = read_present, .context = &remote};
     bool has = false;
     if (remote.pagemap.file >= 0 && find_data_of_process(pid, &memory, &place, &has))
-        has = has || jemalloc_find_root(&memory, &place);
+        has = has || jemalloc_find_root(&memory, &place) ||
+              tcmalloc_find_places(&memory, &place.data, &places);
     jemalloc_place_free(&place);
     remote_close(&remote);
     return has;

@@ -9,8 +9,8 @@
 #include "tool/heap/image.h"
 #include "tool/heap/stopped.h"
 
-// Adds the blocks of jemalloc 5.3.0 or mimalloc 2.0.9 to the heap, if one is there, and says so in
-// `heap->other`. False without memory.
+// Adds the blocks of jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc of gperftools 2.10 to the heap, if
+// one is there, and says so in `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
 
 // Returns how much of such memory is resident. `live` NULL: it is of a core, of which what is there
