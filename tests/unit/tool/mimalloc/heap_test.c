@@ -217,10 +217,42 @@ static void test_slices_that_go_nowhere_end(void **state) {
     assert_int_equal(read_all(&heap), MIMALLOC_NONE);
 }
 
+static uint64_t next(uint64_t *chance) {
+    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *chance >> 16;
+}
+
+// A word of the header, of the slices or of the page becomes a number, a place nearby, or any word.
+static void damage(uint64_t *chance) {
+    uint64_t *word = &made->words[next(chance) % (HEADER_WORDS + 4 * SLICE_WORDS)];
+    if (next(chance) % 3 == 0)
+        word = &made->words[(block(next(chance) % BLOCKS) - SEGMENT) / sizeof *word];
+    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
+                              block(next(chance) % BLOCKS)};
+    *word = words[next(chance) % (sizeof words / sizeof *words)];
+}
+
+// Words of the tables and of the heap at random: it ends, and what it finds is in order.
+static void test_damage_ends(void **state) {
+    enum { ROUNDS = 2000, WORDS_MOST = 8 };
+    uint64_t chance = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct glibc_heap heap;
+        assert_int_equal(setup(state), 0);
+        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
+        read_all(&heap);
+        for (size_t i = 1; i < heap.chunks.count; i++)
+            assert_true(heap.chunks.items[i - 1].address <= heap.chunks.items[i].address);
+        glibc_heap_free(&heap);
+        teardown(state);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damage_ends),
         TEST(test_what_would_go_back),
         TEST(test_what_waits_goes_with_an_emptied_page),
         TEST(test_a_segment_that_waits_to_be_used_is_free),
