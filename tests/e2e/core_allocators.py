@@ -156,6 +156,9 @@ def others():
         result = t.run_cairn("core", str(process.pid), "count", "used")
         t.check(result.status == 1 and b"or tcmalloc (gperftools 2.10); it used libtcmalloc_minimal_debug.so" in result.err,
                 f"tcmalloc for debugging: {result.err}")
+        for view in ("heap", "pages", "remedies"):
+            result = t.run_cairn("report", "--view", view, str(process.pid))
+            t.check(b"it used libtcmalloc_minimal_debug.so" in result.out + result.err, f"tcmalloc for debugging: {view}: {result}")
 
 
 if LIBRARY:

@@ -317,6 +317,7 @@ static bool read_stopped(struct remedies_answer *answer, const struct remedies_w
     bool is_glibc = glibc_heap_read(&view, &heap, error);
     bool is_ok = (!heap_look_may_be_another(&look) || core_add_other_heaps(look.core, &heap)) &&
                  (is_glibc || heap.other.name);
+    if (!is_ok) core_refuse_heap(look.core, error);
     if (is_ok) {
         is_ok = core_remedies_read_heap(&look, &heap, &answer->facts) ||
                 error_set(error, "out of memory");

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tool/base/text.h"
+#include "tool/heap/roots.h"
 #include "tool/jemalloc/extents.h"
 #include "tool/jemalloc/heap.h"
 #include "tool/mimalloc/heap.h"
@@ -41,6 +43,19 @@ bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap
     free(pointers);
     jemalloc_place_free(&place);
     return is_ok;
+}
+
+bool core_refuse_heap(const struct core_image *core, struct error *error) {
+    for (size_t i = 0; i < core->files.count; i++) {
+        if (!core_file_is_allocator(&core->files.items[i])) continue;
+        return error_set(
+            error,
+            "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0, mimalloc 2.0.9 "
+            "or tcmalloc (gperftools 2.10); it used %s, whose blocks are known only of "
+            "recorded processes",
+            text_base_name(core->files.items[i].path));
+    }
+    return false;
 }
 
 static bool begins_segment(const struct memory_reader *memory, const struct mapping *mapping) {

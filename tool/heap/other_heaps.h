@@ -13,6 +13,10 @@
 // one is there, and says so in `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
 
+// Returns false, with an error that names the allocator whose heap was not read, by its library;
+// the error stays where none is known.
+bool core_refuse_heap(const struct core_image *core, struct error *error);
+
 // Returns how much of such memory is resident. `live` NULL: it is of a core, of which what is there
 // counts.
 uint64_t other_heap_there(const struct core_image *core, const struct stopped_image *live,

@@ -474,7 +474,7 @@ static bool read_heap(struct surveying *surveying, struct error *error) {
     if (surveying->from->may_be_another && !core_add_other_heaps(core, heap))
         return error_set(error, "out of memory");
     surveying->state->allocator = heap->other.name ? heap->other.name : glibc;
-    return surveying->state->allocator || surveying->from->blocks;
+    return surveying->state->allocator || surveying->from->blocks || core_refuse_heap(core, error);
 }
 
 bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
