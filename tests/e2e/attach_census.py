@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks that there were before cairn attached: all of them, by size and by the class that they are of;
 their frees and reallocs are those of blocks that cairn knows; sampled, as estimates; left out where it was
-asked for or would take long."""
+asked for or would take long. The same with jemalloc, mimalloc and tcmalloc, with threads that allocate meanwhile."""
 
+import glob
 import os
 import re
 
 from attached import Attached, Target
 from cairn_test import (PROGRAMS, check, check_equal, environment, finish, fresh_path, functions, need_attach, run,
-                        run_cairn, stacks_through)
+                        run_cairn, skip_part, stacks_through)
 
 GROUP = "allocated before attach"
 # Usable bytes of blocks that were asked for with 32, 112, 100 and 1 MiB.
@@ -163,6 +164,65 @@ def sampled():
     target.end("sampled")
 
 
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4",
+             "tcmalloc for debugging": "libtcmalloc_minimal_debug.so.4"}
+
+
+def preload_of(allocator):
+    library = next(iter(glob.glob(f"/usr/lib/*/{LIBRARIES[allocator]}")), None)
+    if not library:
+        skip_part(f"{allocator}, since its library is not here")
+    return ("env", f"LD_PRELOAD={library}") if library else None
+
+
+def another_allocator(allocator):
+    """Its blocks are those that a look has, C++'s operators are seen, and little is on its way."""
+    before = preload_of(allocator)
+    if not before:
+        return
+    target = Target(path=PROGRAMS / "before", before=before)
+    said = int(run_cairn("core", str(target.pid), "count", "used").out.decode().split()[0].replace(",", ""))
+    attached = Attached(target.pid, "--exact", "--scan-heap")
+    target.tell("free 3")
+    target.tell("grow 10")
+    found = attached.leave()
+    group = group_of(found)
+    blocks = sum(stack["inherited"]["blocks"] for stack in group.values())
+    check(said <= blocks <= said + 1, f"{allocator}: {said} blocks, {blocks} were counted", is_grave=True)
+    for name, (count, _) in KINDS.items():
+        check(name in group, f"{allocator}: {name} among {list(group)}")
+        kept = (group[name]["inherited"]["blocks"], group[name]["at_exit_blocks"])
+        check_equal(f"{allocator}: {name}, and what is left", kept, (count, count - 3), is_grave=True)
+    left = group["unknown type"]
+    check_equal(f"{allocator}: others that are gone", left["inherited"]["blocks"] - left["at_exit_blocks"], 16, is_grave=True)
+    check_equal(f"{allocator}: exact", (found["trust"]["earlier_frees"], found["trust"]["lost"]), (0, {}))
+    target.process.communicate("end\n")
+    busy = Target(8, before=before)
+    busy.tell("keep 500 100")
+    attached = Attached(busy.pid, "--exact", "--scan-heap")
+    busy.tell("drop")
+    found = attached.leave()
+    left, blocks = (sum(stack[kind]["blocks"] if kind == "inherited" else stack[kind] for stack in stacks_through(found, GROUP))
+                    for kind in ("at_exit_blocks", "inherited"))
+    check(blocks >= 500 and left <= blocks - 500, f"{allocator}, threads: {left} of {blocks} blocks are left")
+    wrong = found["trust"]["earlier_frees"] + found["trust"]["lost"].get("implied_free", 0)
+    # what these two move between a thread's cache and the others' store at a time may be on its way
+    most = 8 if allocator == "mimalloc" else 8 * 32
+    check(wrong <= most, f"{allocator}, threads: {found['trust']}", is_grave=True)
+    busy.end(f"{allocator}, threads")
+
+
+def unread_allocator():
+    before = preload_of("tcmalloc for debugging")
+    if not before:
+        return
+    target = Target(path=PROGRAMS / "before", before=before)
+    attached = Attached(target.pid, "--exact", "--scan-heap", "--record-for", "50ms")
+    attached.leave(lambda: None)
+    check("not counted: its allocator is not glibc's, jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc" in attached.err, f"tcmalloc: {attached.err}")
+    target.process.communicate("end\n")
+
+
 def left_out():
     """More than is read unasked, by size or by number."""
     target = Target()
@@ -199,5 +259,9 @@ threads()
 many_threads()
 own_blocks()
 sampled()
+another_allocator("jemalloc")
+another_allocator("mimalloc")
+another_allocator("tcmalloc")
+unread_allocator()
 left_out()
 finish()

@@ -16,6 +16,7 @@ import subprocess
 import cairn_test as t
 
 MIMALLOC = next(iter(glob.glob("/usr/lib/*/libmimalloc.so.2.*")), None)
+TCMALLOC = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
 LIBRARY = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
 ROUNDS = 2
 OTHERS = 40  # blocks of libc, the dynamic linker and libstdc++: streams, threads' tables, a reserve
@@ -50,6 +51,29 @@ def compare(what, subject, wanted):
     t.check(len(others) <= OTHERS, f"{what}: {len(others)} blocks that the program does not hold", is_grave=True)
 
 
+def view_of(subject, view):
+    result = t.run_cairn("report", "--json", "--view", view, subject)
+    t.check_equal(f"{subject}: {view}: status", (result.status, b"not known" in result.out), (0, False))
+    return json.loads(result.out)
+
+
+def check_views(what, subject, wanted, beside):
+    """The views heap and pages have the same blocks, and what the allocator's statistics leave of pages beside blocks
+    (`beside`; jemalloc's of small blocks, 0: it keeps none); who keeps pages adds up."""
+    answer = view_of(subject, "heap")
+    states = {row["name"]: row for row in answer["rows"] if row["part"] == "state"}
+    classes = [row for row in answer["rows"] if row["part"] == "class"]
+    used = sum(row["used_bytes"] for row in classes)
+    t.check(sum(wanted.values()) <= used <= sum(wanted.values()) + (1 << 20), f"{what}: used {used}", is_grave=True)
+    t.check(states["used"]["bytes"] <= used <= states["used"]["bytes"] + (1 << 20), f"{what}: {states['used']}, {used}")
+    largest = 14 << 10 if answer["facts"]["allocator"] == "jemalloc" else 1 << 40
+    found = sum(row["wasted_bytes"] for row in classes if row["size_from"] <= largest)
+    t.check(not beside or abs(found - beside) <= 0.001 * beside, f"{what}: beside blocks: {found}, truth {beside}", is_grave=True)
+    pages = view_of(subject, "pages")
+    t.check_equal(f"{what}: pages", sum(row["kept_bytes"] for row in pages["rows"]), pages["facts"]["kept_bytes"], is_grave=True)
+    t.check(pages["facts"]["live_bytes"] <= pages["facts"]["kept_bytes"], f"{what}: {pages['facts']}")
+
+
 def dump(pid):
     subprocess.run(["gcore", "-o", "dump", str(pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return f"dump.{pid}"
@@ -62,12 +86,15 @@ def stops(what, argv, env=None, has_core=False):
             path = os.path.abspath(f"held-{number}")
             process.stdin.write(path.encode() + b"\n")
             process.stdin.flush()
-            if not t.check(process.stdout.readline() == b"ready\n", f"{what}: the program has ended"):
+            ready, *beside = process.stdout.readline().split() or [b""]
+            if not t.check(ready == b"ready", f"{what}: the program has ended"):
                 return
             lines = pathlib.Path(path).read_text(encoding="ascii").split("\n")
             wanted = {int(a, 16): int(b, 16) for a, b in (line.split() for line in lines if line)}
             t.check(len(wanted) > 1000, f"{what}: only {len(wanted)} blocks")
             compare(f"{what}, stop {number}", str(process.pid), wanted)
+            if not number:
+                check_views(what, str(process.pid), wanted, int(beside[0]))
             if number < ROUNDS - 1:
                 process.stdin.write(b"on\n")
                 process.stdin.flush()
@@ -75,7 +102,7 @@ def stops(what, argv, env=None, has_core=False):
             core = dump(process.pid)
             compare(f"{what}, core", core, wanted)
             answer = json.loads(t.run_cairn("report", "--json", core).out)
-            used = sum(row["bytes"] for row in answer["resident"] if re.match(r"in use in (jemalloc|mimalloc)", row["what"]))
+            used = sum(row["bytes"] for row in answer["resident"] if re.match(r"in use in (jemalloc|mimalloc|tcmalloc)", row["what"]))
             t.check(used >= sum(wanted.values()), f"{what}, core: in use: {answer['resident']}", is_grave=True)
         process.stdin.close()
         t.check_equal(f"{what}: status", process.wait(), 0)
@@ -116,10 +143,10 @@ def damaged(library):
 
 
 def others():
-    """Allocators that are not read are named."""
-    library = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
+    """Allocators that are not read are named: tcmalloc's variant for debugging puts words of its own into each block."""
+    library = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal_debug.so.4")), None)
     if not library:
-        t.skip_part("tcmalloc, since its library is not here")
+        t.skip_part("tcmalloc for debugging, since its library is not here")
         return
     with t.Process(t.program("held_blocks"), env={**t.environment(), "LD_PRELOAD": library}, stdin=subprocess.PIPE,
                    stdout=subprocess.PIPE) as process:
@@ -127,8 +154,11 @@ def others():
         process.stdin.flush()
         process.stdout.readline()
         result = t.run_cairn("core", str(process.pid), "count", "used")
-        t.check(result.status == 1 and b"nor of jemalloc 5.3.0 or mimalloc 2.0.9; it used libtcmalloc_minimal.so" in result.err,
-                f"tcmalloc: {result.err}")
+        t.check(result.status == 1 and b"or tcmalloc (gperftools 2.10); it used libtcmalloc_minimal_debug.so" in result.err,
+                f"tcmalloc for debugging: {result.err}")
+        for view in ("heap", "pages", "remedies"):
+            result = t.run_cairn("report", "--view", view, str(process.pid))
+            t.check(b"it used libtcmalloc_minimal_debug.so" in result.out + result.err, f"tcmalloc for debugging: {view}: {result}")
 
 
 if LIBRARY:
@@ -147,4 +177,10 @@ if MIMALLOC:
     damaged(MIMALLOC)
 else:
     t.skip_part("mimalloc, since its library is not here")
+if TCMALLOC:
+    stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
+    stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
+    damaged(TCMALLOC)
+else:
+    t.skip_part("tcmalloc, since its library is not here")
 t.finish()

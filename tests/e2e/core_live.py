@@ -101,10 +101,10 @@ def count(pid, *words):
     return int(found[1]) if found else -1
 
 
-def check_reach(what, still):
-    """By the program's own account, which LeakSanitizer shares (tests/e2e/core_reach.py)."""
+def check_reach(what, still, own=0):
+    """By the program's own account, which LeakSanitizer shares (tests/e2e/core_reach.py); `own`: that its allocator leaks."""
     for which in ("leaked", "unreferenced"):
-        t.check_equal(f"{what}: {which}", count(still.pid, which), int(still.words[which]))
+        t.check_equal(f"{what}: {which}", count(still.pid, which), int(still.words[which]) + own)
 
 
 def reach():
@@ -144,12 +144,16 @@ def reach():
     if mimalloc:
         with Still(program, env={"LD_PRELOAD": mimalloc[0]}) as still:
             check_reach("mimalloc", still)
-    other = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
+    tcmalloc = glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")
+    if tcmalloc:
+        with Still(program, env={"LD_PRELOAD": tcmalloc[0]}) as still:
+            check_reach("tcmalloc", still, own=1)  # its first MallocExtension, which another one replaces
+    other = glob.glob("/usr/lib/*/libtcmalloc_minimal_debug.so.4")
     if other:
         with Still(program, ["env", f"LD_PRELOAD={other[0]}", t.CAIRN, "run", "-q", "--sample", "-o", "fewer.cairn",
                              "--"]) as still:
             result = t.run_cairn("core", str(still.pid), "count", "leaked")
-            t.check(result.status == 1 and b"its blocks are libtcmalloc_minimal.so.4" in result.err
+            t.check(result.status == 1 and b"its blocks are libtcmalloc_minimal_debug.so.4" in result.err
                     and b"and a sample was recorded" in result.err, f"another allocator, sampled: {result.err}")
     static = subprocess.run(["g++", "-O1", "-fno-builtin", "-static", "-pthread", "-o", "standalone",
                              str(t.SOURCE / "tests/programs/reach.cc")], stdout=subprocess.PIPE,

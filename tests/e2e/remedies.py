@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cairn report --view remedies` of programs that are too large for one reason each: what it foretells of malloc_trim(0)
 and of a block that pins the heap's end is what doing it gives back; what a setting saves at a start with it never exceeds
-the bound; where nothing would help, that is what it says. Stopped, not stopped, and from a core dump; the program goes on."""
+the bound; where nothing would help, that is what it says. Stopped, not stopped, and from a core dump; the program goes on.
+The same of programs whose allocator is jemalloc, mimalloc or tcmalloc, which are asked to give back what is free."""
 
+import glob
 import json
 import os
 import re
@@ -137,9 +139,7 @@ def check_busy():
 def check_core():
     """A core does not say what was resident: nothing is said to be more than a bound."""
     process = start("holes")
-    core = os.path.abspath("core")
-    t.run(["gcore", "-o", core, str(process.pid)])
-    answer = ask(f"{core}.{process.pid}")
+    answer = ask(dump(process))
     truth = gives_back(process, b"t")
     end(process, "core")
     trim = next(remedy for remedy in answer["remedies"] if remedy["remedy"] == "malloc_trim")
@@ -164,6 +164,50 @@ def check_recorded():
     end(plain, "not recorded")
 
 
+# Of another allocator: its library, what it is asked for, how it says that nothing of its memory would help, and the
+# setting under which it keeps no free pages.
+OTHERS = {
+    "jemalloc": ("libjemalloc.so.2", r'mallctl\("arena.4096.purge"\)', {"MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}),
+    "tcmalloc": ("libtcmalloc_minimal.so.4", r"MallocExtension_ReleaseFreeMemory\(\)", {"TCMALLOC_AGGRESSIVE_DECOMMIT": "true"}),
+    "mimalloc": ("libmimalloc.so.2.0", r"mi_collect\(true\)", {"MIMALLOC_DECOMMIT_DELAY": "0"}),
+}
+OTHER_WAYS = ("freed", "holes", "arenas", "threshold", "live")
+
+
+def check_other(allocator, way):
+    """What it gives back when it is asked, in each of its threads; under its setting no more is saved than foretold."""
+    name, asked, setting = OTHERS[allocator]
+    preload = {"LD_PRELOAD": next(iter(glob.glob(f"/usr/lib/*/{name}")))}
+    what = f"{allocator}, {way}"
+    process = start(way, **preload)
+    answer = ask(process.pid)
+    glance = ask(process.pid, "--no-stop")
+    core = dump(process) if way == "freed" and shutil.which("gcore") else None
+    whole = resident(process.pid)
+    truth = gives_back(process, b"a")
+    end(process, what)
+    told = bytes_of(answer)
+    check_near(f"{what}: asked", told["purge"], truth)
+    wanted = rf"{asked} would give back [\d.]+ MiB" if truth > MIB else r"nothing would help: |[\d.]+ MiB are free, but between|\S+ would give back at most "
+    t.check(re.match(wanted, answer["sentence"]), f"{what}: {answer['sentence']}", is_grave=True)
+    t.check("such are read only stopped" in glance["sentence"] and not glance["arenas"], f"{what}: not stopped: {glance}")
+    if core:
+        bound = ask(core)
+        purge = next(remedy for remedy in bound["remedies"] if remedy["remedy"] == "purge")
+        t.check(purge["class"] == "at most" and truth <= purge["bytes"] + MIB, f"{what}: core: {purge}, truth {truth}", is_grave=True)
+    if way == "holes":
+        twin = start(way, **preload, **setting)
+        saved = whole - resident(twin.pid)
+        end(twin, what)
+        t.check(saved <= told["decay"] + MIB, f"{what}: {setting} saved {saved}, at most {told['decay']}", is_grave=True)
+
+
+def dump(process):
+    core = os.path.abspath("core")
+    t.run(["gcore", "-o", core, str(process.pid)])
+    return f"{core}.{process.pid}"
+
+
 def check_refused():
     ended = subprocess.Popen(["true"])
     t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
@@ -178,6 +222,12 @@ check_pieces(answers)
 t.check(bytes_of(answers["lazy"])["lazily_freed"] >= 19 * MIB, f"lazy: {answers['lazy']}", is_grave=True)
 if shutil.which("gcore"):
     check_core()
+for one, (library, _, _) in OTHERS.items():
+    if not glob.glob(f"/usr/lib/*/{library}"):
+        t.skip_part(f"{one}, since its library is not here")
+        continue
+    for other_way in OTHER_WAYS:
+        check_other(one, other_way)
 check_busy()
 check_recorded()
 check_refused()

@@ -136,6 +136,32 @@ def check_several():
         other.kill()
 
 
+FOREIGN = """#include <string.h>
+#include <sys/mman.h>
+#ifdef AT
+__attribute__((constructor)) static void map(void) {
+    memset(mmap((void *)AT, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), 1, 8 << 20);
+}
+#endif
+"""
+
+
+def check_foreign():
+    """Whose memory is told that is not read, by the name of a library or by where it is, and which tool of theirs to ask."""
+    pathlib.Path("foreign.c").write_text(FOREIGN, encoding="ascii")
+    for library, option, wanted in (("libsnmallocshim.so", "-DNO", "not read: snmalloc's heap, as a rule (get_malloc_info_v1)"),
+                                    ("libplain.so", "-DAT=0xc000000000", "not read: Go's heap, as a rule (go tool pprof)"),
+                                    ("libplain.so", "-DNO", None)):
+        subprocess.run(["gcc", "-shared", "-fPIC", option, "-o", library, "foreign.c"], check=True)
+        program = subprocess.Popen(t.program("why_big", "mapped"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   env={**os.environ, "LD_PRELOAD": os.path.abspath(library)})
+        program.stdout.readline()
+        lines = report(program.pid).out.decode().splitlines()
+        told = json.loads(report(program.pid, "--json").out)["not_read"]
+        t.check_equal(f"{library} {option}", (f"not read: {told}" if told else None, wanted in lines), (wanted, bool(wanted)), is_grave=True)
+        program.communicate(b"", timeout=t.PATIENCE_S)
+
+
 def check_static():
     """What attach would refuse is no next command."""
     with open("static.c", "w", encoding="ascii") as file:
@@ -188,5 +214,6 @@ for twin in TWINS:
 check_python()
 check_refused()
 check_several()
+check_foreign()
 check_static()
 t.finish()

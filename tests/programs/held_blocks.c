@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that allocate, resize and free at random and hand blocks to one another; at each line of
 // input they stand still, and the blocks that they hold are written to the file of that name:
-// address and usable size, as the allocator tells it.
+// address and usable size, as the allocator tells it. Of jemalloc and tcmalloc the line of output
+// has what their statistics leave of pages beside blocks that are handed out or in caches; of
+// jemalloc of the pages of small blocks.
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -51,6 +54,35 @@ static void *work(void *context) {
     }
 }
 
+typedef int mallctl_call(const char *, void *, size_t *, void *, size_t);
+
+static size_t figure(mallctl_call *control, const char *form, unsigned number) {
+    char name[LINE];
+    size_t value = 0, bytes = sizeof value;
+    snprintf(name, sizeof name, form, number);
+    control(name, &value, &bytes, NULL, 0);
+    return value;
+}
+
+// Returns what is beside blocks in the slabs of jemalloc's arenas, or in the spans of tcmalloc's;
+// 0: it is another allocator.
+static size_t beside(void) {
+    mallctl_call *control;
+    int (*property)(const char *, size_t *);
+    uint64_t epoch = 1;
+    size_t sum = 0;
+    *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    *(void **)&property = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
+    if (property && property("tcmalloc.central_cache_free_bytes", &sum)) return sum;
+    if (!control || control("epoch", NULL, NULL, &epoch, sizeof epoch)) return 0;
+    for (unsigned i = 0; i < (unsigned)figure(control, "arenas.nbins", 0); i++)
+        sum += figure(control, "stats.arenas.4096.bins.%u.curslabs", i) *
+                   figure(control, "arenas.bin.%u.slab_size", i) -
+               figure(control, "stats.arenas.4096.bins.%u.curregs", i) *
+                   figure(control, "arenas.bin.%u.size", i);
+    return sum;
+}
+
 static void tell(const char *path) {
     FILE *file = fopen(path, "w");
     if (!file) exit(3);
@@ -60,12 +92,15 @@ static void tell(const char *path) {
                 fprintf(file, "%lx %zx\n", (unsigned long)held[i][k],
                         malloc_usable_size(held[i][k]));
     fclose(file);
-    puts("ready");
+    printf("ready %zu\n", beside());
     fflush(stdout);
 }
 
 int main(void) {
+    static char read[BUFSIZ], written[BUFSIZ];  // that the allocator does not have
     pthread_t threads[THREADS];
+    setvbuf(stdin, read, _IOFBF, sizeof read);
+    setvbuf(stdout, written, _IOFBF, sizeof written);
     char line[LINE];
     pthread_barrier_init(&begin, NULL, THREADS + 1);
     pthread_barrier_init(&end, NULL, THREADS + 1);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that is larger than it must be for one reason, named by its argument, and does what
 // would help when a letter is read: t calls malloc_trim(0), f frees the block that pins the heap's
-// end. Prints a line when it is ready and after each letter; ends with its input.
+// end, a asks its allocator, in each thread, to give back what is free. Prints a line when it is
+// ready and after each letter; ends with its input.
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@ enum {
 
 static void *kept[FAST_COUNT], *pin;
 static pthread_barrier_t barrier;
+static int thread_count;
 
 static void *touched(size_t bytes) {
     void *block = malloc(bytes);
@@ -39,11 +42,39 @@ static void leave(void **blocks, size_t count, size_t bytes, size_t every) {
         if (!every || i % every) free(blocks[i]);
 }
 
+static int (*control)(const char *, void *, size_t *, void *, size_t);
+static void (*collect)(_Bool);
+static void (*release)(void);
+
+// Finds what another allocator than glibc's is asked by: at first, since that allocates.
+static void find_calls(void) {
+    *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    *(void **)&collect = dlsym(RTLD_DEFAULT, "mi_collect");
+    *(void **)&release = dlsym(RTLD_DEFAULT, "MallocExtension_ReleaseFreeMemory");
+}
+
+// Asks that allocator, if there is one.
+static void ask_allocator(void) {
+    if (control) control("arena.4096.purge", NULL, NULL, NULL, 0);
+    if (collect) collect(1);
+    if (release) release();
+}
+
+// Waits until it is to ask, and then until all have.
 static void *run_thread(void *unused) {
     leave(calloc(COUNT, sizeof(void *)), COUNT, BYTES, KEPT);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
+    ask_allocator();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
     return unused;
+}
+
+static void ask_all(void) {
+    if (thread_count) pthread_barrier_wait(&barrier);
+    ask_allocator();
+    if (thread_count) pthread_barrier_wait(&barrier);
 }
 
 // Keeps all bins changing.
@@ -58,6 +89,7 @@ static void *churn(void *unused) {
 
 static void use_arenas(void) {
     pthread_t thread;
+    thread_count = THREADS;
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&thread, NULL, run_thread, NULL)) exit(1);
@@ -86,7 +118,12 @@ static void *map(size_t bytes) {
 }
 
 int main(int argc, char **argv) {
+    static char read[BUFSIZ], written[BUFSIZ];  // that the allocator does not have
     const char *way = argc > 1 ? argv[1] : "live";
+    find_calls();
+    setvbuf(stdin, read, _IOFBF, sizeof read);
+    setvbuf(stdout, written, _IOFBF, sizeof written);
+    if (!strcmp(way, "freed")) leave(kept, COUNT, BYTES, 0);
     if (!strcmp(way, "live")) leave(kept, COUNT, BYTES, 1);
     if (!strcmp(way, "holes") || !strcmp(way, "locked")) leave(kept, COUNT, BYTES, KEPT);
     if (!strcmp(way, "locked") && mlockall(MCL_CURRENT)) return 1;
@@ -109,6 +146,7 @@ int main(int argc, char **argv) {
     for (int letter; (letter = getchar()) != EOF;) {
         if (letter == 't') malloc_trim(0);
         if (letter == 'f') free(pin);
+        if (letter == 'a') ask_all();
         if (letter == '\n') continue;
         puts("done");
         fflush(stdout);

@@ -10,6 +10,7 @@
 #include "tool/attach/load.h"
 #include "tool/glibc/chunks.h"
 #include "tool/heap/image.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/heap/types.h"
 #include "tool/model/index_table.h"
 #include "tool/proc/maps.h"
@@ -32,6 +33,8 @@ struct existing_blocks {
     ARRAY(const char *) kinds;      // names
     struct index_table kind_table;  // by the address of the name
     bool is_wanted;                 // they can be counted, and are not yet
+    bool is_another;                // its allocator is another than glibc's
+    const struct threads *threads;  // that are stopped, if any
     unsigned tries;                 // of finding them at a stop
     uint64_t usual_broken;          // broken_count while the process ran
 };
@@ -78,7 +81,9 @@ void existing_blocks_free(struct attach *attach) {
     struct existing_blocks *blocks = attach->existing;
     if (!blocks) return;
     core_types_close(blocks->types);
-    blocks->files.source.descriptor = -1;  // the remote's
+    array_free(&blocks->copy.image.threads);
+    memset(&blocks->copy.image.files, 0, sizeof blocks->copy.image.files);  // those of `files`
+    blocks->files.source.descriptor = -1;                                   // the remote's
     core_close(&blocks->files);
     array_free(&blocks->kinds);
     array_free(&blocks->items);
@@ -124,13 +129,46 @@ static bool add_block(struct existing_blocks *blocks, const struct glibc_chunk *
     return true;
 }
 
+// Says which modules there are, and where the caches of stopped threads are.
+static bool tell_places(struct existing_blocks *blocks) {
+    struct core_image *image = &blocks->copy.image;
+    memcpy(&image->files, &blocks->files.files, sizeof image->files);
+    image->threads.count = 0;
+    for (size_t i = 0; i < blocks->threads->stopped.count; i++) {
+        struct core_thread *thread = array_push(&image->threads);
+        if (!thread) return false;
+        const struct stopped_thread *stopped = &blocks->threads->stopped.items[i];
+        *thread = (struct core_thread){.pointer = registers_thread_pointer(&stopped->registers)};
+    }
+    return true;
+}
+
+// Reads whatever heap there is: of another allocator than glibc's beside that, too. A cache that is
+// not found holds blocks that would count as the program's.
+static bool read_heap(struct existing_blocks *blocks, struct glibc_heap *heap,
+                      struct error *error) {
+    const struct memory_view view = core_view(&blocks->copy.image);
+    bool is_glibc = glibc_heap_read(&view, heap, error);
+    if (!blocks->is_another) return is_glibc;
+    if (!tell_places(blocks) || !core_add_other_heaps(&blocks->copy.image, heap))
+        error_set(error, "out of memory");
+    else if (!heap->other.name)
+        error_set(error,
+                  "its allocator is not glibc's, jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc");
+    else if (heap->other.unknown_caches && blocks->threads->stopped.count)
+        error_set(error, "the caches of its threads were not found");
+    else
+        return true;
+    glibc_heap_free(heap);
+    return false;
+}
+
 // The first time may be while the process runs, to have everything at hand that the second one,
 // while it is stopped, needs.
 static bool find_blocks(struct existing_blocks *blocks, struct error *error) {
     struct glibc_heap heap;
-    if (!heap_copy_take(&blocks->copy, blocks->remote, error)) return false;
-    const struct memory_view view = core_view(&blocks->copy.image);
-    if (!glibc_heap_read(&view, &heap, error)) return false;
+    if (!heap_copy_take(&blocks->copy, blocks->remote, error) || !read_heap(blocks, &heap, error))
+        return false;
     bool is_ok = true;
     blocks->broken_count = heap.broken_count;
     for (size_t i = 0; i < heap.chunks.count && is_ok; i++)
@@ -173,18 +211,22 @@ static bool prepare(struct attach *attach, const struct attach_request *request,
     const struct loaded_module *libc = session_libc(attach);
     bool is_bounded = request->existing != EXISTING_ALWAYS;
     uint64_t bytes;
+    if (!libc) return error_set(error, "its allocator is not glibc's");
     // where the executable has an allocator, what libc's holds beside it would be a part only
-    if (!libc || attach->entries.allocator || attach->allocator < libc->start ||
-        attach->allocator >= libc->end)
-        return error_set(error, "its allocator is not glibc's");
+    attach->existing->is_another = attach->existing->copy.is_all =
+        attach->entries.allocator || attach->allocator < libc->start ||
+        attach->allocator >= libc->end;
+    attach->existing->threads = &attach->threads;
     if (!open_blocks(attach->existing, &attach->remote, libc->start, libc->end, request->symbols,
                      error) ||
         !heap_copy_measure(&attach->existing->copy, &attach->remote, &bytes, error))
         return false;
     if (is_bounded && bytes > BYTES_MAX) return tell_duration(bytes, 0, error);
     // while the process runs its data may make no sense
-    if (find_blocks(attach->existing, NULL))
+    if (find_blocks(attach->existing, error))
         attach->existing->usual_broken = attach->existing->broken_count;
+    else if (attach->existing->is_another && !process_has_other_heap(attach->pid))
+        return false;
     size_t blocks = attach->existing->items.count;
     forget_blocks(attach->existing);
     return !is_bounded || blocks <= BLOCKS_MAX || tell_duration(bytes, blocks, error);

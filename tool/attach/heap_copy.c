@@ -78,6 +78,15 @@ static bool add_mapped(struct heap_copy *copy, const struct remote *remote, uint
     return true;
 }
 
+static bool add_memory(struct heap_copy *copy, const struct remote *remote,
+                       const struct extent *mapping) {
+    if (!copy->is_all)
+        return add_mapped(copy, remote, mapping->start, mapping->end) &&
+               add_heaps(copy, remote, mapping);
+    return mapping->start >= mapping->end ||
+           add_part(copy, mapping->start, mapping->end, mapping->end);
+}
+
 // Without what cairn has mapped itself.
 static bool add_anonymous(struct heap_copy *copy, const struct remote *remote,
                           const struct extent *mapping) {
@@ -86,17 +95,16 @@ static bool add_anonymous(struct heap_copy *copy, const struct remote *remote,
     if (has_own) {
         before.end = copy->own_start > mapping->start ? copy->own_start : mapping->start;
         behind.start = copy->own_end < mapping->end ? copy->own_end : mapping->end;
-        if (!add_mapped(copy, remote, behind.start, behind.end) ||
-            !add_heaps(copy, remote, &behind))
-            return false;
+        if (!add_memory(copy, remote, &behind)) return false;
     }
-    return add_mapped(copy, remote, before.start, before.end) && add_heaps(copy, remote, &before);
+    return add_memory(copy, remote, &before);
 }
 
 static bool add_parts(struct heap_copy *copy, const struct remote *remote,
                       const struct extent *mapping) {
     bool is_libc = mapping->start >= copy->libc_start && mapping->end <= copy->libc_end;
-    if (mapping->kind == EXTENT_BREAK || (mapping->kind == EXTENT_DATA && is_libc))
+    if (mapping->kind == EXTENT_BREAK ||
+        (mapping->kind == EXTENT_DATA && (is_libc || copy->is_all)))
         return add_part(copy, mapping->start, mapping->end, mapping->end);
     return mapping->kind != EXTENT_MEMORY || add_anonymous(copy, remote, mapping);
 }
@@ -199,10 +207,8 @@ bool heap_copy_take(struct heap_copy *copy, const struct remote *remote, struct 
 }
 
 void heap_copy_clear(struct heap_copy *copy) {
-    for (size_t i = 0; copy->room && i < copy->parts.count; i++) {
-        const struct heap_part *part = &copy->parts.items[i];
-        memset(place_of(copy, part->start), 0, part->end - part->start);
-    }
+    for (size_t i = 0; copy->room && i < copy->runs.items.count; i++)
+        memset(copy->runs.items.items[i].to, 0, copy->runs.items.items[i].size);
 }
 
 void heap_copy_free(struct heap_copy *copy) {

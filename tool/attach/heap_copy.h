@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of the memory that glibc's allocator manages in a process, for tool/glibc to read: its
-// data in libc, its arenas, and of blocks with a mapping of their own the page they begin on.
+// A copy of the memory that the allocator manages in a process. For tool/glibc to read: its data in
+// libc, its arenas, and of blocks with a mapping of their own the page they begin on. The tables of
+// other allocators lie anywhere: then all private memory that is written, with stacks of threads.
 //
 // Copying is what takes time while the process is stopped. So only pages that are there are copied
 // (the others are zero in the process too), and the room is kept from one copy to the next: a first
@@ -19,6 +20,7 @@ struct heap_part {
 
 struct heap_copy {
     uint64_t libc_start, libc_end;  // the module that holds the allocator's own data
+    bool is_all;                    // of another allocator: not glibc's alone
     uint64_t own_start, own_end;    // what the library has mapped in the process
     struct core_image image;        // its bytes lie in `room`
     uint8_t *room;

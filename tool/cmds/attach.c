@@ -124,7 +124,8 @@ static bool session_prepare(struct session *session, struct error *error) {
     tree->is_anyway = args_has(args, OPTION_IGNORE_CHECKS);
     tree->is_quiet = args_has(args, OPTION_QUIET);
     tree->watch = &session->watch;
-    bool is_ok = limits_leave_room(error) && library_find(session->launch.library, false, error);
+    bool is_ok = limits_leave_room(error) &&
+                 library_find(session->launch.library, program_has_operators(session->pid), error);
     tree->library_path = session->launch.library;
     if (!is_ok || !attach_tree_open(tree, session->pid, error))
         return error_wrap(error, "cannot attach to %s %d", session->safe, (int)session->pid);

@@ -68,7 +68,7 @@ static void find_remedies(struct overview *overview) {
     struct remedy_facts *facts = &overview->facts;
     core_remedies_facts(overview->pid, &overview->resident, facts);
     bool is_read =
-        overview->has_heap &&
+        (overview->has_heap || overview->has_other) &&
         core_remedies_read_heap(&overview->subject.look, core_heap_of(&overview->subject), facts);
     if (is_read) return;
     giveback_free(&facts->giveback);
@@ -114,7 +114,8 @@ static void find_parts(struct overview *overview) {
         const struct glibc_heap *heap = core_heap_of(&overview->subject);
         struct other_resident other = {.name = heap->other.name};
         const struct stopped_image *live = overview->is_core ? NULL : &overview->subject.look.live;
-        other.bytes = other_heap_resident(heap, live, &other.used_bytes);
+        other.bytes = other_heap_there(overview->subject.core, live, &heap->other.memory);
+        other.used_bytes = other_heap_used(overview->subject.core, live, heap);
         resident_parts_find_other(&overview->resident, &other, &overview->parts);
     } else {
         struct python_pools python = {0};
@@ -167,7 +168,7 @@ static bool open_core(struct overview *overview, const struct overview_wish *wis
     resident_of_dump(overview->subject.core, &overview->resident);
     overview->has_resident = true;
     look_at_go(overview, wish);
-    if (overview->has_heap &&
+    if ((overview->has_heap || overview->has_other) &&
         !core_remedies_read_heap(&overview->subject.look, core_heap_of(&overview->subject),
                                  &overview->facts))
         giveback_free(&overview->facts.giveback);

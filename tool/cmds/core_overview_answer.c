@@ -172,7 +172,7 @@ static void fill_section(struct overview *overview, enum section_id id, section_
 void overview_fill(struct overview *overview) {
     struct section *sections = overview->sections;
     struct error unused;
-    if (overview->has_heap) {
+    if (overview->has_heap || overview->has_other) {
         overview->has_waste = waste_sums_make(&overview->subject, &overview->waste, &unused);
         if (!overview->has_waste) waste_sums_free(&overview->waste);
     }
@@ -191,7 +191,7 @@ static const char *next_view(const struct overview *overview) {
     const struct section *functions = &overview->sections[SECTION_GO_FUNCTIONS];
     if (functions->count && !is_heap_shown(overview)) return "functions";
     bool is_free = is_share(resident_parts_bytes(&overview->parts, PART_FREE), all, NOW_FREE_SHARE);
-    if (is_free && !overview->has_other) return "remedies";
+    if (is_free) return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, NOW_WASTE_SHARE) ? "waste" : "owners";

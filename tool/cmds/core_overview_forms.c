@@ -7,6 +7,9 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_foreign.h"
+
+enum { TENTH = 10 };
 
 // --- forms
 
@@ -53,6 +56,23 @@ static void print_beside(const struct overview *overview, const struct terminal 
                        overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
 }
 
+// Says whose the memory may be that is no heap that was read, where that is much of it.
+static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTES]) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < overview->parts.count; i++) {
+        const struct resident_part *part = &overview->parts.items[i];
+        bool is_told = !strncmp(part->text, "in Python", strlen("in Python")) || *part->text == '[';
+        if (part->kind == PART_OTHER && !is_told) bytes += part->bytes;
+    }
+    return overview->is_open && bytes >= overview->parts.all_bytes / TENTH &&
+           core_foreign_heap(overview->subject.core, true, text);
+}
+
+static void print_foreign(const struct overview *overview, const struct terminal *terminal) {
+    char text[FOREIGN_BYTES];
+    if (find_foreign(overview, text)) terminal_print(terminal, STYLE_DIM, "not read: %s\n", text);
+}
+
 static void print_section(const struct overview *overview, const struct terminal *terminal,
                           enum section_id id) {
     const struct section *section = &overview->sections[id];
@@ -68,6 +88,7 @@ static void print_section(const struct overview *overview, const struct terminal
     if (id == SECTION_WASTE && !section->count) printf("  %17s\n", "nothing");
     if (*section->why) terminal_print(terminal, STYLE_DIM, "not known: %s\n", section->why);
     if (id == SECTION_PARTS) print_beside(overview, terminal);
+    if (id == SECTION_PARTS) print_foreign(overview, terminal);
 }
 
 static void print_head(const struct overview *overview, const struct terminal *terminal) {
@@ -130,6 +151,7 @@ void overview_print_json(const struct overview *overview) {
     char sentence[CLAIM_SENTENCE_BYTES], next[OVERVIEW_NEXT_BYTES];
     overview_sentence(overview, sentence);
     overview_next(overview, next);
+    char foreign[FOREIGN_BYTES];
     struct claim claim;
     struct json json;
     json_start(&json, stdout);
@@ -156,6 +178,7 @@ void overview_print_json(const struct overview *overview) {
         json_put_null(&json, "claims");
     json_put_string(&json, "not_known",
                     overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
+    json_put_string(&json, "not_read", find_foreign(overview, foreign) ? foreign : NULL);
     for (int i = 0; i < SECTIONS; i++)
         put_section(&json, &overview->sections[i], section_words[i].key);
     json_put_string(&json, "next", *next ? next : NULL);

@@ -8,87 +8,17 @@
 #include "tool/base/units.h"
 #include "tool/cmds/core_remedies_pin.h"
 #include "tool/cmds/core_sets.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/look_answer.h"
 #include "tool/query/views.h"
 #include "tool/watch/program.h"
 
-enum { TEXT_BYTES = 256, PROC_PATH_BYTES = 32, PERCENT = 100 };
+enum { TEXT_BYTES = REMEDY_WORDS_BYTES, PROC_PATH_BYTES = 32, PERCENT = 100 };
 
-// Time that malloc_trim takes, about: for each chunk that it walks over, and for each page that
-// goes back.
-enum { CHUNK_NS = 20, TRIMMED_PAGE_NS = 150 };
-
-// Above so many percent of what is resident glibc's malloc is what a process consists of.
+// Above so many percent of what is resident its allocator is what a process consists of.
 enum { MOSTLY_MALLOC = 40 };
-
-// --- the words
-
-static const struct {
-    const char *key, *title;
-    const char *cost, *apply;  // NULL, as of `title`: told with a figure
-} words[REMEDIES] = {
-    [REMEDY_TRIM] = {"malloc_trim", "malloc_trim(0)", NULL,
-                     "malloc_trim(0) in the program, when it is idle"},
-    [REMEDY_PIN] = {"pinned_end", NULL, "nothing beyond what frees the block", NULL},
-    [REMEDY_LAZY] = {"lazily_freed", "pages given back by MADV_FREE, still counted", "nothing",
-                     "no need: the kernel takes it when memory is short"},
-    [REMEDY_ONE_ARENA] = {"one_arena", "MALLOC_ARENA_MAX=1", NULL,
-                          "MALLOC_ARENA_MAX=1 in its environment, at the next start"},
-    [REMEDY_TWO_ARENAS] = {"two_arenas", "MALLOC_ARENA_MAX=2", NULL,
-                           "MALLOC_ARENA_MAX=2 in its environment, at the next start"},
-    [REMEDY_THRESHOLD] = {"threshold", NULL,
-                          "a mapping, and new pages, for each block of 128 KiB or more",
-                          "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072, at the next start"},
-    [REMEDY_HUGE_PAGES] = {"huge_pages", "no transparent huge pages", "more misses of the TLB",
-                           "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) before it allocates"},
-    [REMEDY_ALLOCATOR] = {"allocator", NULL, "not known without a log",
-                          "cairn run --events PROGRAM, then cairn whatif"},
-};
-
-const char *core_remedy_class(const struct remedy *remedy) {
-    static const char *const names[] = {
-        [REMEDY_NOW] = "now", [REMEDY_AT_MOST] = "at most", [REMEDY_NEEDS_LOG] = "needs a log"};
-    return names[remedy->class];
-}
-
-void core_remedy_title(const struct remedy *remedy, const struct remedy_facts *facts,
-                       char title[REMEDY_TITLE_BYTES]) {
-    const struct arena_free *pinned = remedies_pinned(&facts->giveback);
-    if (words[remedy->kind].title)
-        snprintf(title, REMEDY_TITLE_BYTES, "%s", words[remedy->kind].title);
-    else if (remedy->kind == REMEDY_THRESHOLD)
-        snprintf(title, REMEDY_TITLE_BYTES, "M_MMAP_THRESHOLD fixed at 128 KiB (now %s)",
-                 units_size((int64_t)facts->giveback.parameters.mmap_threshold).text);
-    else if (remedy->kind == REMEDY_ALLOCATOR)
-        snprintf(title, REMEDY_TITLE_BYTES, "another allocator (%s are free now)",
-                 units_size((int64_t)remedy->bytes).text);
-    else
-        snprintf(title, REMEDY_TITLE_BYTES,
-                 "free the block at 0x%" PRIx64 ", the last of its arena",
-                 pinned ? pinned->pin.address : 0);
-}
-
-static uint64_t trim_ns(const struct remedy_facts *facts, uint64_t page_bytes) {
-    struct giveback_sum sum = giveback_sum(&facts->giveback);
-    return sum.chunk_count * CHUNK_NS + sum.trim_bytes / page_bytes * TRIMMED_PAGE_NS;
-}
-
-static void cost_text(const struct remedy *remedy, const struct remedy_facts *facts,
-                      char text[TEXT_BYTES]) {
-    enum { PAGE_USUAL = 4096 };
-    size_t arenas = facts->giveback.arenas.count;
-    if (words[remedy->kind].cost)
-        snprintf(text, TEXT_BYTES, "%s", words[remedy->kind].cost);
-    else if (remedy->kind == REMEDY_TRIM)
-        snprintf(text, TEXT_BYTES, "%s about %s in all; a page comes back when it is used again",
-                 arenas > 1 ? "the lock of each arena in turn," : "malloc's lock for",
-                 units_duration(trim_ns(facts, PAGE_USUAL)).text);
-    else
-        snprintf(text, TEXT_BYTES, "threads wait for each other in malloc: it has %zu arenas now",
-                 arenas);
-}
 
 struct remedies_answer {
     const char *word;
@@ -104,50 +34,16 @@ struct remedies_answer {
     size_t count;
 };
 
-static void apply_text(const struct remedies_answer *answer, const struct remedy *remedy,
-                       const char *name, char text[TEXT_BYTES]) {
-    const struct arena_free *pinned = remedies_pinned(&answer->facts.giveback);
-    if (remedy->kind == REMEDY_ALLOCATOR && *answer->obstacle)
-        snprintf(text, TEXT_BYTES, "a log of its events cannot be had: %.200s", answer->obstacle);
-    else if (words[remedy->kind].apply)
-        snprintf(text, TEXT_BYTES, "%s", words[remedy->kind].apply);
-    else
-        snprintf(text, TEXT_BYTES, "cairn core %s describe 0x%" PRIx64 " says what it is", name,
-                 pinned ? pinned->pin.address : 0);
-}
-
-static void sure_text(const struct remedy *remedy, const struct remedy_facts *facts,
-                      bool is_stopped, char text[TEXT_BYTES]) {
-    bool is_cut = giveback_sum(&facts->giveback).is_cut;
-    const char *how = "";
-    if (remedy->kind == REMEDY_TRIM && facts->is_locked)
-        how = "its memory is locked (mlock), the kernel keeps all but the end of the heap";
-    else if (facts->is_core)
-        how = "a core does not say what was resident: all of it counts as if it was";
-    else if (remedy->kind == REMEDY_PIN)
-        how = "if it goes past the threads' caches; part of what malloc_trim gives back";
-    else if (remedy->class == REMEDY_NEEDS_LOG)
-        how = "free now, whoever allocates";
-    else if (remedy->kind == REMEDY_THRESHOLD)
-        how = "it cannot be more than this, and may be nothing; large blocks may have left";
-    else if (remedy->class == REMEDY_AT_MOST)
-        how = "it cannot be more than this, and may be nothing";
-    else if (is_cut)
-        how = "at least: some of the heap changed while it was read";
-    else
-        how = is_stopped ? "exact, as it stood" : "as it was read while the process went on";
-    snprintf(text, TEXT_BYTES, "%s", how);
-    if (remedy->kind == REMEDY_THRESHOLD && !facts->is_core)
-        snprintf(text, TEXT_BYTES, "%s %s of it: free in pieces of 128 KiB or more", how,
-                 units_size((int64_t)remedy->piece_bytes).text);
-}
-
 // --- the answer
 
-// Tells by what malloc took from the system, as far as that can be resident.
+static struct remedy_about about_of(const struct remedies_answer *answer, const char *name) {
+    return (struct remedy_about){&answer->facts, name, answer->obstacle, answer->is_stopped};
+}
+
+// Tells by what its allocator took from the system, as far as that can be resident.
 static bool is_of_malloc(const struct remedies_answer *answer) {
     const struct remedy_facts *facts = &answer->facts;
-    uint64_t bytes = giveback_sum(&facts->giveback).system_bytes;
+    uint64_t bytes = giveback_sum(&facts->giveback).system_bytes + facts->other.all_bytes;
     if (facts->giveback.has_parameters) bytes += facts->giveback.parameters.mapped_bytes;
     if (bytes > facts->anonymous_bytes) bytes = facts->anonymous_bytes;
     return bytes >= facts->rss_bytes / PERCENT * MOSTLY_MALLOC;
@@ -182,6 +78,7 @@ static void claim_of_none(const struct remedies_answer *answer, uint64_t free_by
     claim_set(claim, "free_bytes", facts->is_locked ? 0 : (int64_t)free_bytes);
     claim_set(claim, "is_stuck", facts->is_locked || free_bytes);
     if (why) claim_set(claim, why, true);
+    claim_set_text(claim, "allocator", facts->other.name ? facts->other.name : "glibc's malloc");
 }
 
 static void claim_of_remedies(const struct remedies_answer *answer, struct claim *claim) {
@@ -214,11 +111,12 @@ static void print_remedy(const struct remedies_answer *answer, const struct term
                : "");
     terminal_print(terminal, STYLE_NAME, "%s\n", title);
     if (remedy->kind == REMEDY_PIN) pin_origin_print(&answer->pin, terminal);
-    apply_text(answer, remedy, answer->name, text);
+    const struct remedy_about about = about_of(answer, answer->name);
+    core_remedy_apply(remedy, &about, text);
     printf("      apply: %s\n", text);
-    cost_text(remedy, &answer->facts, text);
+    core_remedy_cost(remedy, &about, text);
     printf("      costs: %s\n", text);
-    sure_text(remedy, &answer->facts, answer->is_stopped, text);
+    core_remedy_sure(remedy, &about, text);
     printf("      sure:  %s\n", text);
 }
 
@@ -309,9 +207,10 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     const struct remedies_answer *found = list->found;
     bool is_known = remedy->class != REMEDY_NEEDS_LOG;
     core_remedy_title(remedy, &found->facts, list->title);
-    apply_text(found, remedy, found->word, list->apply);
-    cost_text(remedy, &found->facts, list->costs);
-    sure_text(remedy, &found->facts, found->is_stopped, list->sure);
+    const struct remedy_about about = about_of(found, found->word);
+    core_remedy_apply(remedy, &about, list->apply);
+    core_remedy_cost(remedy, &about, list->costs);
+    core_remedy_sure(remedy, &about, list->sure);
     answer_set_text(row, COLUMN_PART, "remedy");
     answer_set_text(row, COLUMN_CLASS, core_remedy_class(remedy));
     set_known(row, COLUMN_BYTES, remedy->bytes, is_known);
@@ -320,7 +219,7 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     answer_set_text(row, COLUMN_APPLY, list->apply);
     answer_set_text(row, COLUMN_COSTS, list->costs);
     answer_set_text(row, COLUMN_SURE, list->sure);
-    answer_set_text(row, COLUMN_REMEDY, words[remedy->kind].key);
+    answer_set_text(row, COLUMN_REMEDY, core_remedy_key(remedy));
     set_known(row, COLUMN_LARGE_FREE, remedy->piece_bytes, remedy->kind == REMEDY_THRESHOLD);
     if (remedy->kind != REMEDY_PIN) return true;
     row->frames = pin_origin_frames(&found->pin, &list->frames);
@@ -415,14 +314,17 @@ static bool read_stopped(struct remedies_answer *answer, const struct remedies_w
     if (!look.is_core)
         fprintf(stderr, "cairn: process %s was paused for %s\n", look.name,
                 units_duration(look.live.pause_ns).text);
-    bool is_ok = glibc_heap_read(&view, &heap, error);
+    bool is_glibc = glibc_heap_read(&view, &heap, error);
+    bool is_ok = (!heap_look_may_be_another(&look) || core_add_other_heaps(look.core, &heap)) &&
+                 (is_glibc || heap.other.name);
+    if (!is_ok) core_refuse_heap(look.core, error);
     if (is_ok) {
         is_ok = core_remedies_read_heap(&look, &heap, &answer->facts) ||
                 error_set(error, "out of memory");
         if (is_ok)
             pin_origin_of_look(&look, remedies_pinned(&answer->facts.giveback), &answer->pin);
-        glibc_heap_free(&heap);
     }
+    glibc_heap_free(&heap);
     heap_look_close(&look);
     return is_ok;
 }
@@ -453,14 +355,17 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
         core_remedies_facts(answer->pid, &resident, &answer->facts);
         find_obstacle(answer);
         bool is_read = wish->may_stop && read_stopped(answer, wish, &reason);
-        bool is_running =
-            !is_read && core_remedies_read_running(answer->pid, &resident, &answer->facts);
+        bool is_other = !is_read && process_has_other_heap(answer->pid);
+        bool is_running = !is_read && !is_other &&
+                          core_remedies_read_running(answer->pid, &resident, &answer->facts);
         if (is_running)
             pin_origin_of_process(answer->pid, remedies_pinned(&answer->facts.giveback),
                                   &answer->pin);
         else if (!is_read)
             text_escape(answer->why, sizeof answer->why,
-                        *reason.text ? reason.text : "no heap of glibc's malloc could be read");
+                        *reason.text ? reason.text
+                        : is_other   ? "its heap is not glibc's, and such are read only stopped"
+                                     : "no heap of glibc's malloc could be read");
     }
     rss_parts_free(&resident);
     return is_ok;

@@ -4,7 +4,7 @@
 #ifndef TOOL_CMDS_CORE_REMEDIES_H
 #define TOOL_CMDS_CORE_REMEDIES_H
 
-#include "tool/heap/remedies.h"
+#include "tool/cmds/core_remedies_words.h"
 #include "tool/query/heap_views.h"
 #include "tool/render/terminal.h"
 #include "tool/watch/rss_parts.h"
@@ -27,16 +27,9 @@ void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct rem
 bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,
                                 struct remedy_facts *facts);
 
-// Reads the heap of what was looked at; `heap`: its chunks. False without memory.
+// Reads the heap of what was looked at; `heap`: its chunks, and another allocator's, if that is
+// what it has. False without memory.
 bool core_remedies_read_heap(const struct heap_look *look, const struct glibc_heap *heap,
                              struct remedy_facts *facts);
-
-enum { REMEDY_TITLE_BYTES = 160 };
-
-// "now", "at most", "needs a log".
-const char *core_remedy_class(const struct remedy *remedy);
-// Writes the remedy in a few words.
-void core_remedy_title(const struct remedy *remedy, const struct remedy_facts *facts,
-                       char title[REMEDY_TITLE_BYTES]);
 
 #endif

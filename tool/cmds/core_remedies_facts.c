@@ -4,6 +4,7 @@
 
 #include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_sets.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/proc/process.h"
 #include "tool/watch/free_chunks.h"
 
@@ -46,12 +47,27 @@ static void find_parameters(const struct memory_view *view, struct giveback *giv
     }
 }
 
+static void read_other(const struct heap_look *look, const struct glibc_heap *heap,
+                       struct other_facts *facts) {
+    const struct core_image *core = look->core;
+    const struct stopped_image *live = look->is_core ? NULL : &look->live;
+    const struct other_heap *other = &heap->other;
+    const uint64_t used = other_heap_used(core, live, heap);
+    facts->name = other->name;
+    facts->all_bytes = other_heap_there(core, live, &other->memory);
+    facts->free_bytes = facts->all_bytes > used ? facts->all_bytes - used : 0;
+    facts->asked_bytes = other_heap_there(core, live, &other->asked);
+    facts->empty_bytes = other_heap_there(core, live, &other->free_pages);
+    facts->emptied_bytes = other_heap_there(core, live, &other->emptied);
+}
+
 bool core_remedies_read_heap(const struct heap_look *look, const struct glibc_heap *heap,
                              struct remedy_facts *facts) {
     const struct memory_view view = core_view(look->core);
     const struct resident_source resident = {resident_in_look, (void *)(uintptr_t)look,
                                              core_page_bytes(look->core)};
     facts->is_core = look->is_core;
+    if (heap->other.name) read_other(look, heap, &facts->other);
     find_parameters(&view, &facts->giveback);
     facts->has_giveback = giveback_of_heap(heap, &view.reader, &resident, &facts->giveback);
     return facts->has_giveback;

@@ -106,18 +106,12 @@ bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t) &&
         !subject->heap.other.name)
         return refuse_sample(subject, error);
-    const char *other = core_other_allocator(subject);
     if (subject->has_heap) return true;
-    if (other)
-        error_set(error,
-                  "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0 or mimalloc "
-                  "2.0.9; it used %s, whose blocks are known only of recorded processes",
-                  other);
-    else if (subject->core->missing_bytes)
+    if (subject->core->missing_bytes)
         error_set(error,
                   "its malloc heap could not be found: the file is cut off, %s of it are missing",
                   units_size((int64_t)subject->core->missing_bytes).text);
-    return false;
+    return core_refuse_heap(subject->core, error);
 }
 
 // What belongs to the recording refers to no block.

@@ -16,12 +16,14 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_foreign.h"
 #include "tool/cmds/core_heap.h"
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/core_types.h"
 #include "tool/glibc/chunks.h"
 #include "tool/heap/frames.h"
+#include "tool/heap/other_heaps.h"
 #include "tool/proc/process.h"
 #include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
@@ -91,32 +93,11 @@ static void print_facts(const struct evidence_wish *wish, uint64_t *heap_bytes) 
 
 // --- what the tables do not have
 
-// Who takes memory without malloc, by the files that the process had mapped.
-static const struct {
-    const char *file, *what;
-} takers[] = {
-    {"libjvm.", "the Java heap, as a rule (jcmd PID GC.class_histogram)"},
-    {"libpython3", "Python's own allocator, pymalloc, as a rule"},
-    {"python3", "Python's own allocator, pymalloc, as a rule"},
-    {"node", "the heap of JavaScript, as a rule"},
-    {"libnode.", "the heap of JavaScript, as a rule"},
-    {"ruby", "the heap of Ruby, as a rule"},
-    {"libruby", "the heap of Ruby, as a rule"},
-};
-
-static const char *taker_of(const struct core_subject *subject) {
-    const char *other = core_other_allocator(subject);
-    if (other) return other;
-    for (size_t i = 0; i < subject->core->files.count; i++) {
-        const char *name = text_base_name(subject->core->files.items[i].path);
-        for (size_t j = 0; j < sizeof takers / sizeof *takers; j++)
-            if (!strncmp(name, takers[j].file, strlen(takers[j].file))) return takers[j].what;
-    }
-    return "an allocator of its own, or memory that it mapped itself";
-}
-
-static uint64_t bytes_of_malloc(const struct glibc_heap *heap) {
+static uint64_t bytes_of_malloc(const struct core_subject *subject) {
+    const struct glibc_heap *heap = core_heap_of(subject);
     uint64_t sum = heap->top_bytes;
+    if (heap->other.name)
+        return other_heap_there(subject->core, &subject->look.live, &heap->other.memory);
     for (size_t i = 0; i < heap->chunks.count; i++)
         sum += heap->chunks.items[i].size + CHUNK_HEADER_BYTES / 2;
     return sum;
@@ -125,11 +106,14 @@ static uint64_t bytes_of_malloc(const struct glibc_heap *heap) {
 // Blocks of malloc's that are not resident count too: so at least so much is missing.
 static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes) {
     enum { PART_LEAST = 10 };  // a tenth: less is slack and caches
-    char safe[PATH_MAX];
+    char safe[PATH_MAX], taker[FOREIGN_BYTES];
     struct error unused;
-    uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(core_heap_of(subject)) : 0;
+    uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(subject) : 0;
     if (known >= heap_bytes || (heap_bytes - known) < heap_bytes / PART_LEAST) return;
-    text_escape(safe, sizeof safe, taker_of(subject));
+    text_escape(safe, sizeof safe,
+                core_foreign_heap(subject->core, false, taker)
+                    ? taker
+                    : "an allocator of its own, or memory that it mapped itself");
     printf("\n%s of the %s of heap and other anonymous memory are not in these tables: %s\n",
            units_size((int64_t)(heap_bytes - known)).text, units_size((int64_t)heap_bytes).text,
            safe);

@@ -437,7 +437,7 @@ bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, st
 void glibc_heap_free(struct glibc_heap *heap) {
     array_free(&heap->chunks);
     array_free(&heap->ranges);
-    spans_free(&heap->other.memory);
+    other_heap_free(&heap->other);
 }
 
 static int compare_chunks(const void *a, const void *b) {

@@ -7,7 +7,7 @@
 
 #include "tool/base/array.h"
 #include "tool/base/error.h"
-#include "tool/base/spans.h"
+#include "tool/glibc/other_heap.h"
 #include "tool/proc/memory_reader.h"
 
 // A chunk begins with two words: the size of the one before if that is free, and its own size with
@@ -59,24 +59,13 @@ struct glibc_range {
     uint64_t first;  // where its chunks begin
 };
 
-// Another allocator's heap whose blocks are among the chunks.
-struct other_heap {
-    const char *name;     // NULL: there is none
-    struct spans memory;  // its pages and its own tables: nothing there refers to a block
-    uint64_t page_bytes;  // of pages with blocks
-    uint64_t dirty_bytes, muzzy_bytes;  // free pages: kept, or the kernel's if it wants them
-    uint64_t free_page_bytes;           // nobody knows which of them are kept
-    uint64_t retained_bytes;            // address space without pages
-    uint64_t unknown_caches;            // threads that may have caches which were not read
-};
-
 struct glibc_heap {
     ARRAY(struct glibc_chunk) chunks;  // ascending by address
     ARRAY(struct glibc_range) ranges;  // ascending by address
     uint64_t arena_count;
-    uint64_t top_bytes;     // free at the ends of arenas, not in chunks
-    uint64_t broken_count;  // stretches that were left at a chunk that makes no sense
-    struct other_heap other;
+    uint64_t top_bytes;       // free at the ends of arenas, not in chunks
+    uint64_t broken_count;    // stretches that were left at a chunk that makes no sense
+    struct other_heap other;  // another allocator's, whose blocks are among the chunks
 };
 
 bool chunk_is_free(const struct glibc_chunk *chunk);

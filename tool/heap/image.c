@@ -140,6 +140,26 @@ const struct memory_segment *core_segment_of(const struct core_image *core, uint
     return memory_segment_of(core->segments.items, core->segments.count, address);
 }
 
+bool core_next_part(const struct core_image *core, uint64_t *at, uint64_t end, struct span *part) {
+    size_t low;
+    search_first(low, core->segments.count,
+                 core->segments.items[low].start + core->segments.items[low].bytes > *at);
+    if (*at >= end || low == core->segments.count || core->segments.items[low].start >= end)
+        return false;
+    const struct memory_segment *segment = &core->segments.items[low];
+    const uint64_t until = segment->start + segment->bytes;
+    *part = (struct span){*at > segment->start ? *at : segment->start, end < until ? end : until};
+    *at = part->end;
+    return true;
+}
+
+uint64_t core_present_bytes(const struct core_image *core, uint64_t start, uint64_t end) {
+    uint64_t bytes = 0;
+    struct span part;
+    while (core_next_part(core, &start, end, &part)) bytes += part.end - part.start;
+    return bytes;
+}
+
 const struct core_file *core_file_of(const struct core_image *core, uint64_t address) {
     size_t low;
     search_first(low, core->files.count, core->files.items[low].start > address);

@@ -11,6 +11,7 @@
 #include "format/format.h"
 #include "tool/base/array.h"
 #include "tool/base/error.h"
+#include "tool/base/spans.h"
 #include "tool/model/source.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/memory_reader.h"
@@ -69,6 +70,12 @@ size_t core_piece(const struct core_image *core, uint64_t address, void *scratch
 
 // The segment that `address` lies in, or NULL.
 const struct memory_segment *core_segment_of(const struct core_image *core, uint64_t address);
+
+// Finds the next stretch of [*at, end) of which the bytes are there, and moves *at behind it.
+// False: there is none.
+bool core_next_part(const struct core_image *core, uint64_t *at, uint64_t end, struct span *part);
+// Returns how many bytes of [start, end) are there.
+uint64_t core_present_bytes(const struct core_image *core, uint64_t start, uint64_t end);
 
 // The file that was mapped at `address`, or NULL.
 const struct core_file *core_file_of(const struct core_image *core, uint64_t address);

@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 
+#include "tool/base/text.h"
+#include "tool/heap/roots.h"
 #include "tool/jemalloc/extents.h"
 #include "tool/jemalloc/heap.h"
 #include "tool/mimalloc/heap.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/remote.h"
+#include "tool/tcmalloc/heap.h"
+#include "tool/tcmalloc/places.h"
 
 // Finds the writable data of modules, with the zeroed memory behind their files.
 static bool find_data(const struct core_image *core, struct jemalloc_place *place) {
@@ -34,9 +38,24 @@ bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap
     const struct jemalloc_source source = {&view, &place, pointers, core->threads.count};
     is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
     if (is_ok && !heap->other.name) is_ok = mimalloc_heap_add(&view, heap) != MIMALLOC_FAILED;
+    if (is_ok && !heap->other.name)
+        is_ok = tcmalloc_heap_add(&view, &place.data, heap) != TCMALLOC_FAILED;
     free(pointers);
     jemalloc_place_free(&place);
     return is_ok;
+}
+
+bool core_refuse_heap(const struct core_image *core, struct error *error) {
+    for (size_t i = 0; i < core->files.count; i++) {
+        if (!core_file_is_allocator(&core->files.items[i])) continue;
+        return error_set(
+            error,
+            "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0, mimalloc 2.0.9 "
+            "or tcmalloc (gperftools 2.10); it used %s, whose blocks are known only of "
+            "recorded processes",
+            text_base_name(core->files.items[i].path));
+    }
+    return false;
 }
 
 static bool begins_segment(const struct memory_reader *memory, const struct mapping *mapping) {
@@ -76,33 +95,39 @@ static bool read_present(const void *context, uint64_t address, void *bytes, siz
 
 bool process_has_other_heap(pid_t pid) {
     struct jemalloc_place place = {0};
+    struct tcmalloc_places places;
     struct remote remote = remote_of(pid);
     remote.pagemap = pagemap_open(pid);
     const struct memory_reader memory = {.read = read_present, .context = &remote};
     bool has = false;
     if (remote.pagemap.file >= 0 && find_data_of_process(pid, &memory, &place, &has))
-        has = has || jemalloc_find_root(&memory, &place);
+        has = has || jemalloc_find_root(&memory, &place) ||
+              tcmalloc_find_places(&memory, &place.data, &places);
     jemalloc_place_free(&place);
     remote_close(&remote);
     return has;
 }
 
-static uint64_t there(const struct stopped_image *live, uint64_t start, uint64_t end) {
-    return live ? stopped_resident_bytes(live, start, end) : end - start;
+static uint64_t there(const struct core_image *core, const struct stopped_image *live,
+                      uint64_t start, uint64_t end) {
+    return live ? stopped_resident_bytes(live, start, end) : core_present_bytes(core, start, end);
 }
 
-uint64_t other_heap_resident(const struct glibc_heap *heap, const struct stopped_image *live,
-                             uint64_t *used_bytes) {
+uint64_t other_heap_there(const struct core_image *core, const struct stopped_image *live,
+                          const struct spans *spans) {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < heap->other.memory.items.count; i++) {
-        const struct span *span = &heap->other.memory.items.items[i];
-        bytes += there(live, span->start, span->end);
-    }
-    *used_bytes = 0;
+    for (size_t i = 0; i < spans->items.count; i++)
+        bytes += there(core, live, spans->items.items[i].start, spans->items.items[i].end);
+    return bytes;
+}
+
+uint64_t other_heap_used(const struct core_image *core, const struct stopped_image *live,
+                         const struct glibc_heap *heap) {
+    uint64_t bytes = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (!chunk_is_free(chunk))
-            *used_bytes += there(live, chunk->address, chunk->address + chunk->size);
+            bytes += there(core, live, chunk->address, chunk->address + chunk->size);
     }
     return bytes;
 }

@@ -9,13 +9,21 @@
 #include "tool/heap/image.h"
 #include "tool/heap/stopped.h"
 
-// Adds the blocks of jemalloc 5.3.0 or mimalloc 2.0.9 to the heap, if one is there, and says so in
-// `heap->other`. False without memory.
+// Adds the blocks of jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc of gperftools 2.10 to the heap, if
+// one is there, and says so in `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
-// Returns how much of another allocator's memory is resident; `used_bytes` gets what blocks in use
-// take of it. `live` NULL: it is of a core, of which all that is there counts.
-uint64_t other_heap_resident(const struct glibc_heap *heap, const struct stopped_image *live,
-                             uint64_t *used_bytes);
+
+// Returns false, with an error that names the allocator whose heap was not read, by its library;
+// the error stays where none is known.
+bool core_refuse_heap(const struct core_image *core, struct error *error);
+
+// Returns how much of such memory is resident. `live` NULL: it is of a core, of which what is there
+// counts.
+uint64_t other_heap_there(const struct core_image *core, const struct stopped_image *live,
+                          const struct spans *spans);
+// Returns what of blocks in use is.
+uint64_t other_heap_used(const struct core_image *core, const struct stopped_image *live,
+                         const struct glibc_heap *heap);
 
 // True if a running process has such a heap. It is not stopped; false too if it cannot be read.
 bool process_has_other_heap(pid_t pid);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/heap/remedies.h"
 
+#include <string.h>
+
 // Shares of what is resident that are told, one in so many, and the least that is told at all.
 enum { SHOWN_SHARE = 100, ALLOCATOR_SHARE = 5, SHOWN_BYTES = 256 << 10 };
 
@@ -100,12 +102,31 @@ static uint64_t threshold_bytes(const struct remedy_facts *facts) {
     return is_raised ? giveback_sum(giveback).free_resident_bytes : 0;
 }
 
+static uint64_t purge_bytes(const struct remedy_facts *facts) {
+    return facts->is_locked ? 0 : facts->other.asked_bytes;
+}
+
+// Returns true of an allocator that keeps freed blocks in caches of threads, and their pages so.
+static bool has_caches(const struct other_facts *other) {
+    return other->name && strcmp(other->name, "mimalloc") != 0;
+}
+
+static uint64_t decay_bytes(const struct remedy_facts *facts) {
+    const struct other_facts *other = &facts->other;
+    return other->empty_bytes + (has_caches(other) ? 0 : other->emptied_bytes);
+}
+
+static uint64_t cache_bytes(const struct remedy_facts *facts) {
+    return has_caches(&facts->other) ? facts->other.emptied_bytes : 0;
+}
+
 static uint64_t huge_bytes(const struct remedy_facts *facts) {
     return facts->huge_bytes;
 }
 
 static uint64_t allocator_bytes(const struct remedy_facts *facts) {
-    return giveback_sum(&facts->giveback).free_resident_bytes;
+    return facts->other.name ? facts->other.free_bytes
+                             : giveback_sum(&facts->giveback).free_resident_bytes;
 }
 
 static const struct {
@@ -118,6 +139,9 @@ static const struct {
     [REMEDY_ONE_ARENA] = {REMEDY_AT_MOST, one_arena_bytes},
     [REMEDY_TWO_ARENAS] = {REMEDY_AT_MOST, two_arenas_bytes},
     [REMEDY_THRESHOLD] = {REMEDY_AT_MOST, threshold_bytes},
+    [REMEDY_PURGE] = {REMEDY_NOW, purge_bytes},
+    [REMEDY_DECAY] = {REMEDY_AT_MOST, decay_bytes},
+    [REMEDY_CACHES] = {REMEDY_AT_MOST, cache_bytes},
     [REMEDY_HUGE_PAGES] = {REMEDY_AT_MOST, huge_bytes},
     [REMEDY_ALLOCATOR] = {REMEDY_NEEDS_LOG, allocator_bytes},
 };
@@ -139,6 +163,11 @@ static int compare(const void *a, const void *b) {
     return (int)left->kind - (int)right->kind;
 }
 
+// Says which remedies are of one heap alone: glibc's, or another allocator's.
+static bool is_of_other(enum remedy_kind kind) {
+    return kind >= REMEDY_PURGE && kind <= REMEDY_CACHES;
+}
+
 size_t remedies_find(const struct remedy_facts *facts, bool are_all,
                      struct remedy remedies[REMEDIES]) {
     const struct giveback_sum sum = giveback_sum(&facts->giveback);
@@ -146,6 +175,7 @@ size_t remedies_find(const struct remedy_facts *facts, bool are_all,
     for (int i = 0; i < REMEDIES; i++) {
         struct remedy *remedy = &remedies[count];
         if (sum.is_cut && i >= REMEDY_ONE_ARENA && i <= REMEDY_THRESHOLD) continue;
+        if (is_of_other((enum remedy_kind)i) && !facts->other.name) continue;
         *remedy = (struct remedy){
             .kind = (enum remedy_kind)i, .class = rules[i].class, .bytes = rules[i].bytes(facts)};
         if (i == REMEDY_THRESHOLD && remedy->bytes) remedy->piece_bytes = sum.piece_bytes;

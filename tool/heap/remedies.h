@@ -20,15 +20,29 @@ enum remedy_kind {
     REMEDY_ONE_ARENA,   // MALLOC_ARENA_MAX=1
     REMEDY_TWO_ARENAS,  // MALLOC_ARENA_MAX=2
     REMEDY_THRESHOLD,   // M_MMAP_THRESHOLD and M_TRIM_THRESHOLD fixed as they were at first
+    REMEDY_PURGE,       // another allocator than glibc's is asked to give back what is free
+    REMEDY_DECAY,       // it is set to keep no free pages
+    REMEDY_CACHES,      // its threads have no caches
     REMEDY_HUGE_PAGES,  // no transparent huge pages
     REMEDY_ALLOCATOR,   // another one
     REMEDIES,
 };
 
+// The resident part of another allocator's heap than glibc's.
+struct other_facts {
+    const char *name;        // of the allocator; NULL: there is no such heap
+    uint64_t all_bytes;      // with its tables
+    uint64_t free_bytes;     // beside blocks in use, and pages without any
+    uint64_t asked_bytes;    // that go back if it is asked
+    uint64_t empty_bytes;    // pages on which no block lies ...
+    uint64_t emptied_bytes;  // ... or only free ones, also such as are in threads' caches
+};
+
 // What is known of a process.
 struct remedy_facts {
+    struct other_facts other;
     struct giveback giveback;
-    bool has_giveback;         // it has a heap of glibc's that could be read
+    bool has_giveback;         // it has a heap that could be read, glibc's or another
     bool is_core;              // what was resident is not known: all counts as if it was
     bool is_locked;            // by mlockall: the kernel refuses to take pages back
     uint64_t rss_bytes;        // 0: not known

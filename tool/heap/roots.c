@@ -269,8 +269,9 @@ struct core_root core_root_near(const struct core_image *core, uint64_t address,
 }
 
 bool core_file_is_allocator(const struct core_file *file) {
-    static const char *const names[] = {"libjemalloc", "libtcmalloc",  "libmimalloc", "libhoard",
-                                        "libsnmalloc", "libtbbmalloc", "librpmalloc", "ld-musl"};
+    static const char *const names[] = {
+        "libjemalloc",  "libtcmalloc", "libmimalloc", "libhoard", "libsnmalloc",
+        "libtbbmalloc", "librpmalloc", "ld-musl",     "libscudo", "libclang_rt.scudo"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strncmp(text_base_name(file->path), names[i], strlen(names[i]))) return true;
     return false;

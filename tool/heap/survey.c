@@ -7,6 +7,7 @@
 #include "tool/base/search.h"
 #include "tool/glibc/chunks.h"
 #include "tool/heap/other_heaps.h"
+#include "tool/heap/survey_other.h"
 #include "tool/model/index_table.h"
 
 enum { HEADER = 16 };
@@ -46,9 +47,8 @@ static uint64_t page_size(const struct surveying *surveying) {
     return core_page_bytes(surveying->from->core);
 }
 
-static const struct stopped_segment *segment_of(const struct surveying *surveying,
+static const struct stopped_segment *segment_of(const struct stopped_image *live,
                                                 uint64_t address) {
-    const struct stopped_image *live = surveying->from->live;
     size_t low;
     search_first(low, live->segments.count, live->segments.items[low].end > address);
     bool is_found = low < live->segments.count && live->segments.items[low].start <= address;
@@ -180,8 +180,18 @@ static bool is_in_areas(const struct heap_state *state, uint64_t address, size_t
     return low < count && state->areas.items[low].start <= address;
 }
 
-// Memory of another allocator: the segments in which recorded blocks lie.
-static bool add_other_areas(struct surveying *surveying) {
+static bool add_other_memory(struct surveying *surveying) {
+    const struct spans *memory = &surveying->heap.other.memory;
+    for (size_t i = 0; i < memory->items.count; i++) {
+        uint64_t at = memory->items.items[i].start, end = memory->items.items[i].end;
+        for (struct span part; core_next_part(surveying->from->core, &at, end, &part);)
+            if (!push_area(surveying, part.start, part.end, HEAP_AREA_OTHER)) return false;
+    }
+    return true;
+}
+
+// Memory of an allocator that is not read: the segments in which recorded blocks lie.
+static bool add_unread_areas(struct surveying *surveying) {
     const struct core_blocks *blocks = surveying->from->blocks;
     size_t settled = surveying->state->areas.count;
     struct core_block_cursor cursor = {.blocks = blocks};
@@ -211,8 +221,8 @@ static void settle_areas(struct heap_state *state) {
     if (state->areas.count) qsort(items, state->areas.count, sizeof *items, compare_areas);
     for (size_t i = 0; i < state->areas.count; i++) {
         struct heap_area area = items[i], *last = kept ? &items[kept - 1] : NULL;
-        bool is_joined = last && area.start <= last->end && area.kind == HEAP_AREA_BLOCKS &&
-                         last->kind == HEAP_AREA_BLOCKS;
+        bool is_joined = last && area.start <= last->end && area.kind == last->kind &&
+                         (area.kind == HEAP_AREA_BLOCKS || area.kind == HEAP_AREA_OTHER);
         if (is_joined && area.end > last->end) last->end = area.end;
         if (last && area.start < last->end) area.start = last->end;
         if (!is_joined && area.start < area.end) items[kept++] = area;
@@ -228,9 +238,9 @@ static bool find_areas(struct surveying *surveying) {
                        range->is_main ? HEAP_AREA_MAIN : HEAP_AREA_ARENA))
             return false;
     }
-    if (!add_mapped_areas(surveying)) return false;
+    if (!add_mapped_areas(surveying) || !add_other_memory(surveying)) return false;
     settle_areas(state);
-    if (!add_other_areas(surveying)) return false;
+    if (!add_unread_areas(surveying)) return false;
     settle_areas(state);
     return true;
 }
@@ -239,6 +249,7 @@ static bool find_areas(struct surveying *surveying) {
 // lie side by side are one each, since each says itself which of its pages are there.
 static bool make_ranges(struct surveying *surveying) {
     struct heap_state *state = surveying->state;
+    const struct stopped_image *live = surveying->from->live;
     const uint64_t page_bytes = page_size(surveying);
     struct {
         ARRAY(struct heap_area) items;
@@ -248,9 +259,8 @@ static bool make_ranges(struct surveying *surveying) {
     for (size_t i = 0; i < state->areas.count && is_ok; i++) {
         struct heap_area area = state->areas.items[i];
         for (uint64_t end = area.end; area.start < end && is_ok; area.start = area.end) {
-            const struct stopped_segment *segment =
-                surveying->from->live ? segment_of(surveying, area.start) : NULL;
-            if (surveying->from->live && !segment) break;
+            const struct stopped_segment *segment = live ? segment_of(live, area.start) : NULL;
+            if (live && !segment) break;
             area.end = segment && segment->end < end ? segment->end : end;
             area.first_page = page;
             page += (area.end - area.start) / page_bytes;
@@ -408,8 +418,8 @@ static void scale_samples(struct surveying *surveying) {
         count += surveying->stacks[i].count;
     }
     const double of_pages = excess_of(estimated, residency->kept_bytes);
-    const double of_bytes = state->is_glibc ? excess_of(bytes, used) : 1;
-    const double of_count = state->is_glibc ? excess_of(count, used_count) : 1;
+    const double of_bytes = state->allocator ? excess_of(bytes, used) : 1;
+    const double of_count = state->allocator ? excess_of(count, used_count) : 1;
     for (size_t i = 0; i < state->stack_count; i++) {
         struct residency_owner *owner = &residency->owners[i];
         owner->kept_bytes = (uint64_t)(owner->estimated_bytes * of_pages);
@@ -440,7 +450,9 @@ static bool build(struct surveying *surveying, struct error *error) {
     const struct profile *profile = surveying->from->profile;
     const struct residency_blocks blocks = {next_live, surveying};
     sum_chunks(surveying);
-    if (!sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
+    if (!survey_other(surveying->from->core, surveying->from->live, &surveying->heap.other,
+                      state) ||
+        !sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
         !begin_blocks(surveying))
         return error_set(error, "no memory for the figures of the heap");
     if (!residency_build(&state->residency, page_size(surveying), surveying->ranges.items,
@@ -452,13 +464,17 @@ static bool build(struct surveying *surveying, struct error *error) {
     return !surveying->is_bad || error_set(error, "no memory for the types of blocks");
 }
 
-// Says who reads the heap of another allocator, if that is what there is.
-static void refer_to_other(const struct core_image *core, struct glibc_heap *heap,
-                           struct error *error) {
-    if (core_add_other_heaps(core, heap) && heap->other.name)
-        error_set(error,
-                  "its heap is %s's, which this view does not read: cairn core PID|CORE does",
-                  heap->other.name);
+// Reads the heap of whatever allocator it has; notes which. False without memory, or if there is
+// none and nothing is recorded.
+static bool read_heap(struct surveying *surveying, struct error *error) {
+    const struct core_image *core = surveying->from->core;
+    const struct memory_view view = core_view(core);
+    struct glibc_heap *heap = &surveying->heap;
+    const char *glibc = glibc_heap_read(&view, heap, error) ? "glibc" : NULL;
+    if (surveying->from->may_be_another && !core_add_other_heaps(core, heap))
+        return error_set(error, "out of memory");
+    surveying->state->allocator = heap->other.name ? heap->other.name : glibc;
+    return surveying->state->allocator || surveying->from->blocks || core_refuse_heap(core, error);
 }
 
 bool survey_build(const struct survey *survey, struct heap_state *state, struct error *error) {
@@ -474,10 +490,7 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
                                  .stack_count = survey->profile ? survey->profile->stack_count : 0};
     if (survey->blocks) state->rejected_count = survey->blocks->rejected_count;
     if (survey->samples) state->rejected_count += survey->samples->rejected_count;
-    const struct memory_view view = core_view(survey->core);
-    state->is_glibc = glibc_heap_read(&view, &surveying.heap, error);
-    if (!state->is_glibc && !survey->blocks) refer_to_other(survey->core, &surveying.heap, error);
-    bool is_ok = (state->is_glibc || survey->blocks) && build(&surveying, error);
+    bool is_ok = read_heap(&surveying, error) && build(&surveying, error);
     glibc_heap_free(&surveying.heap);
     array_free(&surveying.ranges);
     free(surveying.stacks);

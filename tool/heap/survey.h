@@ -16,6 +16,7 @@ struct survey {
     const struct core_blocks *blocks;    // NULL: nothing was recorded
     const struct core_samples *samples;  // likewise; without items unless some were sampled
     const struct profile *profile;       // of the recording, not narrowed; NULL likewise
+    bool may_be_another;                 // an allocator than glibc's: such heaps are searched
     struct core_types *types;            // where there is no profile; NULL: of none
 };
 

@@ -40,15 +40,48 @@ static bool add_block(struct adding *adding, uint64_t address, uint64_t bytes, b
     return true;
 }
 
+// Adds the blocks of pages, `count`, to the sums of their size: those that were pushed since
+// `first`, and jemalloc's own, in use, which were not. Pages without a block in use are emptied.
+static bool sum_up(struct adding *adding, const struct jemalloc_extent *extent, uint64_t count,
+                   size_t first) {
+    const uint64_t start = extent->address & ~UINT64_C(0xfff);
+    struct other_heap *other = &adding->found.other;
+    struct other_class *class = other_heap_class(other, jemalloc_class_bytes(extent->size_class));
+    uint64_t free = 0, cached = 0;
+    if (!class) return false;
+    for (size_t i = first; i < adding->found.chunks.count; i++) {
+        free += adding->found.chunks.items[i].kind == CHUNK_BINNED;
+        cached += adding->found.chunks.items[i].kind == CHUNK_CACHED;
+    }
+    class->page_bytes += extent->bytes;
+    class->free += free;
+    class->cached += cached;
+    class->used += count - free - cached;
+    return count > free + cached || spans_add(&other->emptied, start, start + extent->bytes);
+}
+
 static bool add_slab(struct adding *adding, const struct jemalloc_extent *extent) {
     const uint64_t bytes = jemalloc_class_bytes(extent->size_class);
     const uint64_t count = extent->bytes / bytes;
+    const size_t first = adding->found.chunks.count;
     bool is_ok = true;
     for (uint64_t i = 0; i < count && is_ok; i++) {
         bool is_free = extent->free[i / WORD_BITS] >> i % WORD_BITS & 1;
         is_ok = add_block(adding, extent->address + i * bytes, bytes, is_free);
     }
-    return is_ok;
+    return is_ok && sum_up(adding, extent, count, first);
+}
+
+static bool add_large(struct adding *adding, const struct jemalloc_extent *extent) {
+    const size_t first = adding->found.chunks.count;
+    const uint64_t bytes = jemalloc_class_bytes(extent->size_class);
+    return add_block(adding, extent->address, bytes, false) && sum_up(adding, extent, 1, first);
+}
+
+static bool add_free_pages(struct other_heap *other, const struct jemalloc_extent *extent) {
+    const uint64_t end = extent->address + extent->bytes;
+    return spans_add(&other->free_pages, extent->address, end) &&
+           spans_add(&other->asked, extent->address, end);
 }
 
 static bool add_extent(struct adding *adding, const struct jemalloc_extent *extent) {
@@ -58,10 +91,10 @@ static bool add_extent(struct adding *adding, const struct jemalloc_extent *exte
     switch (extent->state) {
     case JEMALLOC_DIRTY:
         other->dirty_bytes += extent->bytes;
-        return true;
+        return add_free_pages(other, extent);
     case JEMALLOC_MUZZY:
         other->muzzy_bytes += extent->bytes;
-        return true;
+        return add_free_pages(other, extent);
     case JEMALLOC_RETAINED:
         other->retained_bytes += extent->bytes;
         return true;
@@ -73,7 +106,7 @@ static bool add_extent(struct adding *adding, const struct jemalloc_extent *exte
     }
     other->page_bytes += extent->bytes;
     if (extent->is_slab) return add_slab(adding, extent);
-    return add_block(adding, extent->address, jemalloc_class_bytes(extent->size_class), false);
+    return add_large(adding, extent);
 }
 
 static const struct memory_segment *segment_of(const struct memory_view *view, uint64_t address) {
@@ -110,7 +143,7 @@ static bool add_all(const struct jemalloc_source *source, const struct jemalloc_
         is_ok = spans_add(&other->memory, extents->tables.items.items[i].start,
                           extents->tables.items.items[i].end);
     adding.found.broken_count += extents->torn_count;
-    spans_settle(&other->memory);
+    other_heap_settle(other);
     is_ok = is_ok && glibc_heap_join(heap, &adding.found);
     jemalloc_caches_free(&caches);
     glibc_heap_free(&adding.found);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/search.h"
+
 enum {
     SLICE_BYTES = 64 << 10,
     SLICES = 512,
@@ -30,9 +32,15 @@ struct slice {
 };
 _Static_assert(sizeof(struct slice) == 80, "layout");
 
-// A segment (struct mi_segment_s).
+enum { MASK_WORDS = SLICES / WORD_BITS };
+
+// A segment (struct mi_segment_s). Each bit of its masks is a slice.
 struct header {
-    uint64_t memory[22], abandoned_next, next, abandoned, visits, used, cookie;
+    uint64_t memory[4];
+    uint64_t may_decommit, decommit_expires;  // may_decommit: the lowest byte
+    uint64_t pending[MASK_WORDS];             // slices that are given back later
+    uint64_t committed[MASK_WORDS], abandoned_next;
+    uint64_t next, abandoned, visits, used, cookie;
     uint64_t slices, own_slices;
     uint32_t kind, padding;
     uint64_t slice_entries, thread;
@@ -44,6 +52,24 @@ struct segment {
     struct slice slices[SLICES];
 };
 
+// A page and a segment that were read.
+struct page_place {
+    uint64_t address, bytes;  // of its slices
+    uint64_t block_bytes;
+    size_t segment;
+};
+struct segment_place {
+    uint64_t address, bytes;
+    uint64_t pending[MASK_WORDS];
+    bool is_in_use;  // a block is, or a page was not read
+    bool has_emptied;
+};
+
+// Memory that looks like a segment without pages, which waits to be used again.
+struct released {
+    uint64_t address, cookie;
+};
+
 struct reading {
     const struct memory_reader *memory;
     struct glibc_heap found;
@@ -51,6 +77,9 @@ struct reading {
     uint64_t address;  // of the segment
     uint64_t cookie;   // of the process: what a segment's cookie and address have in common
     ARRAY(uint64_t) heaps;
+    ARRAY(struct released) released;
+    ARRAY(struct page_place) pages;
+    ARRAY(struct segment_place) segments;
     uint64_t page_count, torn_count;
     uint64_t are_free[BLOCKS_MAX / WORD_BITS];  // of the page at hand
 };
@@ -124,8 +153,13 @@ static bool add_page(struct reading *reading, const struct slice *slice, size_t 
         slice->capacity > slice->reserved || slice->used > slice->capacity ||
         !mark_free(reading, &page)) {
         reading->torn_count++;
+        reading->segments.items[reading->segments.count - 1].is_in_use = true;
         return true;
     }
+    struct page_place *place = array_push(&reading->pages);
+    if (!place) return false;
+    *place = (struct page_place){reading->address + number * SLICE_BYTES, bytes, page.block_bytes,
+                                 reading->segments.count - 1};
     for (uint64_t i = 0; i < slice->capacity; i++) {
         bool is_free = reading->are_free[i / WORD_BITS] >> i % WORD_BITS & 1;
         struct glibc_chunk *slot = array_push(&reading->found.chunks);
@@ -144,22 +178,41 @@ static bool add_segment(struct reading *reading) {
     struct other_heap *other = &reading->found.other;
     const uint64_t bytes = header->slices * SLICE_BYTES;
     if (bytes > ADDRESS_MOST) return true;
-    if (!spans_add(&other->memory, reading->address, reading->address + bytes)) return false;
+    struct segment_place *place = array_push(&reading->segments);
+    if (!place || !spans_add(&other->memory, reading->address, reading->address + bytes))
+        return false;
+    *place = (struct segment_place){reading->address, bytes, {0}, false, false};
+    if ((uint8_t)header->may_decommit)
+        memcpy(place->pending, header->pending, sizeof place->pending);
     for (uint64_t i = header->own_slices; i < header->slice_entries;) {
         const struct slice *slice = &reading->segment->slices[i];
         const uint64_t most = header->slices - i;
         if (!slice->slice_count || slice->slice_count > most) {
             reading->torn_count++;
+            place->is_in_use = true;
             return true;
         }
-        if (slice->block_bytes > 1) {
-            if (!add_page(reading, slice, i)) return false;
-        } else {
-            other->free_page_bytes += (uint64_t)slice->slice_count * SLICE_BYTES;
-        }
+        const uint64_t start = reading->address + i * SLICE_BYTES;
+        const uint64_t slice_bytes = (uint64_t)slice->slice_count * SLICE_BYTES;
+        bool is_ok = slice->block_bytes > 1
+                         ? add_page(reading, slice, i)
+                         : spans_add(&other->free_pages, start, start + slice_bytes);
+        if (!is_ok) return false;
+        if (slice->block_bytes <= 1) other->free_page_bytes += slice_bytes;
         i += slice->slice_count;
     }
     return true;
+}
+
+static bool is_released(const struct header *header) {
+    return !header->used && header->cookie && header->own_slices == 1 && !header->thread &&
+           header->slices == SLICES && header->slice_entries == SLICES && !header->kind;
+}
+
+static bool note_released(struct reading *reading, uint64_t address) {
+    struct released *slot = array_push(&reading->released);
+    if (slot) *slot = (struct released){address, reading->segment->header.cookie};
+    return slot;
 }
 
 // All segments have the same cookie of the process in theirs.
@@ -172,9 +225,10 @@ static bool add_segments_in(struct reading *reading, const struct memory_segment
     uint64_t at = (memory->start + step - 1) / step * step;
     for (; at < end && end - at >= sizeof *reading->segment; at += step) {
         struct header *header = &reading->segment->header;
-        if (!mimalloc_is_segment(reading->memory, at) ||
-            !memory_read(reading->memory, at, reading->segment, sizeof *reading->segment) ||
-            !is_ours(reading, at, header->cookie))
+        if (!memory_read(reading->memory, at, header, sizeof *header)) continue;
+        if (is_released(header) && !note_released(reading, at)) return false;
+        if (!is_header(header) || !is_ours(reading, at, header->cookie) ||
+            !memory_read(reading->memory, at, reading->segment, sizeof *reading->segment))
             continue;
         reading->address = at;
         reading->cookie = header->cookie ^ at;
@@ -205,6 +259,76 @@ static void mark_delayed(struct reading *reading, uint64_t heap) {
     }
 }
 
+// --- what the blocks leave
+
+static size_t first_chunk(const struct glibc_heap *heap, uint64_t address) {
+    size_t low;
+    search_first(low, heap->chunks.count, heap->chunks.items[low].address >= address);
+    return low;
+}
+
+// Adds the blocks of a page to the sums of their size.
+static bool sum_up(struct reading *reading, const struct page_place *page) {
+    const struct glibc_heap *heap = &reading->found;
+    const uint64_t end = page->address + page->bytes;
+    struct other_heap *other = &reading->found.other;
+    struct segment_place *segment = &reading->segments.items[page->segment];
+    struct other_class *class = other_heap_class(other, page->block_bytes);
+    uint64_t used = 0;
+    if (!class) return false;
+    class->page_bytes += page->bytes;
+    for (size_t i = first_chunk(heap, page->address);
+         i < heap->chunks.count && heap->chunks.items[i].address < end; i++) {
+        used += heap->chunks.items[i].kind == CHUNK_USED;
+        class->free += heap->chunks.items[i].kind == CHUNK_BINNED;
+        class->cached += heap->chunks.items[i].kind == CHUNK_CACHED;
+    }
+    class->used += used;
+    segment->is_in_use |= used;
+    segment->has_emptied |= !used;
+    return used || spans_add(&other->emptied, page->address, end);
+}
+
+// Adds what mi_collect(true) gives back of a segment, called by the thread whose it is: all of it
+// if no block of it is in use. Else the slices that wait to be given back, which the first emptied
+// page of it sets off once its time has come (decommit_delay), and without one nothing does.
+static bool add_asked(struct reading *reading, const struct segment_place *segment) {
+    struct spans *asked = &reading->found.other.asked;
+    if (!segment->is_in_use)
+        return spans_add(asked, segment->address, segment->address + segment->bytes);
+    for (uint64_t i = 0; i < SLICES && segment->has_emptied; i++) {
+        const uint64_t start = segment->address + i * SLICE_BYTES;
+        if (segment->pending[i / WORD_BITS] >> i % WORD_BITS & 1 &&
+            !spans_add(asked, start, start + SLICE_BYTES))
+            return false;
+    }
+    return true;
+}
+
+static bool add_released(struct reading *reading) {
+    struct other_heap *other = &reading->found.other;
+    bool is_ok = true;
+    for (size_t i = 0; i < reading->released.count && is_ok; i++) {
+        const struct released *released = &reading->released.items[i];
+        const uint64_t start = released->address, end = start + MIMALLOC_SEGMENT_BYTES;
+        if ((released->cookie ^ start) != reading->cookie) continue;
+        is_ok = spans_add(&other->memory, start, end) &&
+                spans_add(&other->free_pages, start, end) && spans_add(&other->asked, start, end);
+        other->free_page_bytes += MIMALLOC_SEGMENT_BYTES;
+    }
+    return is_ok;
+}
+
+static bool find_what_is_free(struct reading *reading) {
+    bool is_ok = add_released(reading);
+    for (size_t i = 0; i < reading->pages.count && is_ok; i++)
+        is_ok = sum_up(reading, &reading->pages.items[i]);
+    for (size_t i = 0; i < reading->segments.count && is_ok; i++)
+        is_ok = add_asked(reading, &reading->segments.items[i]);
+    other_heap_settle(&reading->found.other);
+    return is_ok;
+}
+
 static int compare(const void *a, const void *b) {
     const struct glibc_chunk *left = a, *right = b;
     return (left->address > right->address) - (left->address < right->address);
@@ -219,8 +343,7 @@ static bool read_all(struct reading *reading, const struct memory_view *view) {
               sizeof *reading->found.chunks.items, compare);
     for (size_t i = 0; i < reading->heaps.count && is_ok; i++)
         mark_delayed(reading, reading->heaps.items[i]);
-    spans_settle(&reading->found.other.memory);
-    return is_ok;
+    return is_ok && find_what_is_free(reading);
 }
 
 enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct glibc_heap *heap) {
@@ -240,6 +363,9 @@ enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct g
     if (reading) {
         glibc_heap_free(&reading->found);
         array_free(&reading->heaps);
+        array_free(&reading->released);
+        array_free(&reading->pages);
+        array_free(&reading->segments);
         free(reading->segment);
     }
     free(reading);

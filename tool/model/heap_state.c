@@ -12,6 +12,7 @@ unsigned heap_class_of(uint64_t bytes) {
 
 void heap_state_free(struct heap_state *state) {
     array_free(&state->arenas);
+    array_free(&state->sizes);
     array_free(&state->areas);
     residency_free(&state->residency);
     for (size_t i = 0; i < state->types.count; i++) free(state->types.items[i]);

@@ -8,11 +8,11 @@
 #include "tool/model/reader.h"
 #include "tool/model/residency.h"
 
-// What glibc's malloc does with a chunk.
+// A block's state, as its allocator has it.
 enum heap_kind {
     HEAP_USED,
     HEAP_MAPPED,  // in use, with a mapping of its own
-    HEAP_BINNED,  // free, in one of the bins
+    HEAP_BINNED,  // free, in one of the bins; of another allocator than glibc's: on its page
     HEAP_FAST,    // free, in a fastbin
     HEAP_CACHED,  // free, in a thread's cache
     HEAP_KINDS,
@@ -29,6 +29,19 @@ struct heap_class {
     struct heap_sum live;        // of the recording: by the size asked for
 };
 unsigned heap_class_of(uint64_t bytes);
+
+// Blocks of one size on pages of their own, of another allocator than glibc's.
+struct heap_size {
+    uint64_t size;
+    struct heap_sum used, cached, free;
+    uint64_t page_bytes;  // of which more may be left over than the free ones
+};
+
+// Returns what of the pages is neither handed out nor in a cache.
+static inline uint64_t heap_size_wasted(const struct heap_size *size) {
+    const uint64_t taken = size->used.bytes + size->cached.bytes;
+    return size->page_bytes > taken ? size->page_bytes - taken : 0;
+}
 
 struct heap_arena {
     uint64_t address;
@@ -60,17 +73,21 @@ struct heap_state {
     uint64_t pause_ns;
     size_t thread_count;
     uint64_t copied_bytes;
-    bool is_glibc;     // the chunks of its malloc are known
-    bool is_recorded;  // live blocks are known with their stacks ...
-    bool is_sampled;   // ... as a sample: what stacks hold and keep is estimated
+    const char *allocator;  // whose blocks are known, used and free; NULL: of none
+    bool is_recorded;       // live blocks are known with their stacks ...
+    bool is_sampled;        // ... as a sample: what stacks hold and keep is estimated
 
     struct heap_class classes[HEAP_CLASSES];
     struct heap_sum kinds[HEAP_KINDS];
     struct heap_sum live;          // recorded blocks
     uint64_t top_bytes;            // ends of arenas
-    uint64_t free_bytes;           // chunks and ends
+    uint64_t free_bytes;           // chunks, ends and pages without blocks
     uint64_t free_resident_bytes;  // of them on resident pages; of a core: all
     uint64_t largest_free_bytes;
+    uint64_t empty_bytes;             // of another allocator than glibc's: pages without blocks ...
+    uint64_t empty_resident_bytes;    // ... and what of them is resident; of a core: all
+    uint64_t unknown_caches;          // threads that may have caches which were not found
+    ARRAY(struct heap_size) sizes;    // of another allocator than glibc's; ascending
     ARRAY(struct heap_arena) arenas;  // the main one first, then by address
     ARRAY(struct heap_area) areas;
     uint64_t broken_count;    // stretches that were left at a chunk that makes no sense

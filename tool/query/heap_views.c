@@ -54,13 +54,17 @@ static void find_recording(struct heap_look *look) {
     snprintf(look->path, sizeof look->path, "/proc/self/fd/%d", look->recording);
 }
 
+bool heap_look_may_be_another(const struct heap_look *look) {
+    return !look->is_recorded || look->header.live_samples ||
+           look->header.slot_bytes == sizeof(uint64_t);
+}
+
 static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth depth) {
-    bool is_glibc = !look->is_recorded || look->header.slot_bytes != sizeof(uint64_t);
+    bool is_other = look->is_recorded && look->header.slot_bytes == sizeof(uint64_t);
     if (depth == HEAP_REFERENCES) return PLAN_ALL;
     // the tables of jemalloc lie anywhere
-    if ((!look->is_recorded || look->header.live_samples) && process_has_other_heap(look->pid))
-        return PLAN_ALL;
-    return depth == HEAP_TYPES && !is_glibc ? PLAN_ALL : PLAN_HEAP;
+    if (heap_look_may_be_another(look) && process_has_other_heap(look->pid)) return PLAN_ALL;
+    return depth == HEAP_TYPES && is_other ? PLAN_ALL : PLAN_HEAP;
 }
 
 // Says which of several processes is taken: one that is recorded comes before others.
@@ -158,7 +162,8 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
                             .live = look->is_core ? NULL : &look->live,
                             .blocks = is_recorded ? &blocks : NULL,
                             .samples = is_recorded ? &samples : NULL,
-                            .profile = is_recorded ? profile : NULL};
+                            .profile = is_recorded ? profile : NULL,
+                            .may_be_another = heap_look_may_be_another(look)};
     size_t cells = is_recorded ? profile->cell_count : 0;
     bool is_ok =
         !is_recorded || (core_read_blocks(core, &look->header, cells, NULL, &blocks, error) &&

@@ -64,6 +64,9 @@ bool heap_look_take_recorded(pid_t pid, const struct cairn_header *header,
                              const struct heap_wish *wish, struct heap_look *look,
                              struct error *error);
 
+// Says whether its allocator may be another than glibc's, whose heap is to be searched.
+bool heap_look_may_be_another(const struct heap_look *look);
+
 // Where blocks begin that a look at a part of a heap counts; NULL: everywhere.
 const struct spans *heap_look_begins(const struct heap_look *look);
 

@@ -13,7 +13,7 @@ static void tell_origin(const struct heap_state *state, struct answer *answer) {
     answer_fact_known(answer, "threads", ANSWER_COUNT, (int64_t)state->thread_count, is_process);
     answer_fact_known(answer, "copied_bytes", ANSWER_BYTES, (int64_t)state->copied_bytes,
                       is_process);
-    answer_fact_text(answer, "allocator", state->is_glibc ? "glibc" : "other");
+    answer_fact_text(answer, "allocator", state->allocator ? state->allocator : "other");
     answer_fact(answer, "recorded", ANSWER_BOOL, state->is_recorded);
     answer_fact(answer, "sampled", ANSWER_BOOL, state->is_sampled);
     answer_fact(answer, "broken_stretches", ANSWER_COUNT, (int64_t)state->broken_count);
@@ -29,7 +29,7 @@ static void set_known(struct answer_row *row, size_t column, uint64_t value, boo
 
 // --- view heap
 
-enum heap_row { PART_SIZE, PART_STATE, PART_ARENA, PART_RANGE, PART_AREA, PART_CELL };
+enum heap_row { PART_SIZE, PART_STATE, PART_CLASS, PART_ARENA, PART_RANGE, PART_AREA, PART_CELL };
 
 // A row to be made: the part that it is of, and which one.
 struct heap_item {
@@ -56,6 +56,8 @@ enum heap_column {
     HEAP_IS_MAIN,
     HEAP_AREAS,
     HEAP_LIVE_SHARE,
+    HEAP_CACHED_BYTES,
+    HEAP_WASTED_BYTES,
     HEAP_COLUMNS
 };
 
@@ -77,7 +79,9 @@ static const struct answer_column heap_columns[HEAP_COLUMNS] = {
     [HEAP_ADDRESS] = ANSWER_DATA("address", ANSWER_NUMBER),
     [HEAP_IS_MAIN] = ANSWER_DATA("main", ANSWER_BOOL),
     [HEAP_AREAS] = ANSWER_DATA("areas", ANSWER_COUNT),
-    [HEAP_LIVE_SHARE] = ANSWER_DATA("live_share", ANSWER_RATIO)};
+    [HEAP_LIVE_SHARE] = ANSWER_DATA("live_share", ANSWER_RATIO),
+    [HEAP_CACHED_BYTES] = ANSWER_DATA("cached_bytes", ANSWER_BYTES),
+    [HEAP_WASTED_BYTES] = ANSWER_DATA("wasted_bytes", ANSWER_BYTES)};
 
 struct heap_list {
     const struct heap_state *state;
@@ -87,8 +91,14 @@ struct heap_list {
     bool is_failed;
 };
 
-// States of chunks; behind them the ends of arenas, and what is live by the recording.
-enum { STATE_TOP = HEAP_KINDS, STATE_LIVE, STATES };
+// States of chunks; behind them the ends of arenas, pages without blocks (of another allocator),
+// and what is live by the recording.
+enum { STATE_TOP = HEAP_KINDS, STATE_EMPTY, STATE_LIVE, STATES };
+
+static bool has_state(const struct heap_state *state, size_t index) {
+    if (index == STATE_LIVE) return state->is_recorded;
+    return index == STATE_EMPTY ? state->sizes.count : state->allocator != NULL;
+}
 
 static void add_item(struct heap_list *list, enum heap_row part, size_t index) {
     struct heap_item *item = array_push(&list->items);
@@ -105,7 +115,8 @@ static void add_items(struct heap_list *list) {
             add_item(list, PART_SIZE, i);
     }
     for (size_t i = 0; i < STATES; i++)
-        if (i == STATE_LIVE ? state->is_recorded : state->is_glibc) add_item(list, PART_STATE, i);
+        if (has_state(state, i)) add_item(list, PART_STATE, i);
+    for (size_t i = 0; i < state->sizes.count; i++) add_item(list, PART_CLASS, i);
     for (size_t i = 0; i < state->arenas.count; i++) add_item(list, PART_ARENA, i);
     for (size_t i = 0; i < state->areas.count; i++) add_item(list, PART_RANGE, i);
     list->is_failed |= !heap_map_build(state, CELLS, &list->map, NULL);
@@ -121,24 +132,42 @@ static void set_class(const struct heap_list *list, size_t index, struct answer_
     const struct heap_state *state = list->state;
     const struct heap_class *class = &state->classes[index];
     answer_set(row, HEAP_SIZE_FROM, index ? (int64_t)(1ull << index) : 0);
-    set_known(row, HEAP_USED_BLOCKS, class->used.count, state->is_glibc);
-    set_known(row, HEAP_USED_BYTES, class->used.bytes, state->is_glibc);
+    set_known(row, HEAP_USED_BLOCKS, class->used.count, state->allocator != NULL);
+    set_known(row, HEAP_USED_BYTES, class->used.bytes, state->allocator != NULL);
     set_known(row, HEAP_LIVE_BLOCKS, class->live.count, state->is_recorded);
     set_known(row, HEAP_LIVE_BYTES, class->live.bytes, state->is_recorded);
-    set_known(row, HEAP_FREE_BLOCKS, class->free.count, state->is_glibc);
-    set_known(row, HEAP_FREE_BYTES, class->free.bytes, state->is_glibc);
+    set_known(row, HEAP_FREE_BLOCKS, class->free.count, state->allocator != NULL);
+    set_known(row, HEAP_FREE_BYTES, class->free.bytes, state->allocator != NULL);
 }
 
 static void set_state(const struct heap_list *list, size_t index, struct answer_row *row) {
     static const char *const names[STATES] = {
-        [HEAP_USED] = "used",      [HEAP_MAPPED] = "mapped",      [HEAP_BINNED] = "free_bins",
-        [HEAP_FAST] = "free_fast", [HEAP_CACHED] = "free_cached", [STATE_TOP] = "free_top",
-        [STATE_LIVE] = "live"};
+        [HEAP_USED] = "used",         [HEAP_MAPPED] = "mapped",      [HEAP_BINNED] = "free_bins",
+        [HEAP_FAST] = "free_fast",    [HEAP_CACHED] = "free_cached", [STATE_TOP] = "free_top",
+        [STATE_EMPTY] = "free_pages", [STATE_LIVE] = "live"};
     const struct heap_state *state = list->state;
     const struct heap_sum *sum = index < HEAP_KINDS ? &state->kinds[index] : &state->live;
+    bool are_blocks = index != STATE_TOP && index != STATE_EMPTY;
     answer_set_text(row, HEAP_NAME, names[index]);
-    if (index != STATE_TOP) answer_set(row, HEAP_BLOCK_COUNT, (int64_t)sum->count);
-    answer_set(row, HEAP_BYTES, (int64_t)(index == STATE_TOP ? state->top_bytes : sum->bytes));
+    if (are_blocks) answer_set(row, HEAP_BLOCK_COUNT, (int64_t)sum->count);
+    answer_set(row, HEAP_BYTES,
+               (int64_t)(are_blocks           ? sum->bytes
+                         : index == STATE_TOP ? state->top_bytes
+                                              : state->empty_bytes));
+    if (index == STATE_EMPTY)
+        set_known(row, HEAP_RESIDENT, state->empty_resident_bytes, !state->is_core);
+}
+
+static void set_size(const struct heap_list *list, size_t index, struct answer_row *row) {
+    const struct heap_size *size = &list->state->sizes.items[index];
+    answer_set(row, HEAP_SIZE_FROM, (int64_t)size->size);
+    answer_set(row, HEAP_USED_BLOCKS, (int64_t)size->used.count);
+    answer_set(row, HEAP_USED_BYTES, (int64_t)size->used.bytes);
+    answer_set(row, HEAP_FREE_BLOCKS, (int64_t)size->free.count);
+    answer_set(row, HEAP_FREE_BYTES, (int64_t)size->free.bytes);
+    answer_set(row, HEAP_BYTES, (int64_t)size->page_bytes);
+    answer_set(row, HEAP_CACHED_BYTES, (int64_t)size->cached.bytes);
+    answer_set(row, HEAP_WASTED_BYTES, (int64_t)heap_size_wasted(size));
 }
 
 static void set_arena(const struct heap_list *list, size_t index, struct answer_row *row) {
@@ -195,8 +224,9 @@ static bool next_part(struct answer *answer, struct answer_row *row) {
         const char *name;
         void (*set)(const struct heap_list *list, size_t index, struct answer_row *row);
     } parts[] = {[PART_SIZE] = {"size", set_class},   [PART_STATE] = {"state", set_state},
-                 [PART_ARENA] = {"arena", set_arena}, [PART_RANGE] = {"range", set_range},
-                 [PART_AREA] = {"area", set_strip},   [PART_CELL] = {"cell", set_cell}};
+                 [PART_CLASS] = {"class", set_size},  [PART_ARENA] = {"arena", set_arena},
+                 [PART_RANGE] = {"range", set_range}, [PART_AREA] = {"area", set_strip},
+                 [PART_CELL] = {"cell", set_cell}};
     struct heap_list *list = answer->state;
     if (list->at == list->items.count) return false;
     const struct heap_item *item = &list->items.items[list->at++];
@@ -238,11 +268,12 @@ bool heap_answer(struct answer *answer, const struct heap_about *about,
     snprintf(answer->title, sizeof answer->title, "the heap, by size, state, arena and address");
     tell_origin(state, answer);
     answer_fact_known(answer, "free_bytes", ANSWER_BYTES, (int64_t)state->free_bytes,
-                      state->is_glibc);
+                      state->allocator != NULL);
     answer_fact_known(answer, "free_resident_bytes", ANSWER_BYTES,
-                      (int64_t)state->free_resident_bytes, state->is_glibc && !state->is_core);
+                      (int64_t)state->free_resident_bytes,
+                      state->allocator != NULL && !state->is_core);
     answer_fact_known(answer, "largest_free_bytes", ANSWER_BYTES,
-                      (int64_t)state->largest_free_bytes, state->is_glibc);
+                      (int64_t)state->largest_free_bytes, state->allocator != NULL);
     answer_fact(answer, "cell_bytes", ANSWER_BYTES, (int64_t)list->map.cell_bytes);
     return true;
 }

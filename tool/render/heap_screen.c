@@ -58,6 +58,10 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
                        "%s %s of live blocks contradict what is around them: left out\n",
                        units_count((int64_t)state->rejected_count).text,
                        units_noun((int64_t)state->rejected_count, "record", "records"));
+    if (state->unknown_caches)
+        terminal_print(terminal, STYLE_WARNING,
+                       "the caches of %s were not found: what they hold counts as in use\n",
+                       units_counted((int64_t)state->unknown_caches, "thread", "threads").text);
     if (state->residency.outside_blocks)
         terminal_print(
             terminal, STYLE_WARNING, "%s live %s where no heap was found\n",
@@ -69,10 +73,10 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
 
 // The sums that are known of each class.
 static struct columns class_columns(const struct heap_state *state, struct column *items) {
-    const char *const heads[] = {state->is_glibc ? "used" : NULL,
+    const char *const heads[] = {state->allocator ? "used" : NULL,
                                  state->is_recorded ? (state->is_sampled ? "estimated" : "recorded")
                                                     : NULL,
-                                 state->is_glibc ? "free" : NULL};
+                                 state->allocator ? "free" : NULL};
     size_t count = 1;
     items[0] = (struct column){"size from", 11, STYLE_PLAIN, false};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -89,11 +93,11 @@ static void print_class(const struct terminal *terminal, const struct columns *c
     const struct heap_class *class = &state->classes[number];
     struct unit_text texts[CLASS_COLUMNS] = {units_size_as((int64_t)1 << number, is_plain)};
     size_t count = 1;
-    if (state->is_glibc) put_sum(&texts[count], &class->used, is_plain);
-    if (state->is_glibc) count += SUM_TEXTS;
+    if (state->allocator) put_sum(&texts[count], &class->used, is_plain);
+    if (state->allocator) count += SUM_TEXTS;
     if (state->is_recorded) put_sum(&texts[count], &class->live, is_plain);
     if (state->is_recorded) count += SUM_TEXTS;
-    if (state->is_glibc) put_sum(&texts[count], &class->free, is_plain);
+    if (state->allocator) put_sum(&texts[count], &class->free, is_plain);
     columns_print(terminal, columns, texts);
     fputc('\n', terminal->out);
 }
@@ -113,19 +117,22 @@ static void print_classes(const struct terminal *terminal, const struct heap_sta
 
 static void print_kinds(const struct terminal *terminal, const struct heap_state *state,
                         bool is_plain) {
-    static const char *const names[HEAP_KINDS] = {
+    const char *const names[HEAP_KINDS] = {
         [HEAP_USED] = "in use",
         [HEAP_MAPPED] = "in use, with mappings of their own",
-        [HEAP_BINNED] = "free, in bins",
+        [HEAP_BINNED] = state->sizes.count ? "free, beside those in use" : "free, in bins",
         [HEAP_FAST] = "free, in fastbins",
         [HEAP_CACHED] = "free, in caches of threads",
     };
     if (state->is_recorded)
         print_sum(terminal, &state->live, is_plain,
                   "live as the recording has them, in bytes asked for");
-    if (!state->is_glibc) return;
+    if (!state->allocator) return;
     for (unsigned i = 0; i < HEAP_KINDS; i++)
-        print_sum(terminal, &state->kinds[i], is_plain, names[i]);
+        if (state->kinds[i].count || !state->sizes.count)
+            print_sum(terminal, &state->kinds[i], is_plain, names[i]);
+    if (state->sizes.count) heap_print_empty(terminal, state, is_plain);
+    if (!state->arenas.count && state->sizes.count) return;
     const struct columns columns = {sum_columns, SUM_TEXTS, 1, 1};
     const struct unit_text texts[SUM_TEXTS] = {{""},
                                                units_size_as((int64_t)state->top_bytes, is_plain)};
@@ -192,15 +199,19 @@ bool heap_screen_print(const struct terminal *terminal, const struct heap_about 
     const struct heap_state *state = about->state;
     bool is_plain = view->is_plain_number;
     print_origin(terminal, about, "heap");
-    if (!state->is_glibc)
+    if (!state->allocator)
         terminal_print(
             terminal, STYLE_DIM,
             "its allocator is not glibc's: what is recorded is shown, not what is free\n");
+    else if (state->sizes.count)
+        terminal_print(terminal, STYLE_DIM, "its allocator is %s\n", state->allocator);
     print_classes(terminal, state, is_plain);
     fputc('\n', terminal->out);
     print_kinds(terminal, state, is_plain);
-    if (state->is_glibc) print_arenas(terminal, state, is_plain);
-    if (state->is_glibc) print_fragmentation(terminal, state, is_plain);
+    if (state->sizes.count) heap_print_sizes(terminal, state, view);
+    if (state->arenas.count || (state->allocator && !state->sizes.count))
+        print_arenas(terminal, state, is_plain);
+    if (state->allocator) print_fragmentation(terminal, state, is_plain);
     fputc('\n', terminal->out);
     if (!heap_map_print(terminal, state, view, error)) return false;
     heap_print_doubts(terminal, state);
@@ -239,8 +250,9 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
             units_size_as((int64_t)residency->live_bytes, is_plain).text);
     fprintf(out, "%12s  on pages with live blocks, charged below\n",
             units_size_as((int64_t)residency->kept_bytes, is_plain).text);
-    fprintf(out, "%12s  on pages without: free memory in arenas\n",
-            units_size_as((int64_t)heap_state_empty_bytes(state), is_plain).text);
+    fprintf(out, "%12s  on pages without: free memory %s\n",
+            units_size_as((int64_t)heap_state_empty_bytes(state), is_plain).text,
+            state->sizes.count ? "and its allocator's tables" : "in arenas");
 }
 
 // Why owners are what they are, and how far they can be believed.

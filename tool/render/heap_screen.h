@@ -33,6 +33,12 @@ bool pages_answer(struct answer *answer, const struct heap_about *about,
 // What of the heap could not be read, in lines; nothing if there is no such thing.
 void heap_print_doubts(const struct terminal *terminal, const struct heap_state *state);
 
+// Print pages without blocks, and what is kept by size, of another allocator than glibc's.
+void heap_print_empty(const struct terminal *terminal, const struct heap_state *state,
+                      bool is_plain);
+void heap_print_sizes(const struct terminal *terminal, const struct heap_state *state,
+                      const struct view_options *view);
+
 // "blocks of 64 B to 127 B".
 struct unit_text heap_class_name(unsigned class, bool is_plain_number);
 

@@ -18,6 +18,7 @@
 #include "format/attachment.h"
 #include "tool/base/elf_names.h"
 #include "tool/base/linker_words.h"
+#include "tool/proc/maps.h"
 
 enum { MAJOR_SHIFT = 24, MINOR_SHIFT = 16, PART_MAX = 255 };
 
@@ -284,8 +285,19 @@ static void look_at_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
     }
 }
 
+static const char *const allocator_libraries[] = {"jemalloc", "tcmalloc", "mimalloc"};
+enum { ALLOCATOR_LIBRARIES = sizeof allocator_libraries / sizeof *allocator_libraries };
+
 static bool is_allocator_library(const char *name) {
-    return strstr(name, "jemalloc") || strstr(name, "tcmalloc") || strstr(name, "mimalloc");
+    for (size_t i = 0; i < ALLOCATOR_LIBRARIES; i++)
+        if (strstr(name, allocator_libraries[i])) return true;
+    return false;
+}
+
+bool program_has_operators(pid_t pid) {
+    for (size_t i = 0; i < ALLOCATOR_LIBRARIES; i++)
+        if (maps_have_name(pid, allocator_libraries[i])) return true;
+    return false;
 }
 
 static void look_at_library(const char *name, struct findings *findings) {

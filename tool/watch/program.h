@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tool/base/error.h"
 
@@ -47,5 +48,9 @@ uint32_t python_of_image(const char *path);
 
 // Whether that interpreter is a free-threaded build, which refuses PYTHONMALLOC=malloc.
 bool python_is_free_threaded(const char *path);
+
+// Says whether a library is mapped into the process that brings an allocator with operator new and
+// delete of its own.
+bool program_has_operators(pid_t pid);
 
 #endif

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tool/jemalloc/heap.h"
+
 enum {
     LEVEL = 1 << 18,
     RECORDS = 8,
@@ -188,6 +190,71 @@ static void test_empty_data_are_none(void **state) {
     assert_int_equal(read_all(&extents), JEMALLOC_NONE);
 }
 
+static enum jemalloc_finding read_heap(struct glibc_heap *heap) {
+    const struct memory_view view = {.reader = memory};
+    struct jemalloc_place place = {0};
+    const struct jemalloc_source source = {.view = &view, .place = &place};
+    *heap = (struct glibc_heap){0};
+    assert_true(spans_add(&place.data, DATA, DATA + sizeof made->data));
+    assert_true(jemalloc_place_add_memory(&place, HEAP, HEAP + (2 << PAGE_SHIFT)));
+    jemalloc_place_settle(&place);
+    enum jemalloc_finding finding = jemalloc_heap_add(&source, heap);
+    jemalloc_place_free(&place);
+    return finding;
+}
+
+static void test_what_is_beside_blocks(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    assert_int_equal(read_heap(&heap), JEMALLOC_FOUND);
+    assert_int_equal(heap.other.classes.count, 2);
+    const struct other_class *small = &heap.other.classes.items[0];
+    assert_int_equal(small->size, 2048);
+    assert_int_equal(small->page_bytes, 1 << PAGE_SHIFT);
+    assert_int_equal(small->used + small->cached, 1);
+    assert_int_equal(small->free, 1);
+    assert_int_equal(heap.other.emptied.items.count, 0);
+    assert_int_equal(heap.other.asked.items.count, 1);
+    assert_true(heap.other.asked.items.items[0].start == HEAP + (9 << PAGE_SHIFT));
+    glibc_heap_free(&heap);
+    made->records[0][0] += UINT64_C(1) << 28;  // the other region is free as well
+    made->records[0][8] = 0xffff;
+    assert_int_equal(read_heap(&heap), JEMALLOC_FOUND);
+    assert_true(spans_have(&heap.other.emptied, HEAP - (4 << PAGE_SHIFT)));
+    glibc_heap_free(&heap);
+}
+
+static uint64_t next(uint64_t *chance) {
+    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *chance >> 16;
+}
+
+// A word of the records, or one that leads to them or to a leaf, becomes a number, a place nearby,
+// or any word.
+static void damage(uint64_t *chance) {
+    uint64_t *places[] = {&made->records[next(chance) % 3][next(chance) % RECORD_WORDS],
+                          word_of(HEAP - ((next(chance) % 8) << PAGE_SHIFT)),
+                          &made->data[BEFORE + (HEAP >> GIB_SHIFT) + next(chance) % LEAF_COUNT]};
+    uint64_t *word = places[next(chance) % (sizeof places / sizeof *places)];
+    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
+                              *word ^ UINT64_C(1) << next(chance) % 64};
+    *word = words[next(chance) % (sizeof words / sizeof *words)];
+}
+
+// Words of the tables at random: it ends, and what it finds is in order.
+static void test_damage_ends(void **state) {
+    enum { ROUNDS = 50, WORDS_MOST = 6 };
+    uint64_t chance = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct glibc_heap heap;
+        assert_int_equal(setup(state), 0);
+        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
+        read_heap(&heap);
+        glibc_heap_free(&heap);
+        teardown(state);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -199,6 +266,8 @@ int main(void) {
         TEST(test_other_layouts_are_none),
         TEST(test_classes_that_differ_are_none),
         TEST(test_empty_data_are_none),
+        TEST(test_what_is_beside_blocks),
+        cmocka_unit_test(test_damage_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

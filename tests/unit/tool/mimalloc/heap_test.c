@@ -19,27 +19,37 @@ enum {
     BLOCK = 2048,
     BLOCKS = 4
 };
+enum { MAY_DECOMMIT = 4, PENDING = 6, LAST_PENDING = PENDING + SLICES / 64 - 1 };
 enum { USED = 26, COOKIE = 27, ALL_SLICES = 28, OWN_SLICES = 29, ENTRIES = 31 };  // of the header
 enum { FREE = 2, COUNTS = 3, LOCAL = 4, THREADS = 5, HEAP_WORD = 6 };             // of a slice
 #define SEGMENT UINT64_C(0x20000000000)
 #define HEAP UINT64_C(0x7f0000001000)
 enum { HEAP_LIST = 2840 };
 
+#define WAITING (SEGMENT + SLICES * (uint64_t)SLICE)
+
 static struct {
     uint64_t words[2 * SLICE / sizeof(uint64_t)];  // the header's slice and the page
+    uint64_t waiting[HEADER_WORDS];                // of a segment that has no page
     uint64_t heap[512];
 } * made;
 
 static bool read_made(const void *context, uint64_t address, void *bytes, size_t size) {
     (void)context;
-    const bool is_heap = address >= HEAP;
-    const uint64_t start = is_heap ? HEAP : SEGMENT;
-    const size_t there = is_heap ? sizeof made->heap : sizeof made->words;
-    if (address < start || address - start > there || size > there - (address - start))
-        return false;
-    memcpy(bytes, (is_heap ? (uint8_t *)made->heap : (uint8_t *)made->words) + (address - start),
-           size);
-    return true;
+    const struct {
+        uint64_t start, bytes;
+        const void *from;
+    } parts[] = {{SEGMENT, sizeof made->words, made->words},
+                 {WAITING, sizeof made->waiting, made->waiting},
+                 {HEAP, sizeof made->heap, made->heap}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const uint64_t inside = address - parts[i].start;
+        if (address < parts[i].start || inside > parts[i].bytes || size > parts[i].bytes - inside)
+            continue;
+        memcpy(bytes, (const uint8_t *)parts[i].from + inside, size);
+        return true;
+    }
+    return false;
 }
 
 static uint64_t block(unsigned number) {
@@ -76,8 +86,8 @@ static int teardown(void **state) {
 
 static enum mimalloc_finding read_all(struct glibc_heap *heap) {
     static const struct memory_segment segment = {.start = SEGMENT - SLICE,
-                                                  .end = SEGMENT + SLICES * (uint64_t)SLICE,
-                                                  .bytes = SLICE + SLICES * (uint64_t)SLICE,
+                                                  .end = WAITING + SLICES * (uint64_t)SLICE,
+                                                  .bytes = SLICE + 2 * SLICES * (uint64_t)SLICE,
                                                   .is_writable = true};
     const struct memory_view view = {
         .reader = {.read = read_made}, .segments = &segment, .segment_count = 1};
@@ -101,6 +111,62 @@ static void test_blocks_are_told_apart(void **state) {
     assert_int_equal(heap.other.page_bytes, SLICE);
     assert_int_equal(heap.other.free_page_bytes, (SLICES - 2) * SLICE);
     assert_true(spans_have(&heap.other.memory, SEGMENT));
+    glibc_heap_free(&heap);
+}
+
+static void test_what_would_go_back(void **state) {
+    (void)state;
+    const uint64_t pending = SEGMENT + (uint64_t)(SLICES - 1) * SLICE;
+    struct glibc_heap heap;
+    made->words[LAST_PENDING] = UINT64_C(1) << 63;
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    assert_int_equal(heap.other.classes.count, 1);
+    const struct other_class *class = &heap.other.classes.items[0];
+    assert_int_equal(class->size, BLOCK);
+    assert_int_equal(class->page_bytes, SLICE);
+    assert_int_equal(class->used + class->cached + class->free, BLOCKS);
+    assert_int_equal(class->used, 1);
+    assert_true(spans_have(&heap.other.free_pages, pending));
+    assert_int_equal(heap.other.emptied.items.count, 0);
+    assert_int_equal(heap.other.asked.items.count, 0);
+    glibc_heap_free(&heap);
+    // its last block goes to the list of the heap: nothing of the segment is in use
+    made->words[(block(3) - SEGMENT) / sizeof(uint64_t)] = block(0);
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    assert_true(spans_have(&heap.other.emptied, block(0)));
+    assert_true(spans_have(&heap.other.asked, SEGMENT));
+    glibc_heap_free(&heap);
+}
+
+static void test_what_waits_goes_with_an_emptied_page(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->words[MAY_DECOMMIT] = 1;
+    made->words[LAST_PENDING] = UINT64_C(1) << 63;
+    made->words[USED] = 2;
+    memcpy(slice(2), slice(1), SLICE_WORDS * sizeof(uint64_t));
+    slice(2)[FREE] = slice(2)[THREADS] = 0;
+    slice(2)[1] = 0;
+    slice(2)[COUNTS] = (uint64_t)BLOCK << 32;
+    slice(3)[0] = SLICES - 3;
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    assert_int_equal(heap.other.asked.items.count, 1);
+    assert_true(heap.other.asked.items.items[0].start == SEGMENT + (uint64_t)(SLICES - 1) * SLICE);
+    glibc_heap_free(&heap);
+}
+
+static void test_a_segment_that_waits_to_be_used_is_free(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    memcpy(made->waiting, made->words, sizeof made->waiting);
+    made->waiting[USED] = 0;
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    assert_false(spans_have(&heap.other.memory, WAITING));  // its cookie is another address'
+    glibc_heap_free(&heap);
+    made->waiting[COOKIE] = UINT64_C(0x1234567) ^ WAITING;
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    assert_true(spans_have(&heap.other.free_pages, WAITING));
+    assert_true(spans_have(&heap.other.asked, WAITING));
     glibc_heap_free(&heap);
 }
 
@@ -151,13 +217,51 @@ static void test_slices_that_go_nowhere_end(void **state) {
     assert_int_equal(read_all(&heap), MIMALLOC_NONE);
 }
 
+static uint64_t next(uint64_t *chance) {
+    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *chance >> 16;
+}
+
+// A word of the header, of the slices or of the page becomes a number, a place nearby, or any word.
+static void damage(uint64_t *chance) {
+    uint64_t *word = &made->words[next(chance) % (HEADER_WORDS + 4 * SLICE_WORDS)];
+    if (next(chance) % 3 == 0)
+        word = &made->words[(block(next(chance) % BLOCKS) - SEGMENT) / sizeof *word];
+    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
+                              block(next(chance) % BLOCKS)};
+    *word = words[next(chance) % (sizeof words / sizeof *words)];
+}
+
+// Words of the tables and of the heap at random: it ends, and what it finds is in order.
+static void test_damage_ends(void **state) {
+    enum { ROUNDS = 2000, WORDS_MOST = 8 };
+    uint64_t chance = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct glibc_heap heap;
+        assert_int_equal(setup(state), 0);
+        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
+        read_all(&heap);
+        for (size_t i = 1; i < heap.chunks.count; i++)
+            assert_true(heap.chunks.items[i - 1].address <= heap.chunks.items[i].address);
+        glibc_heap_free(&heap);
+        teardown(state);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_blocks_are_told_apart),         TEST(test_counts_that_disagree_are_none),
-        TEST(test_lists_stay_in_their_page),      TEST(test_a_list_that_loops_ends),
-        TEST(test_a_loop_of_the_heaps_list_ends), TEST(test_slices_that_go_nowhere_end),
+        cmocka_unit_test(test_damage_ends),
+        TEST(test_what_would_go_back),
+        TEST(test_what_waits_goes_with_an_emptied_page),
+        TEST(test_a_segment_that_waits_to_be_used_is_free),
+        TEST(test_blocks_are_told_apart),
+        TEST(test_counts_that_disagree_are_none),
+        TEST(test_lists_stay_in_their_page),
+        TEST(test_a_list_that_loops_ends),
+        TEST(test_a_loop_of_the_heaps_list_ends),
+        TEST(test_slices_that_go_nowhere_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of tcmalloc made by hand: a span of four blocks, of which one is in its list, one in a
+// chain between threads and one in a thread's cache; a large block, and free pages; then what
+// contradicts itself.
+#include "tool/tcmalloc/heap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tool/tcmalloc/places.h"
+
+enum {
+    ROOT_WORDS = 1 << 17,
+    LEAF_WORDS = 1 << 18,
+    CLASSES = 40,
+    CLASS = 3,
+    BLOCK = 2048,
+    BLOCKS = 4
+};
+enum { SMALL, LARGE, KEPT, RETURNED, SPANS };
+#define DATA UINT64_C(0x7f0000000000)
+#define LEAF UINT64_C(0x7e0000000000)
+#define TABLES UINT64_C(0x7d0000000000)
+#define HEAP UINT64_C(0x7c0000000000)
+#define PAGE TCMALLOC_PAGE_BYTES
+
+static struct {
+    struct {
+        uint64_t before[7];
+        struct tcmalloc_lists lists[TCMALLOC_CLASSES_MAX];
+        struct {
+            int32_t sizes[TCMALLOC_CLASSES_MAX];
+            uint64_t pages[TCMALLOC_CLASSES_MAX];
+            uint64_t count;
+        } map;
+        uint64_t root[ROOT_WORDS], caches;
+    } data;
+    uint64_t leaf[LEAF_WORDS];
+    struct {
+        struct tcmalloc_span spans[SPANS];
+        struct tcmalloc_cache cache;
+    } tables;
+    uint64_t page[TCMALLOC_PAGE_BYTES / sizeof(uint64_t)];
+} * made;
+
+static bool read_made(const void *context, uint64_t address, void *bytes, size_t size) {
+    (void)context;
+    const struct {
+        uint64_t start, bytes;
+        const void *from;
+    } parts[] = {{DATA, sizeof made->data, &made->data},
+                 {LEAF, sizeof made->leaf, made->leaf},
+                 {TABLES, sizeof made->tables, &made->tables},
+                 {HEAP, sizeof made->page, made->page}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const uint64_t inside = address - parts[i].start;
+        if (address < parts[i].start || inside > parts[i].bytes || size > parts[i].bytes - inside)
+            continue;
+        memcpy(bytes, (const uint8_t *)parts[i].from + inside, size);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t block(unsigned number) {
+    return HEAP + (uint64_t)number * BLOCK;
+}
+
+static uint64_t span_at(unsigned number) {
+    return TABLES + offsetof(typeof(made->tables), spans) + number * sizeof(struct tcmalloc_span);
+}
+
+// Pages of a span, behind those of the spans before.
+static void make_span(unsigned number, uint64_t first, uint64_t length, unsigned flags) {
+    const uint64_t page = (HEAP >> TCMALLOC_PAGE_SHIFT) + first;
+    made->tables.spans[number] =
+        (struct tcmalloc_span){.start = page, .length = length, .flags = (uint8_t)flags};
+    made->leaf[page % LEAF_WORDS] = made->leaf[(page + length - 1) % LEAF_WORDS] = span_at(number);
+}
+
+static void make_lists(void) {
+    for (unsigned i = 0; i < CLASSES; i++) {
+        struct tcmalloc_lists *lists = &made->data.lists[i];
+        const uint64_t at = DATA + offsetof(typeof(made->data), lists) + i * sizeof *lists;
+        lists->size_class = i;
+        lists->full.next = lists->full.previous = at + offsetof(struct tcmalloc_lists, full);
+        lists->partial.next = lists->partial.previous =
+            at + offsetof(struct tcmalloc_lists, partial);
+        made->data.map.pages[i] = i ? 1 : 0;
+        if (i)
+            made->data.map.sizes[i - 1] =
+                i < CLASS ? (int32_t)i * 8 : (int32_t)(i - CLASS + 1) * BLOCK;
+        made->tables.cache.lists[i].size = i ? (uint32_t)made->data.map.sizes[i - 1] : 0;
+    }
+    for (unsigned i = CLASS + 3; i < CLASSES; i++) made->data.map.pages[i] = 32;
+    made->data.map.sizes[CLASSES - 2] = 256 << 10;
+    made->tables.cache.lists[CLASSES - 1].size = 256 << 10;
+    made->data.map.count = CLASSES;
+}
+
+static int setup(void **state) {
+    (void)state;
+    made = calloc(1, sizeof *made);
+    make_lists();
+    make_span(SMALL, 0, 1, TCMALLOC_IN_USE);
+    make_span(LARGE, 1, 100, TCMALLOC_IN_USE);
+    make_span(KEPT, 101, 7, TCMALLOC_KEPT);
+    make_span(RETURNED, 108, 9, TCMALLOC_RETURNED);
+    made->data.root[HEAP >> 31] = LEAF;
+    struct tcmalloc_span *small = &made->tables.spans[SMALL];
+    small->size_class = CLASS;
+    small->objects = block(0);
+    small->used = BLOCKS - 1;
+    made->data.lists[CLASS].partial.next = span_at(SMALL);
+    made->data.lists[CLASS].span_count = 1;
+    made->data.lists[CLASS].used_slots = 1;
+    made->data.lists[CLASS].slots[0].head = made->data.lists[CLASS].slots[0].tail = block(1);
+    made->tables.cache.lists[CLASS].head = block(2);
+    made->tables.cache.lists[CLASS].count = 1;
+    made->data.caches = TABLES + offsetof(typeof(made->tables), cache);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    free(made);
+    return 0;
+}
+
+static enum tcmalloc_finding read_all(struct glibc_heap *heap) {
+    const struct memory_view view = {.reader = {.read = read_made}};
+    struct spans data = {0};
+    *heap = (struct glibc_heap){0};
+    assert_true(spans_add(&data, DATA, DATA + sizeof made->data));
+    spans_settle(&data);
+    enum tcmalloc_finding finding = tcmalloc_heap_add(&view, &data, heap);
+    spans_free(&data);
+    return finding;
+}
+
+static void test_blocks_are_told_apart(void **state) {
+    (void)state;
+    static const enum chunk_kind kinds[] = {CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_USED};
+    struct glibc_heap heap;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.broken_count, 0);
+    assert_int_equal(heap.chunks.count, BLOCKS + 1);
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        assert_true(heap.chunks.items[i].address == block(i));
+        assert_int_equal(heap.chunks.items[i].size, BLOCK);
+        assert_int_equal(heap.chunks.items[i].kind, kinds[i]);
+    }
+    assert_true(heap.chunks.items[BLOCKS].address == HEAP + PAGE);
+    assert_int_equal(heap.chunks.items[BLOCKS].size, 100 * PAGE);
+    assert_int_equal(heap.other.unknown_caches, 0);
+    assert_int_equal(heap.other.page_bytes, 101 * PAGE);
+    assert_int_equal(heap.other.dirty_bytes, 7 * PAGE);
+    assert_int_equal(heap.other.retained_bytes, 9 * PAGE);
+    assert_true(spans_have(&heap.other.asked, HEAP + 101 * PAGE));
+    assert_false(spans_have(&heap.other.asked, HEAP + 108 * PAGE));
+    assert_int_equal(heap.other.classes.count, 2);
+    assert_int_equal(heap.other.classes.items[0].cached, 2);
+    glibc_heap_free(&heap);
+}
+
+static void test_a_cache_that_is_not_found_is_said(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->data.caches = 0;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.other.unknown_caches, 1);
+    glibc_heap_free(&heap);
+}
+
+static void test_lists_that_lead_elsewhere_are_told(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->tables.cache.lists[CLASS].count = 2;  // it has one
+    made->data.lists[CLASS].slots[0].head = block(1) + 8;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.broken_count, 2);
+    glibc_heap_free(&heap);
+}
+
+static void test_loops_end(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->page[block(2) % PAGE / sizeof(uint64_t)] = block(2);
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.broken_count, 1);
+    glibc_heap_free(&heap);
+    made->page[0] = block(0);
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.chunks.count, 1);  // the span is left
+    assert_true(heap.broken_count > 0);
+    glibc_heap_free(&heap);
+    made->tables.cache.next = made->data.caches;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    glibc_heap_free(&heap);
+}
+
+static void check_none(void) {
+    struct glibc_heap heap;
+    assert_int_equal(read_all(&heap), TCMALLOC_NONE);
+    assert_int_equal(heap.chunks.count, 0);
+    assert_null(heap.other.name);
+}
+
+static void test_other_options_are_refused(void **state) {
+    (void)state;
+    made->data.map.sizes[CLASSES - 2]--;  // another largest size
+    check_none();
+    made->data.map.sizes[CLASSES - 2]++;
+    made->data.map.pages[CLASS] = 2;  // pages of another size
+    check_none();
+    made->data.map.pages[CLASS] = 1;
+    made->data.lists[CLASSES / 2].size_class++;
+    check_none();
+    made->data.lists[CLASSES / 2].size_class--;
+    made->data.root[HEAP >> 31] = LEAF + 8;
+    check_none();
+}
+
+static void test_the_variant_for_debugging_is_refused(void **state) {
+    (void)state;
+    made->page[(block(3) % PAGE + 16) / sizeof(uint64_t)] = 0xdeadbeef;
+    make_span(LARGE, 1, 100, TCMALLOC_KEPT);
+    check_none();
+}
+
+static uint64_t next(uint64_t *chance) {
+    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *chance >> 16;
+}
+
+// Most words that are not 0 are told apart by what they lead to: a number, a place nearby, any
+// word.
+static void damage(uint64_t *chance) {
+    const struct {
+        void *start;
+        size_t bytes;
+    } parts[] = {{made->data.lists, sizeof made->data.lists},
+                 {&made->data.map, sizeof made->data.map},
+                 {&made->data.root[HEAP >> 31], sizeof(uint64_t)},
+                 {&made->leaf[(HEAP >> TCMALLOC_PAGE_SHIFT) % LEAF_WORDS], 128 * sizeof(uint64_t)},
+                 {&made->tables, sizeof made->tables},
+                 {made->page, sizeof made->page}};
+    const uint64_t which = next(chance) % (sizeof parts / sizeof *parts);
+    uint64_t *word =
+        (uint64_t *)parts[which].start + next(chance) % (parts[which].bytes / sizeof *word);
+    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
+                              block(next(chance) % BLOCKS), span_at(next(chance) % SPANS)};
+    *word = words[next(chance) % (sizeof words / sizeof *words)];
+}
+
+// Words of the tables and of the heap at random: it ends, and what it finds is in order.
+static void test_damage_ends(void **state) {
+    enum { ROUNDS = 200, WORDS_MOST = 8 };
+    uint64_t chance = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct glibc_heap heap;
+        assert_int_equal(setup(state), 0);
+        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
+        read_all(&heap);
+        for (size_t i = 1; i < heap.chunks.count; i++)
+            assert_true(heap.chunks.items[i - 1].address <= heap.chunks.items[i].address);
+        glibc_heap_free(&heap);
+        teardown(state);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damage_ends),
+        TEST(test_blocks_are_told_apart),
+        TEST(test_a_cache_that_is_not_found_is_said),
+        TEST(test_lists_that_lead_elsewhere_are_told),
+        TEST(test_loops_end),
+        TEST(test_other_options_are_refused),
+        TEST(test_the_variant_for_debugging_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/base/text.h"
+
+// By the beginning of a file's name; `how`: NULL, where nothing of theirs is known.
+static const struct {
+    const char *file, *what, *how;
+} heaps[] = {
+    {"libjvm.", "the Java heap", "jcmd PID GC.class_histogram"},
+    {"node", "V8's heap, JavaScript", "node --heapsnapshot-signal=SIGUSR2"},
+    {"libnode.", "V8's heap, JavaScript", "node --heapsnapshot-signal=SIGUSR2"},
+    {"chrom", "PartitionAlloc's or V8's heap", "chrome://tracing, category memory-infra"},
+    {"libpython3", "Python's own allocator, pymalloc", "sys._debugmallocstats()"},
+    {"python3", "Python's own allocator, pymalloc", "sys._debugmallocstats()"},
+    {"ruby", "Ruby's heap", "ObjectSpace.dump_all"},
+    {"libruby", "Ruby's heap", "ObjectSpace.dump_all"},
+    {"libsnmalloc", "snmalloc's heap", "get_malloc_info_v1"},
+    {"libscudo", "Scudo's heap", "__scudo_print_stats"},
+    {"libclang_rt.scudo", "Scudo's heap", "__scudo_print_stats"},
+    {"libhoard", "Hoard's heap", NULL},
+    {"libtbbmalloc", "tbbmalloc's heap", NULL},
+    {"librpmalloc", "rpmalloc's heap", "rpmalloc_dump_statistics"},
+    {"libjemalloc", "another jemalloc's heap", "malloc_stats_print"},
+    {"libtcmalloc", "another tcmalloc's heap", "MallocExtension_GetStats"},
+    {"libmimalloc", "another mimalloc's heap", "mi_stats_print"},
+    {"ld-musl", "musl's malloc", NULL},
+};
+enum { HEAPS = sizeof heaps / sizeof *heaps };
+
+// Where Go asks for its first arenas (runtime/malloc.go); no other program is known that does.
+#define GO_START UINT64_C(0xc000000000)
+#define GO_END UINT64_C(0xc100000000)
+
+static bool has_go(const struct core_image *core) {
+    struct span part;
+    uint64_t at = GO_START;
+    return core_next_part(core, &at, GO_END, &part);
+}
+
+static bool is_python(const char *beginning) {
+    return strstr(beginning, "python");
+}
+
+static bool is_of(const struct core_image *core, const char *beginning) {
+    for (size_t i = 0; i < core->files.count; i++)
+        if (!strncmp(text_base_name(core->files.items[i].path), beginning, strlen(beginning)))
+            return true;
+    return false;
+}
+
+bool core_foreign_heap(const struct core_image *core, bool has_python, char text[FOREIGN_BYTES]) {
+    const char *what = NULL, *how = NULL;
+    for (size_t i = 0; i < HEAPS && !what; i++) {
+        if ((has_python && is_python(heaps[i].file)) || !is_of(core, heaps[i].file)) continue;
+        what = heaps[i].what;
+        how = heaps[i].how;
+    }
+    if (!what && has_go(core)) {
+        what = "Go's heap";
+        how = "go tool pprof";
+    }
+    if (!what) return false;
+    snprintf(text, FOREIGN_BYTES, "%s, as a rule%s%s%s", what, how ? " (" : "", how ? how : "",
+             how ? ")" : "");
+    return true;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of another allocator's heap beside its blocks, which are among the chunks of
+// tool/glibc/chunks.h: its memory, what it keeps by size class, and what of it would go back.
+#ifndef TOOL_GLIBC_OTHER_HEAP_H
+#define TOOL_GLIBC_OTHER_HEAP_H
+
+#include "tool/base/array.h"
+#include "tool/base/spans.h"
+
+// Blocks of one size that lie on pages of their own.
+struct other_class {
+    uint64_t size;                // of a block
+    uint64_t page_bytes;          // of their pages; what is beyond the blocks is left over
+    uint64_t used, cached, free;  // blocks: handed out, in threads' caches, beside those
+};
+
+struct other_heap {
+    const char *name;     // of the allocator; NULL: there is none
+    struct spans memory;  // its pages and its own tables: nothing there refers to a block
+    uint64_t page_bytes;  // of pages with blocks
+    uint64_t dirty_bytes, muzzy_bytes;  // free pages: kept, or the kernel's if it wants them
+    uint64_t free_page_bytes;           // nobody knows which of them are kept
+    uint64_t retained_bytes;            // address space without pages
+    uint64_t unknown_caches;            // threads that may have caches which were not read
+    ARRAY(struct other_class) classes;  // ascending by size
+    struct spans free_pages;            // on which no block lies
+    struct spans emptied;               // pages on which only free blocks lie, some in caches
+    struct spans asked;                 // what goes back if the program asks the allocator for it
+};
+
+// Returns the class of that size, a new one if there is none. NULL without memory.
+struct other_class *other_heap_class(struct other_heap *other, uint64_t size);
+
+// To be called when all is there.
+void other_heap_settle(struct other_heap *other);
+void other_heap_free(struct other_heap *other);
+
+#endif
