@@ -131,20 +131,14 @@ static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
     return parent ? cairn_is_off(&parent->memory.header->control) : watch->schedule.is_off;
 }
 
-static struct watched *watched_new(int memory_file, struct error *error) {
+struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
+                            int memory_file, struct error *error) {
     struct watched *process = calloc(1, sizeof *process);
-    if (process) return process;
-    error_set(error, "out of memory");
-    if (memory_file >= 0) close(memory_file);
-    return NULL;
-}
-
-// With `memory_file` as its memory; -1: a new one. NULL with an error, which is empty if the
-// process is gone.
-static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
-                                   int memory_file, struct error *error) {
-    struct watched *process = watched_new(memory_file, error);
-    if (!process) return NULL;
+    if (!process) {
+        if (memory_file >= 0) close(memory_file);
+        error_set(error, "out of memory");
+        return NULL;
+    }
     process->pid = pid;
     process->image = image;
     process->is_first = is_first;
@@ -168,11 +162,6 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     watch->greeted_count++;
     if (watch->drain) event_drain_add(watch->drain, process);
     return process;
-}
-
-struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
-                            int memory_file, struct error *error) {
-    return watched_add(watch, pid, image, is_first, memory_file, error);
 }
 
 void watch_let_go(struct watch *watch, struct watched *process, enum cairn_stop reason) {
@@ -251,7 +240,7 @@ static void watch_part(const struct watch *watch, const struct handshake_client 
 // Adds a process that asks for a memory; without one it records by itself.
 static struct watched *add_client(struct watch *watch, pid_t pid, uint64_t image, bool is_first) {
     struct error error = {0};
-    struct watched *process = watched_add(watch, pid, image, is_first, -1, &error);
+    struct watched *process = watch_adopt(watch, pid, image, is_first, -1, &error);
     if (process || !error.text[0]) return process;
     error_wrap(&error, "process %d records by itself", (int)pid);
     watch_note(watch, &error);
