@@ -32,12 +32,12 @@ ALLOWED = {
     "tool/base": ["format"],
     "tool/model": ["format", "tool/base"],
     "tool/symbol": ["format", "tool/base", "tool/model"],
-    "tool/answer": ["format", "tool/base", "tool/model", "tool/render/claims.h", "tool/render/columns.h", "tool/render/frames.h",
+    "tool/answer": ["format", "tool/base", "tool/model", "tool/render/columns.h", "tool/render/frames.h",
                     "tool/render/interval.h", "tool/render/json_values.h", "tool/render/shorten.h", "tool/render/terminal.h",
                     "tool/render/trust.h"],
     "tool/render": ["format", "tool/base", "tool/model", "tool/answer"],
     "tool/export": ["format", "tool/base", "tool/model", "tool/render"],
-    "tool/web": ["format", "tool/base", "tool/model", "tool/render", "tool/export"],
+    "tool/web": ["format", "tool/base", "tool/model", "tool/answer", "tool/render", "tool/export"],
     "tool/tui": ["format", "tool/base", "tool/model", "tool/render"],
     "tool/import": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/proc": ["tool/base"],
@@ -63,7 +63,7 @@ ALLOWED = {
     "tool/torture": ["format", "tool/base", "tool/model", "tool/symbol"],
     "tool/check": ["format", "tool/base", "tool/model", "tool/render", "tool/query"],
     "tool/mcp": ["format", "tool/base", "tool/model"],
-    "tool/history": ["format", "tool/base", "tool/model", "tool/render", "tool/query", "tool/check"],
+    "tool/history": ["format", "tool/base", "tool/model", "tool/answer", "tool/render", "tool/query", "tool/check"],
     "tool": ["include", "format"],
 }
 # Libraries that a room may not use.

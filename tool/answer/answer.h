@@ -9,9 +9,9 @@
 #ifndef TOOL_ANSWER_ANSWER_H
 #define TOOL_ANSWER_ANSWER_H
 
+#include "tool/answer/claims.h"
 #include "tool/base/error.h"
 #include "tool/model/measure.h"
-#include "tool/render/claims.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/answer/claims.h"
 #include "tool/base/json.h"
 #include "tool/base/units.h"
-#include "tool/render/claims.h"
 #include "tool/render/findings.h"
 #include "tool/render/pool_candidates_screen.h"
 
