@@ -36,6 +36,8 @@ enum answer_place {
     ANSWER_TAIL_CUT,   // the same, cut at the end of the line
     ANSWER_TAIL_LINE,  // a line of a source: there if it is empty too, and cut on terminals alone
     ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
+    ANSWER_PHRASE,     // of blocks of lines: a phrase below the figures ...
+    ANSWER_PHRASE_ON,  // ... and what goes on with it
 };
 
 enum answer_note { ANSWER_NO_NOTE, ANSWER_NARROW_NOTE, ANSWER_WIDE_NOTE };
@@ -126,6 +128,7 @@ struct answer_row {
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
+    uint32_t cut;            // enum cairn_cut; 0: no frame is missing
     const char *incomplete;  // key of the reason for which frames are missing; NULL: none are
 };
 
@@ -160,6 +163,13 @@ struct answer {
     // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
     bool (*next_row)(struct answer *answer, struct answer_row *row);
     bool is_failed;
+    bool is_screen;   // rows are for people: internal frames are hidden, unless they are asked for
+    bool is_unknown;  // there are no rows, since what they are ranked by is not known; see title
+    // On a screen a row is a block of lines (blocks.h), of `noun` (one and several). `say` prints
+    // more of the last row, above or below its frames; NULL: nothing.
+    bool are_blocks;
+    const char *const *noun;
+    void (*say)(const struct terminal *terminal, struct answer *answer, bool is_above);
     bool is_sampled;             // of an answer without a profile
     void (*close)(void *state);  // NULL: nothing is to be freed
     void *state;                 // of next_row
@@ -193,6 +203,10 @@ void answer_note_above(struct answer *answer, enum style style, const char *form
 // The same of what programs have as a claim or a value.
 void answer_show_above(struct answer *answer, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// Adds a line below the rows that programs have as a value.
+void answer_show(struct answer *answer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 // Adds a value of all of it.
 void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value);
