@@ -132,6 +132,8 @@ struct answer_row {
     const char *incomplete;  // key of the reason for which frames are missing; NULL: none are
 };
 
+enum answer_say { ANSWER_SAY_FIGURES, ANSWER_SAY_ABOVE, ANSWER_SAY_BELOW };  // of the frames
+
 struct answer {
     const char *view;
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
@@ -165,11 +167,11 @@ struct answer {
     bool is_failed;
     bool is_screen;   // rows are for people: internal frames are hidden, unless they are asked for
     bool is_unknown;  // there are no rows, since what they are ranked by is not known; see title
-    // On a screen a row is a block of lines (blocks.h), of `noun` (one and several). `say` prints
-    // more of the last row, above or below its frames; NULL: nothing.
+    // On a screen a row is a block of lines (blocks.h), of `noun` (one and several); NULL: `say`
+    // tells the row's figures, too. It prints more of the last row; NULL: nothing.
     bool are_blocks;
     const char *const *noun;
-    void (*say)(const struct terminal *terminal, struct answer *answer, bool is_above);
+    void (*say)(const struct terminal *terminal, struct answer *answer, enum answer_say where);
     bool is_sampled;             // of an answer without a profile
     void (*close)(void *state);  // NULL: nothing is to be freed
     void *state;                 // of next_row

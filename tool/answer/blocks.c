@@ -79,11 +79,10 @@ static void print_note(const struct terminal *terminal, struct measured measured
 
 // "  1  75 % 20.7 MiB ± 1.2 MiB in 812 ± 90 blocks, ± 6 %, 62 samples".
 static void print_head(const struct terminal *terminal, const struct answer *answer,
-                       const struct answer_row *row, size_t rank) {
+                       const struct answer_row *row) {
     const struct measured *first = NULL;
     const char *noun = NULL;
     bool has_note = false;
-    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
     for (size_t i = 0; i < answer->column_count; i++) {
         const struct answer_column *column = &answer->columns[i];
         const struct measured *measured = &row->cells[i].measured;
@@ -108,27 +107,39 @@ static void print_head(const struct terminal *terminal, const struct answer *ans
 
 static void print_block(const struct terminal *terminal, struct answer *answer,
                         const struct answer_row *row, size_t rank) {
-    print_head(terminal, answer, row, rank);
-    print_phrases(terminal, answer, row);
-    if (answer->say) answer->say(terminal, answer, true);
+    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
+    if (answer->noun) print_head(terminal, answer, row);
+    if (answer->noun) print_phrases(terminal, answer, row);
+    if (!answer->noun) answer->say(terminal, answer, ANSWER_SAY_FIGURES);
+    if (answer->say) answer->say(terminal, answer, ANSWER_SAY_ABOVE);
     stacks_print_frames(terminal, row->frames, row->cut, answer->options->depth);
-    if (answer->say) answer->say(terminal, answer, false);
+    if (answer->say) answer->say(terminal, answer, ANSWER_SAY_BELOW);
+}
+
+static void print_notes(const struct terminal *terminal, const struct answer *answer,
+                        bool are_above) {
+    for (size_t i = 0; i < answer->note_count; i++)
+        if (answer->notes[i].is_above == are_above)
+            terminal_print(terminal, answer->notes[i].style, "%s%s\n", are_above ? "" : "\n",
+                           answer->notes[i].text);
 }
 
 void blocks_print(const struct terminal *terminal, struct answer *answer) {
     struct answer_row row;
     size_t rank = 0, hidden = 0;
     terminal_print(terminal, STYLE_STRONG, "%s", answer->title);
+    fputs(answer->title_rest, terminal->out);
     list_print_cut(terminal, answer->options, answer->shown, answer->count);
-    fprintf(terminal->out, "%s\n", answer->title_rest);
+    fputc('\n', terminal->out);
+    print_notes(terminal, answer, true);
+    if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) {
-        hidden += row.frames->frames.count - row.frames->shown_count;
+        if (answer->noun) hidden += row.frames->frames.count - row.frames->shown_count;
         print_block(terminal, answer, &row, ++rank);
     }
     if (hidden)
         terminal_print(terminal, STYLE_DIM, "\n%s internal %s hidden: --all-frames\n",
                        units_count((int64_t)hidden).text,
                        units_noun((int64_t)hidden, "frame is", "frames are"));
-    for (size_t i = 0; i < answer->note_count; i++)
-        terminal_print(terminal, answer->notes[i].style, "\n%s\n", answer->notes[i].text);
+    print_notes(terminal, answer, false);
 }

@@ -246,7 +246,7 @@ const struct view views[] = {
      .help = "blocks that were written past, and whose they were (cairn run --guard)",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .run = RUN_OVERRUNS,
-     .rows = overruns_answer, .screen = overruns_print,
+     .rows = overruns_answer,
      .reference = {.question = "Which blocks were written past their end or start?",
                    .options = "--top --depth --all-frames",
                    .recorded_with = "cairn run --guard",

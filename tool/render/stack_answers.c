@@ -194,9 +194,10 @@ static void say_unknown(struct answer *answer, const struct profile *profile, en
                  : "too few blocks were allocated, or they were sampled");
 }
 
-static void say_notes(const struct terminal *terminal, struct answer *answer, bool is_above) {
+static void say_notes(const struct terminal *terminal, struct answer *answer,
+                      enum answer_say where) {
     struct stack_list *list = answer->state;
-    stacks_note_fn *note = is_above ? list->note_above : list->note_below;
+    stacks_note_fn *note = where == ANSWER_SAY_ABOVE ? list->note_above : list->note_below;
     if (note) note(terminal, list->profile, last_told(list), &list->view, list->note_context);
 }
 
