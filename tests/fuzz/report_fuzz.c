@@ -38,7 +38,7 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
         if (shapes_answer(&stacks, profile, names, view, (enum shapes_kind)kind, short_ns, NULL))
             print_answer(terminal, &stacks);
     freed_by_print(terminal, profile, view, NULL);
-    growth_print(terminal, profile, names, view, NULL);
+    if (growth_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     struct answer snapshots;
     if (snapshots_answer(&snapshots, profile, view, NULL)) print_answer(terminal, &snapshots);
     chart_print(terminal, profile, names, view, NULL);

@@ -108,6 +108,7 @@ bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error
     fputs("**", out);
     put_text(out, answer->title);
     fputs("**", out);
+    put_text(out, answer->title_rest);
     if (answer->shown < answer->count)
         fprintf(out, ", the first %s", units_count((int64_t)answer->shown).text);
     fputs("\n\n", out);

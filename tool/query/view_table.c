@@ -164,7 +164,7 @@ const struct view views[] = {
      .measure = "allocated", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .threshold = growth_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .compared = COMPARED_STACKS,
-     .rows = growth_answer, .screen = growth_print,
+     .rows = growth_answer,
      .reference = {.question = "What grows without end?",
                    .options = "--top --depth --threshold --min-bytes --all-frames"}},
     {.name = "findings",
