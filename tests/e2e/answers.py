@@ -184,6 +184,11 @@ def check_long_names():
             t.check("\x1b" not in shown and ("main" in shown or view == "files"), f"{view} of {columns} columns: {shown}")
             wide = [line for line in shown.splitlines() if len(line) > max(columns, 60)]
             t.check(not wide, f"{view} of {columns} columns: {wide}")
+    shown = t.run_cairn("report", "--view", "temporary", "long.cairn")
+    t.check(shown.status == 0 and b"temporary blocks are not known: the imported file" in shown.out, f"not known: {shown}")
+    t.check("blocks are not known of this" in asked("long.cairn", "temporary", "csv", status=1), "not known, as a table")
+    growth = json.loads(asked("long.cairn", "growth", "json"))
+    t.check(growth["title"].startswith("growth is not known: it takes 5 snapshots"), f"why: {growth['title']}")
     rows = json.loads(asked("long.cairn", "stacks", "json", "--by", "calls"))["rows"]
     t.check(LONG in [frame["function"] for row in rows for frame in row["frames"]], "a long name in JSON")
     t.check(LONG in asked("long.cairn", "stacks", "csv", "--by", "calls"), "a long name in CSV")

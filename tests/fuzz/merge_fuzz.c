@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include "tests/fuzz/shown.h"
+#include "tool/answer/forms.h"
 #include "tool/query/merged.h"
 #include "tool/query/name_options.h"
-#include "tool/render/stacks.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/tree.h"
 
 static void check_names(const struct opened *sum, const struct frame_names *names) {
@@ -32,7 +33,11 @@ static void print_sum(const struct opened *sum, const struct frame_names *names)
     text_start(&screen);
     struct terminal terminal = {.out = screen.out, .columns = 80};
     struct view_options view = {.by = MEASURE_PEAK, .top = 5};
-    stacks_print(&terminal, &sum->profile, names, &view, NULL);
+    struct answer stacks;
+    if (stacks_answer(&stacks, &sum->profile, names, &view, NULL)) {
+        answer_print_text(&terminal, &stacks, NULL);
+        answer_close(&stacks);
+    }
     tree_print(&terminal, &sum->profile, names, &view, NULL);
     text_end(&screen, check_screen);
 }

@@ -14,9 +14,8 @@
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
-#include "tool/render/shapes.h"
 #include "tool/render/snapshots_screen.h"
-#include "tool/render/stacks.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
 
@@ -34,10 +33,12 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
         findings_settle(&findings, profile, names, NULL) &&
             findings_print(&findings, terminal, profile, names, view, NULL) &&
             findings_print_all(&findings, terminal, profile, names, view, NULL);
+    struct answer stacks;
     for (int kind = SHAPES_TEMPORARY; kind <= SHAPES_AGES; kind++)
-        shapes_print(terminal, profile, names, view, (enum shapes_kind)kind, short_ns, NULL);
+        if (shapes_answer(&stacks, profile, names, view, (enum shapes_kind)kind, short_ns, NULL))
+            print_answer(terminal, &stacks);
     freed_by_print(terminal, profile, view, NULL);
-    growth_print(terminal, profile, names, view, NULL);
+    if (growth_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     struct answer snapshots;
     if (snapshots_answer(&snapshots, profile, view, NULL)) print_answer(terminal, &snapshots);
     chart_print(terminal, profile, names, view, NULL);
@@ -56,7 +57,8 @@ static void print_views(const struct profile *profile) {
         .profile = profile, .names = &names, .view = &view, .path = "x", .has_list = true};
     summary_print_facts(&terminal, &summary, NULL);
     summary_print_file(&terminal, &summary);
-    stacks_print(&terminal, profile, &names, &view, NULL);
+    struct answer stacks;
+    if (stacks_answer(&stacks, profile, &names, &view, NULL)) print_answer(&terminal, &stacks);
     tree_print(&terminal, profile, &names, &view, NULL);
     struct answer answer;
     if (regions_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);

@@ -65,6 +65,14 @@ void answer_note(struct answer *answer, const char *format, ...) {
     va_end(arguments);
 }
 
+void answer_show(struct answer *answer, const char *format, ...) {
+    const struct answer_line like = {.is_for_people = true, .style = STYLE_DIM};
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(answer, like, format, arguments);
+    va_end(arguments);
+}
+
 void answer_note_above(struct answer *answer, enum style style, const char *format, ...) {
     const struct answer_line like = {.is_above = true, .style = style};
     va_list arguments;

@@ -9,9 +9,9 @@
 #ifndef TOOL_ANSWER_ANSWER_H
 #define TOOL_ANSWER_ANSWER_H
 
+#include "tool/answer/claims.h"
 #include "tool/base/error.h"
 #include "tool/model/measure.h"
-#include "tool/render/claims.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
@@ -36,6 +36,8 @@ enum answer_place {
     ANSWER_TAIL_CUT,   // the same, cut at the end of the line
     ANSWER_TAIL_LINE,  // a line of a source: there if it is empty too, and cut on terminals alone
     ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
+    ANSWER_PHRASE,     // of blocks of lines: a phrase below the figures ...
+    ANSWER_PHRASE_ON,  // ... and what goes on with it
 };
 
 enum answer_note { ANSWER_NO_NOTE, ANSWER_NARROW_NOTE, ANSWER_WIDE_NOTE };
@@ -126,8 +128,11 @@ struct answer_row {
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
+    uint32_t cut;            // enum cairn_cut; 0: no frame is missing
     const char *incomplete;  // key of the reason for which frames are missing; NULL: none are
 };
+
+enum answer_say { ANSWER_SAY_FIGURES, ANSWER_SAY_ABOVE, ANSWER_SAY_BELOW };  // of the frames
 
 struct answer {
     const char *view;
@@ -160,6 +165,13 @@ struct answer {
     // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
     bool (*next_row)(struct answer *answer, struct answer_row *row);
     bool is_failed;
+    bool is_screen;   // rows are for people: internal frames are hidden, unless they are asked for
+    bool is_unknown;  // there are no rows, since what they are ranked by is not known; see title
+    // On a screen a row is a block of lines (blocks.h), of `noun` (one and several); NULL: `say`
+    // tells the row's figures, too. It prints more of the last row; NULL: nothing.
+    bool are_blocks;
+    const char *const *noun;
+    void (*say)(const struct terminal *terminal, struct answer *answer, enum answer_say where);
     bool is_sampled;             // of an answer without a profile
     void (*close)(void *state);  // NULL: nothing is to be freed
     void *state;                 // of next_row
@@ -193,6 +205,10 @@ void answer_note_above(struct answer *answer, enum style style, const char *form
 // The same of what programs have as a claim or a value.
 void answer_show_above(struct answer *answer, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// Adds a line below the rows that programs have as a value.
+void answer_show(struct answer *answer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 // Adds a value of all of it.
 void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value);

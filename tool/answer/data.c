@@ -184,11 +184,13 @@ bool answer_print_json(FILE *out, struct answer *answer, struct error *error) {
     struct frame_texts texts = {0};
     struct answer_row row;
     struct json json;
+    char title[2 * ANSWER_TEXT_BYTES];
+    snprintf(title, sizeof title, "%s%s", answer->title, answer->title_rest);
     json_start(&json, out);
     json_open_object(&json, NULL);
     json_put_uint(&json, "schema", ANSWER_SCHEMA);
     json_put_string(&json, "view", answer->view);
-    json_put_string(&json, "title", answer->title);
+    json_put_string(&json, "title", title);
     json_put_string(&json, "measure", answer->measure);
     put_process(&json, answer);
     put_trust(&json, answer->profile);

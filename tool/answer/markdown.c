@@ -16,7 +16,9 @@ static void put_text(FILE *out, const char *text) {
 static const struct answer_column *next_column(const struct answer *answer, size_t *index) {
     while (*index < answer->column_count) {
         const struct answer_column *column = &answer->columns[(*index)++];
-        if (column->place != ANSWER_NOWHERE && !column->is_left_out) return column;
+        if (column->place != ANSWER_NOWHERE && column->place < ANSWER_PHRASE &&
+            !column->is_left_out)
+            return column;
     }
     return NULL;
 }
@@ -106,6 +108,7 @@ bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error
     fputs("**", out);
     put_text(out, answer->title);
     fputs("**", out);
+    put_text(out, answer->title_rest);
     if (answer->shown < answer->count)
         fprintf(out, ", the first %s", units_count((int64_t)answer->shown).text);
     fputs("\n\n", out);

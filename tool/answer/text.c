@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/answer/blocks.h"
 #include "tool/answer/forms.h"
 #include "tool/base/text.h"
 #include "tool/render/columns.h"
@@ -31,7 +32,7 @@ static bool is_figure(const struct terminal *terminal, const struct answer_colum
 }
 
 static bool is_tail(const struct answer_column *column) {
-    return column->place > ANSWER_FIGURE && !column->is_left_out;
+    return column->place > ANSWER_FIGURE && column->place < ANSWER_PHRASE && !column->is_left_out;
 }
 
 static bool has_share(const struct terminal *terminal, const struct answer_column *column) {
@@ -238,6 +239,11 @@ static void print_lines(const struct terminal *terminal, const struct answer *an
 bool answer_print_text(const struct terminal *terminal, struct answer *answer,
                        struct error *error) {
     struct answer_row row;
+    answer->is_screen = true;
+    if (answer->are_blocks) {
+        blocks_print(terminal, answer);
+        return answer_check(answer, error);
+    }
     if (answer->subject) {
         terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
         fputs(" \xc2\xb7 ", terminal->out);

@@ -52,8 +52,9 @@ static void put_cells(FILE *out, const struct answer *answer, const struct answe
             const struct answer_column *column = &answer->columns[i];
             const struct answer_cell *cell = &row->cells[i];
             bool is_text = column->unit == ANSWER_TEXT;
-            if (column->place == ANSWER_NOWHERE || column->is_left_out || is_text != are_texts ||
-                cell->state != ANSWER_KNOWN || (place && is_text && is_place(cell->text)))
+            if (column->place == ANSWER_NOWHERE || column->place >= ANSWER_PHRASE ||
+                column->is_left_out || is_text != are_texts || cell->state != ANSWER_KNOWN ||
+                (place && is_text && is_place(cell->text)))
                 continue;
             if (has_any) fputs(", ", out);
             has_any = true;

@@ -117,7 +117,7 @@ void attach_close(struct attach *attach) {
     patch_free(&attach->patch);
     entries_free(&attach->entries);
     modules_free(&attach->modules);
-    array_free(&attach->threads.stopped);
+    threads_free(&attach->threads);
     array_free(&attach->makers);
     remote_close(&attach->remote);
 }
@@ -284,7 +284,7 @@ static bool start_inside(struct attach *attach, struct caller *caller,
         uint64_t handle = 0;
         if (!load_library(attach, caller, &handle, error)) return false;
         if (!find_loaded(attach, handle))
-            return error_set(error, "the library was not loaded as it should be");
+            return error_set(error, "the symbols of the library that was loaded cannot be read");
     } else {
         load_rename(attach, session_library(attach)->link_map);  // whoever loaded it was killed
     }

@@ -133,7 +133,7 @@ static bool take(const struct entries *entries, const struct remote *remote, uin
         if (thread) break;
         usleep(PAUSE_US);
     }
-    array_free(&threads.stopped);
+    threads_free(&threads);
     return is_taken;
 }
 

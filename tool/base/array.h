@@ -25,7 +25,8 @@
          ? &(array)->items[(array)->count++]                                                       \
          : NULL)
 
-#define array_free(array) (free((array)->items), (array)->items = NULL, (array)->count = 0)
+#define array_free(array)                                                                          \
+    (free((array)->items), (array)->items = NULL, (array)->count = (array)->capacity = 0)
 
 // Makes room for one item after `count`; doubles the capacity when it is used up.
 static inline bool array_make_room(void **items, size_t *capacity, size_t count,

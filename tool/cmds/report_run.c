@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "tool/answer/forms.h"
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -455,7 +456,11 @@ static bool print_overruns_of(const struct terminal *terminal, const struct run_
     if (!names_resolve(opened->names, error)) return false;
     struct frame_names names = names_frames(opened->names);
     terminal_print(terminal, STYLE_NAME, "\n%s %" PRIu32 ": ", name, row->pid);
-    return overruns_print(terminal, &opened->profile, &names, view, error);
+    struct answer answer;
+    if (!overruns_answer(&answer, &opened->profile, &names, view, error)) return false;
+    bool is_ok = answer_print_text(terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok;
 }
 
 bool report_run_overruns(FILE *out, const struct run *run, const struct view_options *view,

@@ -294,7 +294,7 @@ static bool take(struct taking *taking, struct error *error) {
         image->core.taken_ns = threads.since_ns;
         image->pause_ns = clock_now_ns() - threads.since_ns;
     }
-    array_free(&threads.stopped);
+    threads_free(&threads);
     return is_ok;
 }
 

@@ -4,9 +4,9 @@
 #ifndef TOOL_HISTORY_SCREEN_H
 #define TOOL_HISTORY_SCREEN_H
 
+#include "tool/answer/claims.h"
 #include "tool/check/results.h"
 #include "tool/history/history.h"
-#include "tool/render/claims.h"
 #include "tool/render/terminal.h"
 
 #define HISTORY_SCHEMA "cairn.history/1"

@@ -97,7 +97,8 @@ static bool thread_ask(struct threads *threads, pid_t tid, struct error *error) 
 static bool ask_new(struct threads *threads, bool *found, struct error *error) {
     struct process_list list;
     *found = false;
-    if (!process_list_threads(&list, threads->pid)) return error_set(error, "it has ended");
+    if (!process_list_threads(&list, threads->pid))
+        return error_set(error, errno == ENOMEM ? "out of memory" : "it has ended");
     bool is_ok = true;
     for (pid_t tid; is_ok && (tid = process_list_next(&list));) {
         if (is_known(threads, tid)) continue;
@@ -135,15 +136,40 @@ static bool await_stops(struct threads *threads, size_t from, struct error *erro
     return true;
 }
 
-static void begin(struct threads *threads, pid_t pid) {
+// Returns how many threads there are; those that begin meanwhile are few.
+static size_t count_threads(pid_t pid) {
+    struct process_list list;
+    size_t count = 0;
+    process_list_threads(&list, pid);
+    while (process_list_next(&list)) count++;
+    process_list_close(&list);
+    return count;
+}
+
+// Takes the memory for a stop of so many threads: their list, and what looks at their stacks and
+// calls in the process need.
+static bool take_memory(struct threads *threads, size_t count) {
+    const size_t least_bytes = 1 << 20, thread_bytes = 4 << 10;
+    while (threads->stopped.capacity < count)
+        if (!array_make_room((void **)&threads->stopped.items, &threads->stopped.capacity,
+                             threads->stopped.capacity, sizeof *threads->stopped.items))
+            return false;
+    return reserve_take(&threads->reserve, least_bytes + count * thread_bytes);
+}
+
+static bool begin(struct threads *threads, pid_t pid, size_t count, struct error *error) {
+    bool has_memory = take_memory(threads, count);
     threads->pid = pid;
     threads->stopped.count = 0;
+    if (!has_memory) return error_set(error, "out of memory");
     sched_boost(&threads->own, 0);
+    reserve_use(&threads->reserve);
     threads->since_ns = clock_now_ns();
+    return true;
 }
 
 bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct error *error) {
-    begin(threads, pid);
+    if (!begin(threads, pid, 1, error)) return false;
     bool is_ok = thread_ask(threads, tid, error) && await_stops(threads, 0, error);
     if (!is_ok || !threads->stopped.count) threads_go(threads, 0);
     return is_ok;
@@ -161,7 +187,7 @@ static bool is_any_starting(pid_t pid) {
 
 static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
     bool found = true, is_ok = true;
-    begin(threads, pid);
+    if (!begin(threads, pid, count_threads(pid), error)) return false;
     while (found && is_ok) {
         size_t from = threads->stopped.count;
         is_ok = ask_new(threads, &found, error) && await_stops(threads, from, error);
@@ -194,7 +220,13 @@ void threads_go(struct threads *threads, pid_t but) {
     threads->stopped.count = kept;
     if (kept) return;
     threads->pause_ns = clock_now_ns() - threads->since_ns;
+    take_memory(threads, threads->stopped.capacity);  // for the next stop, while there is some
     sched_unboost(&threads->own, 0);
+}
+
+void threads_free(struct threads *threads) {
+    array_free(&threads->stopped);
+    reserve_free(&threads->reserve);
 }
 
 const struct stopped_thread *threads_without_signal(const struct threads *threads) {

@@ -11,6 +11,7 @@
 
 #include "tool/base/array.h"
 #include "tool/base/error.h"
+#include "tool/base/reserve.h"
 #include "tool/proc/registers.h"
 #include "tool/proc/sched_boost.h"
 
@@ -29,11 +30,13 @@ struct threads {
     bool is_one_late;        // why the last stop failed: a thread did not stop in time
     bool is_one_starting;    // since it waits for a program that it starts
     struct sched_boost own;  // of this thread of the tool
+    struct reserve reserve;  // for what is allocated while they are stopped
 };
 
 // Stops every thread. One that waits for a program that it starts (vfork), or that does not get a
 // processor, is waited for while the others go on. False, with none of them stopped any more, if
-// that is refused or one does not stop in time.
+// that is refused or one does not stop in time. Memory for what is allocated until they go on is
+// taken before: without it none of them is stopped.
 bool threads_stop(struct threads *threads, pid_t pid, struct error *error);
 
 // Stops one thread alone, while the others go on. `stopped` is empty if it has ended meanwhile.
@@ -41,6 +44,9 @@ bool threads_stop_one(struct threads *threads, pid_t pid, pid_t tid, struct erro
 
 // Lets all but one go on (0: all), and lets go of them. Signals that were on their way arrive.
 void threads_go(struct threads *threads, pid_t but);
+
+// Frees what is kept for the next stop.
+void threads_free(struct threads *threads);
 
 // One that can make calls; NULL: all are on the way of a signal.
 const struct stopped_thread *threads_without_signal(const struct threads *threads);

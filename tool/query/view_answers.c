@@ -11,7 +11,6 @@
 #include "tool/render/memory.h"
 #include "tool/render/run_screen.h"
 #include "tool/render/scopes_screen.h"
-#include "tool/render/shapes.h"
 #include "tool/render/snapshots_screen.h"
 #include "tool/render/stack_answers.h"
 #include "tool/render/stacks.h"
@@ -80,26 +79,6 @@ bool view_answer_pools(const struct view_subject *subject, struct answer *answer
     return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
-static bool print_shapes(FILE *out, const struct view_subject *subject, enum shapes_kind kind,
-                         struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    const struct request *request = subject->request;
-    return shapes_print(&terminal, &subject->opened->profile, subject->names, &request->options,
-                        kind, request->short_ns, error);
-}
-
-bool view_print_temporary(FILE *out, const struct view_subject *subject, struct error *error) {
-    return print_shapes(out, subject, SHAPES_TEMPORARY, error);
-}
-
-bool view_print_sizes(FILE *out, const struct view_subject *subject, struct error *error) {
-    return print_shapes(out, subject, SHAPES_SIZES, error);
-}
-
-bool view_print_ages(FILE *out, const struct view_subject *subject, struct error *error) {
-    return print_shapes(out, subject, SHAPES_AGES, error);
-}
-
 bool view_print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
     const struct profile *profile = &subject->opened->profile;
@@ -155,19 +134,22 @@ bool view_answer_no_contents(const struct view_subject *subject, struct answer *
 bool view_answer_temporary(const struct view_subject *subject, struct answer *answer,
                            struct error *error) {
     return shapes_answer(answer, &subject->opened->profile, subject->names,
-                         &subject->request->options, SHAPES_TEMPORARY, error);
+                         &subject->request->options, SHAPES_TEMPORARY, subject->request->short_ns,
+                         error);
 }
 
 bool view_answer_sizes(const struct view_subject *subject, struct answer *answer,
                        struct error *error) {
     return shapes_answer(answer, &subject->opened->profile, subject->names,
-                         &subject->request->options, SHAPES_SIZES, error);
+                         &subject->request->options, SHAPES_SIZES, subject->request->short_ns,
+                         error);
 }
 
 bool view_answer_ages(const struct view_subject *subject, struct answer *answer,
                       struct error *error) {
     return shapes_answer(answer, &subject->opened->profile, subject->names,
-                         &subject->request->options, SHAPES_AGES, error);
+                         &subject->request->options, SHAPES_AGES, subject->request->short_ns,
+                         error);
 }
 
 bool view_answer_timeline(const struct view_subject *subject, struct answer *answer,

@@ -4,13 +4,11 @@
 #include "tool/query/views.h"
 #include "tool/render/chart.h"
 #include "tool/render/findings.h"
-#include "tool/render/freed_by.h"
 #include "tool/render/growth.h"
 #include "tool/render/mappings.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/pool_candidates_screen.h"
 #include "tool/render/stack_answers.h"
-#include "tool/render/stacks.h"
 
 enum { STACKS_TOP = 10, STACKS_DEPTH = 16, TREE_TOP = 10, GROUPS_TOP = 20 };
 enum { CANDIDATES_DEPTH = 6, OWNERS_TOP = 8, OWNERS_DEPTH = 4, CONTAINERS_TOP = 20 };
@@ -27,7 +25,7 @@ const struct view views[] = {
      .help = "stacks with their figures, the largest first",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_LEADS_TO_TREE, .compared = COMPARED_STACKS,
-     .rows = stacks_answer, .screen = stacks_print,
+     .rows = stacks_answer,
      .reference = {.question = "Which call stacks hold the memory?",
                    .options = LIST_OPTIONS}},
     {.name = "tree",
@@ -132,7 +130,7 @@ const struct view views[] = {
     {.name = "temporary",
      .help = "stacks whose blocks live shortly: freed by the thread that made them",
      .measure = "short-lived", .top = STACKS_TOP, .depth = STACKS_DEPTH,
-     .needs = VIEW_NEEDS_FREES, .answer = view_answer_temporary, .print = view_print_temporary,
+     .needs = VIEW_NEEDS_FREES, .answer = view_answer_temporary,
      .reference = {.question = "Which blocks are freed soon after they are allocated?",
                    .options = "--by --top --depth --all-frames",
                    .recorded_with = "every block: not --sample, not an import",
@@ -141,21 +139,21 @@ const struct view views[] = {
     {.name = "sizes",
      .help = "stacks, and which sizes their blocks had",
      .measure = "calls", .top = STACKS_TOP, .depth = STACKS_DEPTH,
-     .answer = view_answer_sizes, .print = view_print_sizes,
+     .answer = view_answer_sizes,
      .reference = {.question = "Which sizes do the blocks have?",
                    .options = "--by --top --depth --all-frames"}},
     {.name = "ages",
      .help = "stacks, and how old their blocks became (cairn run --ages)",
      .measure = "calls", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_NEEDS_FREES | VIEW_TAKES_LOG,
-     .answer = view_answer_ages, .print = view_print_ages,
+     .answer = view_answer_ages,
      .reference = {.question = "How long do blocks live?",
                    .options = "--by --top --depth --short --all-frames",
                    .recorded_with = "cairn run --ages"}},
     {.name = "frees",
      .help = "stacks, and which stacks freed their blocks (cairn run --free-stacks)",
      .measure = "allocated", .top = STACKS_TOP, .depth = STACKS_DEPTH,
-     .rows = frees_answer, .screen = free_stacks_print,
+     .rows = frees_answer,
      .reference = {.question = "Which code frees these blocks?",
                    .options = LIST_OPTIONS,
                    .recorded_with = "cairn run --free-stacks",
@@ -166,7 +164,7 @@ const struct view views[] = {
      .measure = "allocated", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .threshold = growth_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .compared = COMPARED_STACKS,
-     .rows = growth_answer, .screen = growth_print,
+     .rows = growth_answer,
      .reference = {.question = "What grows without end?",
                    .options = "--top --depth --threshold --min-bytes --all-frames"}},
     {.name = "findings",
@@ -248,7 +246,7 @@ const struct view views[] = {
      .help = "blocks that were written past, and whose they were (cairn run --guard)",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .run = RUN_OVERRUNS,
-     .rows = overruns_answer, .screen = overruns_print,
+     .rows = overruns_answer,
      .reference = {.question = "Which blocks were written past their end or start?",
                    .options = "--top --depth --all-frames",
                    .recorded_with = "cairn run --guard",
@@ -275,7 +273,7 @@ const struct view views[] = {
      .help = "stacks with blocks that were never freed",
      .measure = "exit", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES | VIEW_NEEDS_LEAKS,
-     .compared = COMPARED_STACKS, .rows = stacks_answer, .screen = stacks_print,
+     .compared = COMPARED_STACKS, .rows = stacks_answer,
      .reference = {.question = "What was never freed?",
                    .options = LIST_OPTIONS " --suppressions --no-suppressions --baseline "
                                            "--error-exitcode"}},

@@ -46,6 +46,11 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     bool is_made = view->rows ? view->rows(&answer, &subject->opened->profile, subject->names,
                                            &request->options, error)
                               : view->answer(subject, &answer, error);
+    if (is_made && answer.is_unknown && request->form) {
+        error_set(error, "%s of this recording", answer.title);
+        answer_close(&answer);
+        return false;
+    }
     if (!is_made) return false;
     answer.view = view->name;
     for (int i = 0; i < VIEW_NOTES && request->form; i++)

@@ -3,7 +3,7 @@
 #ifndef TOOL_RENDER_CLAIMS_FIND_H
 #define TOOL_RENDER_CLAIMS_FIND_H
 
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 #include "tool/render/findings.h"
 
 // That no stack grows, or that it is not known. False: some do, which is a finding if it is much.

@@ -4,8 +4,8 @@
 #ifndef TOOL_RENDER_CLAIMS_SUMMARY_H
 #define TOOL_RENDER_CLAIMS_SUMMARY_H
 
+#include "tool/answer/claims.h"
 #include "tool/model/profile.h"
-#include "tool/render/claims.h"
 
 // Fills in whether each call was counted, where the row has that.
 void claim_set_sure(struct claim *claim, const struct profile *profile);

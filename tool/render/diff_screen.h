@@ -3,7 +3,7 @@
 #ifndef TOOL_RENDER_DIFF_SCREEN_H
 #define TOOL_RENDER_DIFF_SCREEN_H
 
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 #include "tool/render/diff.h"
 #include "tool/render/terminal.h"
 

@@ -10,7 +10,7 @@
 #define TOOL_RENDER_FINDINGS_H
 
 #include "tool/answer/answer.h"
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 #include "tool/render/finding.h"
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"

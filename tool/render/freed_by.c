@@ -366,14 +366,6 @@ enum {
     FIGURES_COLUMNS = 46,  // of a line, with its indent
 };
 
-struct free_stacks {
-    const struct frame_names *names;
-    struct shape_free_stack *list;
-    size_t count;
-    bool is_one;       // a single stack is shown
-    bool has_trouble;  // there was no memory
-};
-
 bool free_stacks_has_any(const struct profile *profile) {
     return profile->recording->header.has_free_stacks || profile->freed_at.count;
 }
@@ -465,8 +457,8 @@ static struct measured print_sites(const struct terminal *terminal, struct free_
     return sum;
 }
 
-static void note_freers(const struct terminal *terminal, const struct profile *profile,
-                        const struct stack *stack, const struct view_options *view, void *context) {
+void free_stacks_note(const struct terminal *terminal, const struct profile *profile,
+                      const struct stack *stack, const struct view_options *view, void *context) {
     struct free_stacks *stacks = context;
     struct site_list sites = {0};
     size_t count;
@@ -482,19 +474,4 @@ static void note_freers(const struct terminal *terminal, const struct profile *p
                (int64_t)stack->frees - sum.blocks, view, "where, was not recorded");
     print_rest(terminal, stack, stack->exit_bytes, stack->exit_blocks, view, "never freed");
     site_list_free(&sites);
-}
-
-bool free_stacks_print(const struct terminal *terminal, const struct profile *profile,
-                       const struct frame_names *names, const struct view_options *view,
-                       struct error *error) {
-    struct free_stacks stacks = {.names = names,
-                                 .is_one = view->top == 1 || profile->stack_count == 1};
-    if (!free_stacks_are_known(profile, error)) return false;
-    stacks.list = shape_free_stacks(profile, &stacks.count);
-    if (!stacks.list) return error_set(error, "no memory for the stacks that freed");
-    const struct stacks_notes notes = {.after = note_freers, .context = &stacks};
-    bool is_ok = stacks_print_noted(terminal, profile, names, view, &notes, error);
-    free(stacks.list);
-    if (is_ok && stacks.has_trouble) return error_set(error, "no memory for the stacks that freed");
-    return is_ok;
 }

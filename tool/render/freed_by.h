@@ -6,8 +6,7 @@
 
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
-#include "tool/render/frames.h"
-#include "tool/render/terminal.h"
+#include "tool/render/stacks.h"
 
 // Threads of one name are one: slots that threads of several names shared are named by all of them.
 // Nothing is printed unless a thread freed a block of another one. False without memory.
@@ -35,10 +34,15 @@ bool free_stacks_has_any(const struct profile *profile);
 // The same with an error that says why not; it is known of one process.
 bool free_stacks_are_known(const struct profile *profile, struct error *error);
 
-// A list of one stack spells out the frames of those that freed its blocks. False without memory,
-// or if it was not recorded.
-bool free_stacks_print(const struct terminal *terminal, const struct profile *profile,
-                       const struct frame_names *names, const struct view_options *view,
-                       struct error *error);
+struct free_stacks {
+    const struct frame_names *names;
+    struct shape_free_stack *list;
+    size_t count;
+    bool is_one;       // a single stack is shown
+    bool has_trouble;  // there was no memory
+};
+// The lines about a stack; `context` is a struct free_stacks. A list of one stack spells out the
+// frames of those that freed its blocks.
+stacks_note_fn free_stacks_note;
 
 #endif

@@ -4,7 +4,7 @@
 #define TOOL_RENDER_GROUPS_SCREEN_H
 
 #include "tool/answer/answer.h"
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 #include "tool/render/groups.h"
 
 // False without memory.

@@ -9,9 +9,7 @@
 #include "tool/base/units.h"
 #include "tool/model/snapshots.h"
 #include "tool/render/claims_find.h"
-#include "tool/render/columns.h"
 #include "tool/render/stack_answers.h"
-#include "tool/render/stacks.h"
 #include "tool/render/terminal.h"
 
 enum {
@@ -95,9 +93,8 @@ void growth_span_text(const struct growth_stack *stack, char span[GROWTH_SPAN_BY
              units_duration(stack->from_ns).text, units_duration(stack->until_ns).text);
 }
 
-static void print_stack(const struct terminal *terminal, const struct growth *growth, size_t rank,
-                        const int64_t *curve, const struct view_options *view) {
-    const struct growth_stack *stack = &growth->list[rank];
+static void print_figures(const struct terminal *terminal, const struct growth_stack *stack,
+                          const int64_t *curve, const struct view_options *view) {
     char interval[64] = "", freed[64] = "";
     if (stack->interval_bytes)
         snprintf(interval, sizeof interval, "\xc2\xb1 %s  ",
@@ -105,7 +102,6 @@ static void print_stack(const struct terminal *terminal, const struct growth *gr
     if (stack->freed_bytes && stack->freed_bytes < stack->last_bytes)
         snprintf(freed, sizeof freed, "%s of it ",
                  units_size_as(stack->freed_bytes, view->is_plain_number).text);
-    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank + 1);
     print_how(terminal, stack);
     fprintf(terminal->out, "%s \xe2\x86\x92 %s  %s",
             units_size_as(stack->first_bytes, view->is_plain_number).text,
@@ -131,84 +127,6 @@ static bool claim_none(const struct growth *growth, const struct snapshots *snap
     return claim_of_growth(claim, &facts);
 }
 
-static void print_growing(const struct terminal *terminal, const struct growth *growth,
-                          const struct snapshots *snapshots) {
-    const size_t growing = growth->count - growth->stalled_count;
-    char label[LABEL_TEXT_BYTES] = "";
-    if (growth->first < snapshots->count)
-        text_escape(label, sizeof label, snapshots->list[growth->first].label);
-    terminal_print(terminal, STYLE_STRONG, "%s %s", units_count((int64_t)growing).text,
-                   growing == 1 ? "stack grows" : "stacks grow");
-    if (growth->stalled_count)
-        fprintf(terminal->out, ", %s grew before",
-                units_count((int64_t)growth->stalled_count).text);
-    fprintf(terminal->out, " over %zu snapshots from %s%s%s%s to %s", growth->moment_count,
-            units_duration(growth->start_ns).text, *label ? " (" : "", label, *label ? ")" : "",
-            units_duration(growth->end_ns).text);
-}
-
-static void print_heading(const struct terminal *terminal, const struct growth *growth,
-                          const struct snapshots *snapshots, const struct view_options *view,
-                          size_t shown) {
-    char sentence[CLAIM_SENTENCE_BYTES];
-    struct claim claim;
-    if (claim_none(growth, snapshots, &claim)) {
-        claim_sentence(&claim, false, sentence);
-        fputs(sentence, terminal->out);
-    } else {
-        print_growing(terminal, growth, snapshots);
-    }
-    list_print_cut(terminal, view, shown, growth->count);
-    terminal_print(terminal, STYLE_DIM,
-                   "\nfit: 1 is a straight line up, as of a leak; a cache that fills up is less\n");
-    if (snapshots->profile->sampling.is_on)
-        terminal_print(terminal, STYLE_DIM,
-                       "samples: \xc2\xb1 is of the rise; smaller rises than that are left out\n");
-}
-
-static void print_bare_samples(const struct terminal *terminal) {
-    terminal_print(terminal, STYLE_STRONG, "growth is not known");
-    fputs(": what this recording's samples say is of the peak and the end alone.\n", terminal->out);
-    terminal_print(terminal, STYLE_DIM,
-                   "an older cairn recorded it, or sampling began for --max-overhead\n");
-}
-
-static void print_unknown(const struct terminal *terminal, const struct growth *growth,
-                          const struct snapshots *snapshots) {
-    static const char unknown[] = "growth is not known";
-    char sentence[CLAIM_SENTENCE_BYTES];
-    struct claim claim;
-    claim_none(growth, snapshots, &claim);
-    claim_sentence(&claim, false, sentence);
-    terminal_print(terminal, STYLE_STRONG, "%s", unknown);
-    fprintf(terminal->out, "%s.\n", sentence + strlen(unknown));
-    terminal_print(terminal, STYLE_DIM,
-                   "cairn keeps one each time that much was allocated and freed, and when asked:\n"
-                   "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs\n");
-}
-
-static bool print_list(const struct terminal *terminal, const struct growth *growth,
-                       const struct snapshots *snapshots, const struct frame_names *names,
-                       const struct view_options *view, struct error *error) {
-    const struct profile *profile = snapshots->profile;
-    struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    size_t shown = view->top && view->top < growth->count ? view->top : growth->count;
-    int64_t *curves = growth_curves(growth, snapshots, shown);
-    bool is_ok = curves != NULL;
-    print_heading(terminal, growth, snapshots, view, shown);
-    for (size_t i = 0; i < shown && is_ok; i++) {
-        const struct stack *stack = &profile->stacks[growth->list[i].stack];
-        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
-        if (!is_ok) break;
-        print_stack(terminal, growth, i, curves + i * GROWTH_CELLS, view);
-        print_survivors(terminal, snapshots, stack->number, view);
-        stacks_print_frames(terminal, &frames, stack->cut, view->depth);
-    }
-    free(curves);
-    frame_list_free(&frames);
-    return is_ok || error_set(error, "no memory for the list of stacks");
-}
-
 // Leaves out what rose by less than is worth a line.
 static void drop_small(struct growth *growth, int64_t least) {
     size_t kept = 0, stalled = 0;
@@ -220,28 +138,6 @@ static void drop_small(struct growth *growth, int64_t least) {
     }
     growth->count = kept;
     growth->stalled_count = stalled;
-}
-
-bool growth_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  struct error *error) {
-    struct snapshots snapshots;
-    struct growth growth;
-    if (profile_is_sum(profile))
-        return error_set(error, "growth is known of each process alone: -p PID or NAME");
-    if (!snapshots_build(&snapshots, profile, error)) return false;
-    bool is_ok =
-        growth_build(&growth, &snapshots, growth_first(&snapshots), GROWTH_SNAPSHOTS_MAX, error);
-    if (is_ok) drop_small(&growth, view_threshold(view, profile->peak.bytes));
-    if (is_ok && profile->sampling.is_on && !recording_has_sample_values(profile->recording))
-        print_bare_samples(terminal);
-    else if (is_ok && !growth.is_known)
-        print_unknown(terminal, &growth, &snapshots);
-    else if (is_ok)
-        is_ok = print_list(terminal, &growth, &snapshots, names, view, error);
-    growth_free(&growth);
-    snapshots_free(&snapshots);
-    return is_ok;
 }
 
 enum growth_column {
@@ -275,6 +171,7 @@ struct growth_list {
     struct growth growth;
     const struct frame_names *names;
     struct frame_list frames;
+    int64_t *curves;  // made when the first one is shown
     size_t at;
     char id[2 * sizeof(uint64_t) + 1];
 };
@@ -284,6 +181,7 @@ static bool next_growing(struct answer *answer, struct answer_row *row) {
     if (list->at == answer->shown) return false;
     const struct growth_stack *how = &list->growth.list[list->at++];
     const struct stack *stack = &answer->profile->stacks[how->stack];
+    list->frames.are_all_shown = !answer->is_screen || answer->options->has_all_frames;
     answer->is_failed =
         !frame_list_fill(&list->frames, answer->profile, list->names, stack->node, 0);
     snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
@@ -298,6 +196,7 @@ static bool next_growing(struct answer *answer, struct answer_row *row) {
     if (how->has_stalled) answer_set(row, GROWTH_FROM, (int64_t)how->from_ns);
     if (how->has_stalled) answer_set(row, GROWTH_UNTIL, (int64_t)how->until_ns);
     row->frames = &list->frames;
+    row->cut = stack->cut;
     row->incomplete = stack->cut ? cut_key(stack->cut) : NULL;
     return !answer->is_failed;
 }
@@ -305,20 +204,73 @@ static bool next_growing(struct answer *answer, struct answer_row *row) {
 static void close_growing(void *state) {
     struct growth_list *list = state;
     frame_list_free(&list->frames);
+    free(list->curves);
     growth_free(&list->growth);
     snapshots_free(&list->snapshots);
     free(list);
 }
 
-// Says why no stack is in the list: none grows, or it is not known.
-static void say_none(struct answer *answer, const struct growth_list *list) {
-    char sentence[CLAIM_SENTENCE_BYTES] = "growth is not known of these samples";
-    const struct profile *profile = answer->profile;
-    bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
+static void say_growing(const struct terminal *terminal, struct answer *answer,
+                        enum answer_say where) {
+    struct growth_list *list = answer->state;
+    const size_t at = list->at - 1;
+    const struct growth_stack *how = &list->growth.list[at];
+    if (where != ANSWER_SAY_FIGURES) return;
+    if (!list->curves) list->curves = growth_curves(&list->growth, &list->snapshots, answer->shown);
+    answer->is_failed |= !list->curves;
+    if (answer->is_failed) return;
+    print_figures(terminal, how, list->curves + at * GROWTH_CELLS, answer->options);
+    print_survivors(terminal, &list->snapshots, answer->profile->stacks[how->stack].number,
+                    answer->options);
+}
+
+// Titles the list: how many grow and over which time; or that none does, or that it is not known.
+static void say_title(struct answer *answer, const struct growth_list *list) {
+    static const char unknown[] = "growth is not known";
+    const struct growth *growth = &list->growth;
+    const struct snapshots *snapshots = &list->snapshots;
+    const size_t growing = growth->count - growth->stalled_count, room = sizeof answer->title_rest;
+    char sentence[CLAIM_SENTENCE_BYTES] = "", label[LABEL_TEXT_BYTES] = "", before[64] = "";
     struct claim claim;
-    if (has_values && claim_none(&list->growth, &list->snapshots, &claim))
-        claim_sentence(&claim, false, sentence);
-    snprintf(answer->none, sizeof answer->none, "%.*s", (int)sizeof answer->none - 1, sentence);
+    if (claim_none(growth, snapshots, &claim)) claim_sentence(&claim, false, sentence);
+    if (!growth->is_known) {
+        snprintf(answer->title, sizeof answer->title, "%s", unknown);
+        snprintf(answer->title_rest, room, "%.*s.", (int)room - 2, sentence + strlen(unknown));
+        answer_note_above(
+            answer, STYLE_DIM,
+            "cairn keeps one each time that much was allocated and freed, and when asked:");
+        answer_note_above(answer, STYLE_DIM,
+                          "cairn run --mark-every 10s, or cairn ctl PID snapshot while it runs");
+        return;
+    }
+    if (*sentence) {
+        snprintf(answer->title, sizeof answer->title, "%.*s", (int)sizeof answer->title - 1,
+                 sentence);
+    } else {
+        if (growth->first < snapshots->count)
+            text_escape(label, sizeof label, snapshots->list[growth->first].label);
+        if (growth->stalled_count)
+            snprintf(before, sizeof before, ", %s grew before",
+                     units_count((int64_t)growth->stalled_count).text);
+        snprintf(answer->title, sizeof answer->title, "%s %s", units_count((int64_t)growing).text,
+                 growing == 1 ? "stack grows" : "stacks grow");
+        snprintf(answer->title_rest, room, "%s over %zu snapshots from %s%s%s%s to %s", before,
+                 growth->moment_count, units_duration(growth->start_ns).text, *label ? " (" : "",
+                 label, *label ? ")" : "", units_duration(growth->end_ns).text);
+    }
+    answer_note_above(answer, STYLE_DIM,
+                      "fit: 1 is a straight line up, as of a leak; a cache that fills up is less");
+    if (answer_is_sampled(answer))
+        answer_note_above(answer, STYLE_DIM,
+                          "samples: \xc2\xb1 is of the rise; smaller rises than that are left out");
+}
+
+static void say_bare_samples(struct answer *answer) {
+    snprintf(answer->title, sizeof answer->title, "growth is not known");
+    snprintf(answer->title_rest, sizeof answer->title_rest,
+             ": what this recording's samples say is of the peak and the end alone.");
+    answer_note_above(answer, STYLE_DIM,
+                      "an older cairn recorded it, or sampling began for --max-overhead");
 }
 
 bool growth_answer(struct answer *answer, const struct profile *profile,
@@ -329,7 +281,6 @@ bool growth_answer(struct answer *answer, const struct profile *profile,
     struct growth_list *list = calloc(1, sizeof *list);
     if (!list) return error_set(error, "no memory for the list of stacks");
     list->names = names;
-    list->frames.are_all_shown = true;
     struct snapshots *snapshots = &list->snapshots;
     if (!snapshots_build(snapshots, profile, error) ||
         !growth_build(&list->growth, snapshots, growth_first(snapshots), GROWTH_SNAPSHOTS_MAX,
@@ -348,11 +299,14 @@ bool growth_answer(struct answer *answer, const struct profile *profile,
                               .has_frames = true,
                               .shown = answer_cut(view->top, count),
                               .count = count,
+                              .are_blocks = true,
+                              .say = say_growing,
                               .next_row = next_growing,
                               .close = close_growing,
                               .state = list};
-    snprintf(answer->title, sizeof answer->title, "%s that grew",
-             units_counted((int64_t)count, "stack", "stacks").text);
-    say_none(answer, list);
+    if (has_values)
+        say_title(answer, list);
+    else
+        say_bare_samples(answer);
     return true;
 }

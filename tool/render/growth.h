@@ -13,11 +13,6 @@
 // Snapshots that are looked at: more would make a slow report, and no better line.
 #define GROWTH_SNAPSHOTS_MAX 128
 
-// With too few snapshots it says how to get more. False without memory.
-bool growth_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  struct error *error);
-
 // "grew 0.10 s to 2.00 s, flat since", of a stack that has stalled.
 #define GROWTH_SPAN_BYTES 80
 void growth_span_text(const struct growth_stack *stack, char span[GROWTH_SPAN_BYTES]);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/mappings.h"
 
+#include "tool/answer/forms.h"
 #include "tool/base/units.h"
 #include "tool/model/mapped.h"
 #include "tool/render/columns.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/stacks.h"
 
 enum { MAPPED_COLUMNS = 13, INDENT = 2, RESERVED_TOP = 3, KINDS_BYTES = 64 };
@@ -89,17 +91,6 @@ static void print_kinds(const struct terminal *terminal, const struct profile *p
     fputc('\n', terminal->out);
 }
 
-static void print_kinds_of(const struct terminal *terminal, const struct profile *profile,
-                           const struct stack *stack, const struct view_options *view,
-                           void *context) {
-    char kinds[KINDS_BYTES];
-    (void)profile, (void)view, (void)context;
-    mapped_kinds_text(stack_more(stack)->mapping_kinds, kinds, sizeof kinds);
-    if (!*kinds || stack_more(stack)->mapping_kinds == 1u << CAIRN_MAPPING_ANONYMOUS) return;
-    terminal_indent(terminal, STACKS_NOTE_INDENT);
-    terminal_print(terminal, STYLE_DIM, "%s\n", kinds);
-}
-
 // The stack that reserves most but for those that reserve as much as `below` and were shown; NULL:
 // none.
 static const struct stack *next_reserved(const struct profile *profile, const struct stack *last) {
@@ -141,10 +132,12 @@ bool mapped_print(const struct terminal *terminal, const struct profile *profile
                   struct error *error) {
     if (profile->is_of_mappings && profile->mapped.is_recorded)
         print_kinds(terminal, profile, view);
-    const struct stacks_notes notes = {.before = print_kinds_of};
-    return (stacks_print_noted(terminal, profile, names, view, &notes, error) &&
-            print_reserved(terminal, profile, names, view)) ||
-           error_set(error, "no memory for the list of stacks");
+    struct answer answer;
+    if (!mappings_answer(&answer, profile, names, view, error)) return false;
+    bool is_ok = answer_print_text(terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok && (print_reserved(terminal, profile, names, view) ||
+                     error_set(error, "no memory for the list of stacks"));
 }
 
 static void put_figures(struct json *json, const struct mapped_figures *figures) {

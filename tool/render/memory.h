@@ -4,10 +4,10 @@
 #define TOOL_RENDER_MEMORY_H
 
 #include "tool/answer/answer.h"
+#include "tool/answer/claims.h"
 #include "tool/base/json.h"
 #include "tool/model/figures.h"
 #include "tool/model/profile.h"
-#include "tool/render/claims.h"
 #include "tool/render/terminal.h"
 
 // Both snapshots, a line for each part. `file` names the recording in what is said where there is

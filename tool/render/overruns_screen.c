@@ -109,42 +109,6 @@ static void print_side(const struct terminal *terminal, const struct cairn_overr
     fputs(length > CAIRN_OVERRUN_SAMPLE ? " \xe2\x80\xa6\n" : "\n", terminal->out);
 }
 
-static bool print_stack(const struct terminal *terminal, const char *title,
-                        const struct profile *profile, const struct frame_names *names,
-                        uint32_t node, const struct view_options *view) {
-    struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    bool is_ok = frame_list_fill(&frames, profile, names, node, 0);
-    terminal_indent(terminal, STACKS_NOTE_INDENT - 2);
-    terminal_print(terminal, STYLE_DIM, "%s\n", title);
-    if (is_ok) stacks_print_frames(terminal, &frames, 0, view->depth);
-    frame_list_free(&frames);
-    return is_ok;
-}
-
-static bool print_kind(const struct terminal *terminal, const struct profile *profile,
-                       const struct frame_names *names, const struct view_options *view,
-                       const struct kind *kind, size_t rank) {
-    const struct overrun *overrun = kind->first;
-    const struct cairn_overrun *found = &overrun->entry;
-    char sides[TEXT_BYTES];
-    sides_text(found, sides, sizeof sides);
-    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
-    terminal_print(terminal, STYLE_WARNING, "%s", sides);
-    fprintf(terminal->out, " a block of %s at 0x%" PRIx64 ", %s",
-            units_size_as((int64_t)found->size, view->is_plain_number).text, found->address,
-            found_at_text(found->found_at));
-    if (kind->count > 1)
-        fprintf(terminal->out, "; %s more like it", count_text(kind->count - 1).text);
-    fputc('\n', terminal->out);
-    print_side(terminal, &found->before, overrun_before(overrun));
-    print_side(terminal, &found->behind, overrun_behind(overrun));
-    bool is_freed = found->found_at == CAIRN_OVERRUN_AT_FREE;
-    return print_stack(terminal, "allocated by", profile, names, overrun->node, view) &&
-           (overrun->found_node == TREE_ROOT ||
-            print_stack(terminal, is_freed ? "freed by" : "reallocated by", profile, names,
-                        overrun->found_node, view));
-}
-
 // Says why there is no list.
 static const char *reason_of_none(const struct profile *profile) {
     const struct cairn_guard *guard = &profile->overruns.guard;
@@ -152,31 +116,6 @@ static const char *reason_of_none(const struct profile *profile) {
     if (!guard->band_bytes) reason = "the blocks had no guard bands (cairn run --guard)";
     if (guard->overrun_blocks) reason = "they are known of each process: --process PID|NAME";
     return reason;
-}
-
-bool overruns_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct frame_names *names, const struct view_options *view,
-                    struct error *error) {
-    const struct overruns *overruns = &profile->overruns;
-    uint64_t known = overruns->list.count, overrun_count = overruns->guard.overrun_blocks;
-    size_t count;
-    struct kind *kinds = kinds_of(overruns, &count);
-    bool is_ok = kinds != NULL;
-    size_t shown = view->top && view->top < count ? view->top : count;
-    terminal_print(terminal, STYLE_STRONG, "%s overrun %s", count_text(overrun_count).text,
-                   units_noun((int64_t)overrun_count, "block", "blocks"));
-    if (count)
-        terminal_print(terminal, STYLE_DIM, ", %s %s", count_text(count).text,
-                       units_noun((int64_t)count, "kind", "kinds"));
-    if (count && overrun_count > known)
-        terminal_print(terminal, STYLE_DIM, " among the first %s", count_text(known).text);
-    list_print_cut(terminal, view, shown, count);
-    fputc('\n', terminal->out);
-    if (is_ok && !count) terminal_print(terminal, STYLE_DIM, "%s\n", reason_of_none(profile));
-    for (size_t i = 0; is_ok && i < shown; i++)
-        is_ok = print_kind(terminal, profile, names, view, &kinds[i], i + 1);
-    free(kinds);
-    return is_ok || error_set(error, "no memory for the list of overruns");
 }
 
 // "make bad.c:5" of a stack's innermost frame that is shown.
@@ -315,6 +254,8 @@ static bool next_overrun(struct answer *answer, struct answer_row *row) {
     const struct overrun *overrun = kind->first;
     const struct cairn_overrun *entry = &overrun->entry;
     bool has_found = overrun->found_node != TREE_ROOT;
+    list->frames.are_all_shown = list->found.are_all_shown =
+        !answer->is_screen || answer->options->has_all_frames;
     sides_text(entry, list->sides, sizeof list->sides);
     answer_set(row, OVERRUN_TIMES, (int64_t)kind->count);
     answer_set_text(row, OVERRUN_SIDES, list->sides);
@@ -333,6 +274,34 @@ static bool next_overrun(struct answer *answer, struct answer_row *row) {
     row->frames = &list->frames;
     row->freed_by = has_found ? &list->found : NULL;
     return !answer->is_failed;
+}
+
+static void say_stack(const struct terminal *terminal, const char *title) {
+    terminal_indent(terminal, STACKS_NOTE_INDENT - 2);
+    terminal_print(terminal, STYLE_DIM, "%s\n", title);
+}
+
+static void say_overrun(const struct terminal *terminal, struct answer *answer,
+                        enum answer_say where) {
+    const struct overrun_list *list = answer->state;
+    const struct kind *kind = &list->kinds[list->at - 1];
+    const struct cairn_overrun *found = &kind->first->entry;
+    if (where == ANSWER_SAY_FIGURES) {
+        terminal_print(terminal, STYLE_WARNING, "%s", list->sides);
+        fprintf(terminal->out, " a block of %s at 0x%" PRIx64 ", %s",
+                units_size_as((int64_t)found->size, answer->options->is_plain_number).text,
+                found->address, found_at_text(found->found_at));
+        if (kind->count > 1)
+            fprintf(terminal->out, "; %s more like it", count_text(kind->count - 1).text);
+        fputc('\n', terminal->out);
+        print_side(terminal, &found->before, overrun_before(kind->first));
+        print_side(terminal, &found->behind, overrun_behind(kind->first));
+        say_stack(terminal, "allocated by");
+    }
+    if (where != ANSWER_SAY_BELOW || kind->first->found_node == TREE_ROOT) return;
+    bool is_freed = found->found_at == CAIRN_OVERRUN_AT_FREE;
+    say_stack(terminal, is_freed ? "freed by" : "reallocated by");
+    stacks_print_frames(terminal, &list->found, 0, answer->options->depth);
 }
 
 static void close_overruns(void *state) {
@@ -354,7 +323,6 @@ bool overruns_answer(struct answer *answer, const struct profile *profile,
         return error_set(error, "no memory for the list of overruns");
     }
     list->names = names;
-    list->frames.are_all_shown = list->found.are_all_shown = true;
     *answer = (struct answer){.profile = profile,
                               .options = view,
                               .columns = overrun_columns,
@@ -364,14 +332,21 @@ bool overruns_answer(struct answer *answer, const struct profile *profile,
                               .has_freed_by = true,
                               .shown = answer_cut(view->top, count),
                               .count = count,
+                              .are_blocks = true,
+                              .say = say_overrun,
                               .next_row = next_overrun,
                               .close = close_overruns,
                               .state = list};
     const uint64_t blocks = profile->overruns.guard.overrun_blocks;
-    snprintf(answer->title, sizeof answer->title, "%s overrun %s", count_text(blocks).text,
-             units_noun((int64_t)blocks, "block", "blocks"));
+    char known[TEXT_BYTES / 2] = "", kinds[TEXT_BYTES] = "";
+    if (blocks > profile->overruns.list.count)
+        snprintf(known, sizeof known, " among the first %s",
+                 count_text(profile->overruns.list.count).text);
+    if (count)
+        snprintf(kinds, sizeof kinds, ", %s %s%s", count_text(count).text,
+                 units_noun((int64_t)count, "kind", "kinds"), known);
+    snprintf(answer->title, sizeof answer->title, "%s overrun %s%s", count_text(blocks).text,
+             units_noun((int64_t)blocks, "block", "blocks"), kinds);
     snprintf(answer->none, sizeof answer->none, "%s", reason_of_none(profile));
-    if (count && blocks > profile->overruns.list.count)
-        answer_note(answer, "known of the first %s", count_text(profile->overruns.list.count).text);
     return true;
 }

@@ -14,11 +14,6 @@
 // nothing if no block had guard bands.
 void overruns_print_line(const struct terminal *terminal, const struct profile *profile);
 
-// Each kind of damage with its stacks. False without memory.
-bool overruns_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct frame_names *names, const struct view_options *view,
-                    struct error *error);
-
 // A row for each kind of damage. False without memory.
 bool overruns_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,

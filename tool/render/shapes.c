@@ -15,11 +15,6 @@
 enum { SIZES_SHOWN = 6, LINE_BYTES = 512 };
 static const uint64_t ms_ns = 1000000;
 
-struct shapes {
-    struct shape shape;
-    uint64_t short_ns;
-};
-
 static void print_line(const struct terminal *terminal, char *line) {
     text_cut(line, terminal->columns - STACKS_NOTE_INDENT);
     terminal_indent(terminal, STACKS_NOTE_INDENT);
@@ -219,16 +214,14 @@ static void print_short(const struct terminal *terminal, const struct profile *p
 }
 
 // Says how far ages may be from the truth.
-static void explain_ages(const struct terminal *terminal, const struct profile *profile) {
+static void explain_ages(struct answer *answer, const struct profile *profile) {
     const uint64_t error_ms = shape_ages_error_ms(profile->recording);
     if (error_ms == UINT64_MAX)
-        terminal_print(terminal, STYLE_DIM,
-                       "\nlifetimes: by how much their clock was late is not known (recorded by an "
-                       "older cairn)\n");
+        answer_show(answer, "lifetimes: by how much their clock was late is not known (recorded by "
+                            "an older cairn)");
     else
-        terminal_print(terminal, STYLE_DIM,
-                       "\nlifetimes may be off by up to %s: by so much their clock was late\n",
-                       age_text(error_ms).text);
+        answer_show(answer, "lifetimes may be off by up to %s: by so much their clock was late",
+                    age_text(error_ms).text);
 }
 
 // Blocks that have no age, since they were not freed.
@@ -268,17 +261,15 @@ static void note_ages(const struct terminal *terminal, const struct profile *pro
         print_kept(terminal, profile, stack);
 }
 
-static void explain_short(const struct terminal *terminal, const struct profile *profile) {
-    char line[LINE_BYTES];
-    snprintf(
-        line, sizeof line,
+static void explain_short(struct answer *answer, const struct profile *profile) {
+    answer_show(
+        answer,
         "short-lived: freed by its thread before %u further allocations of it,\n"
         "at once: before the next one; an estimate from %s, one in %u",
         CAIRN_SHORT_CALLS,
         units_counted((int64_t)profile->totals.watched.blocks, "watched block", "watched blocks")
             .text,
         CAIRN_WATCHED_EVERY);
-    terminal_print(terminal, STYLE_DIM, "\n%s\n", line);
 }
 
 bool shapes_are_known(const struct profile *profile, enum shapes_kind kind, struct error *error) {
@@ -296,29 +287,20 @@ enum measure shapes_measure(const struct profile *profile, enum measure by) {
     return is_known ? by : MEASURE_TEMPORARY;
 }
 
-bool shapes_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  enum shapes_kind kind, uint64_t short_ns, struct error *error) {
+stacks_note_fn *shapes_note(const struct profile *profile, enum shapes_kind kind) {
     static stacks_note_fn *const notes[] = {[SHAPES_TEMPORARY] = note_temporary,
                                             [SHAPES_SIZES] = note_sizes,
                                             [SHAPES_AGES] = note_ages};
-    struct shapes shapes = {.short_ns = short_ns};
-    bool is_sampled = profile->sampling.is_on != 0;
-    if (!shapes_are_known(profile, kind, error)) return false;
-    struct view_options options = *view;
-    options.by = shapes_measure(profile, view->by);
-    if (!shape_build(&shapes.shape, profile, error)) return false;
-    const struct stacks_notes noted = {.before = is_sampled ? note_sampled_sizes : notes[kind],
-                                       .context = &shapes};
-    bool is_ok = stacks_print_noted(terminal, profile, names, &options, &noted, error);
-    if (is_ok && options.by == MEASURE_SHORT) explain_short(terminal, profile);
-    if (is_ok && kind == SHAPES_AGES && recording_count(profile->recording, CAIRN_SECTION_AGES) &&
+    return profile->sampling.is_on ? note_sampled_sizes : notes[kind];
+}
+
+void shapes_explain(struct answer *answer, const struct profile *profile, enum shapes_kind kind,
+                    enum measure by) {
+    if (by == MEASURE_SHORT) explain_short(answer, profile);
+    if (kind == SHAPES_AGES && recording_count(profile->recording, CAIRN_SECTION_AGES) &&
         !recording_is_of_owners(profile->recording))
-        explain_ages(terminal, profile);
-    if (is_ok && kind == SHAPES_AGES && profile->log)
-        terminal_print(terminal, STYLE_DIM, "\n%s\n", profile->log->note);
-    shape_free(&shapes.shape);
-    return is_ok;
+        explain_ages(answer, profile);
+    if (kind == SHAPES_AGES && profile->log) answer_note(answer, "%s", profile->log->note);
 }
 
 // Trailing buckets without blocks are left out.

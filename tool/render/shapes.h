@@ -4,10 +4,10 @@
 #ifndef TOOL_RENDER_SHAPES_H
 #define TOOL_RENDER_SHAPES_H
 
+#include "tool/answer/answer.h"
 #include "tool/base/json.h"
 #include "tool/model/shape.h"
-#include "tool/render/frames.h"
-#include "tool/render/terminal.h"
+#include "tool/render/stacks.h"
 
 enum shapes_kind { SHAPES_TEMPORARY, SHAPES_SIZES, SHAPES_AGES };
 
@@ -17,10 +17,15 @@ bool shapes_are_known(const struct profile *profile, enum shapes_kind kind, stru
 // was watched, and a file of heaptrack's has temporary ones.
 enum measure shapes_measure(const struct profile *profile, enum measure by);
 
-// `short_ns`: ages: what counts as short-lived; 0: nothing was said. False without memory.
-bool shapes_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  enum shapes_kind kind, uint64_t short_ns, struct error *error);
+struct shapes {
+    struct shape shape;
+    uint64_t short_ns;  // ages: what counts as short-lived; 0: nothing was said
+};
+// The lines about a stack; their context is a struct shapes.
+stacks_note_fn *shapes_note(const struct profile *profile, enum shapes_kind kind);
+// Adds what is to be said below stacks that are ranked by that measure.
+void shapes_explain(struct answer *answer, const struct profile *profile, enum shapes_kind kind,
+                    enum measure by);
 
 // What the blocks of a stack were like, as JSON (docs/reference/json.md).
 

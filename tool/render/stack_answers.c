@@ -18,6 +18,10 @@ enum stack_column {
     STACK_VALUE,
     STACK_BLOCKS,
     STACK_ID,
+    STACK_ALLOCATED,  // these are phrases of the screen
+    STACK_CALLS,
+    STACK_PEAK,
+    STACK_EXIT,
     STACK_FIELD,
     STACK_EXTRA = STACK_FIELD + STACK_FIELD_COUNT,
     STACK_COLUMNS = STACK_EXTRA + EXTRA_MAX
@@ -31,15 +35,16 @@ struct stack_list {
     size_t at;    // stacks that were told
     size_t part;  // of the last one, those of its parts
     struct frame_list frames, freed_by;
-    struct shape shape;
-    struct shape_free_stack *free_stacks;
-    size_t free_stack_count;
+    struct shapes shapes;
+    struct free_stacks freers;
     char id[ID_BYTES], kinds[KINDS_BYTES];
     // What else a list has of a stack; NULL: nothing.
     void (*tell)(struct stack_list *list, const struct stack *stack, struct answer_row *row);
     // Its parts, a row each. False: that were all.
     bool (*tell_part)(struct stack_list *list, const struct stack *stack, size_t part,
                       struct answer_row *row);
+    stacks_note_fn *note_above, *note_below;  // of the screen; NULL: nothing
+    void *note_context;
     bool is_failed;
     struct answer_column columns[STACK_COLUMNS];
 };
@@ -74,6 +79,13 @@ static void set_fields(const struct stack_list *list, const struct stack *stack,
     }
 }
 
+static void set_phrases(const struct stack *stack, struct answer_row *row) {
+    answer_set_measured(row, STACK_ALLOCATED, measure_stack(MEASURE_ALLOCATED, stack));
+    answer_set_measured(row, STACK_CALLS, measure_stack(MEASURE_CALLS, stack));
+    answer_set_measured(row, STACK_PEAK, measure_stack(MEASURE_PEAK, stack));
+    answer_set_measured(row, STACK_EXIT, measure_stack(MEASURE_EXIT, stack));
+}
+
 static const struct stack *last_told(const struct stack_list *list) {
     return &list->profile->stacks[list->ranking[list->at - 1]];
 }
@@ -87,11 +99,12 @@ static bool next_stack(struct answer *answer, struct answer_row *row) {
         memset(row, 0, sizeof *row);
         list->part = SIZE_MAX;
     }
-    answer->is_failed |= list->is_failed;
+    answer->is_failed |= list->is_failed || list->freers.has_trouble;
     if (list->at == answer->shown || answer->is_failed) return false;
     const struct stack *stack = &list->profile->stacks[list->ranking[list->at++]];
     struct measured measured = measure_stack(list->view.by, stack);
     list->part = 0;
+    list->frames.are_all_shown = !answer->is_screen || list->view.has_all_frames;
     if (!frame_list_fill(&list->frames, list->profile, list->names, stack->node, 0)) {
         answer->is_failed = true;
         return false;
@@ -99,10 +112,13 @@ static bool next_stack(struct answer *answer, struct answer_row *row) {
     snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
     answer_set_measured(row, STACK_SHARE, measured);
     answer_set_measured(row, STACK_VALUE, measured);
-    answer_set(row, STACK_BLOCKS, measured.blocks);
+    answer_set_measured(row, STACK_BLOCKS,
+                        measure_stack(measure_about(list->view.by)->in_blocks, stack));
     answer_set_text(row, STACK_ID, list->id);
+    set_phrases(stack, row);
     set_fields(list, stack, row);
     row->frames = &list->frames;
+    row->cut = stack->cut;
     row->incomplete = stack->cut ? cut_key(stack->cut) : NULL;
     if (list->tell) list->tell(list, stack, row);
     return true;
@@ -110,12 +126,32 @@ static bool next_stack(struct answer *answer, struct answer_row *row) {
 
 static void close_list(void *state) {
     struct stack_list *list = state;
-    shape_free(&list->shape);
+    shape_free(&list->shapes.shape);
     frame_list_free(&list->frames);
     frame_list_free(&list->freed_by);
-    free(list->free_stacks);
+    free(list->freers.list);
     free(list->ranking);
     free(list);
+}
+
+// What else there is to know about a stack than what it is ranked by.
+static void set_phrase_columns(struct stack_list *list) {
+    static const char *const calls[] = {"call", "calls"};
+    const struct profile *profile = list->profile;
+    const bool has_frees = profile_has_frees(profile),
+               is_of_owners = recording_is_of_owners(profile->recording);
+    const struct answer_column phrases[] = {
+        ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE, .is_left_out = is_of_owners,
+                    .before = profile->is_of_mappings ? "mapped "
+                              : profile->is_of_lost   ? "lost with its own blocks: it allocated "
+                                                      : "allocated "),
+        ANSWER_DATA(NULL, ANSWER_COUNT, .place = ANSWER_PHRASE_ON, .before = " in ", .noun = calls),
+        ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE, .behind = " at the peak",
+                    .is_left_out = is_of_owners || !has_frees || list->view.by == MEASURE_PEAK),
+        ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE,
+                    .behind = profile_has_ended(profile) ? " at the end" : " now",
+                    .is_left_out = is_of_owners || !has_frees || list->view.by == MEASURE_EXIT)};
+    memcpy(list->columns + STACK_ALLOCATED, phrases, sizeof phrases);
 }
 
 static void set_columns(struct stack_list *list, const struct answer_column *extra, size_t count) {
@@ -123,9 +159,12 @@ static void set_columns(struct stack_list *list, const struct answer_column *ext
     list->columns[STACK_SHARE] = answer_share_column;
     list->columns[STACK_VALUE] = answer_value_column(list->view.by, VALUE_COLUMNS);
     list->columns[STACK_VALUE].is_estimate = true;
+    if (list->profile->sampling.is_on || list->view.by == MEASURE_SHORT)
+        list->columns[STACK_VALUE].note = ANSWER_WIDE_NOTE;
     list->columns[STACK_BLOCKS] = (struct answer_column)ANSWER_FIGURES(
         NULL, about->noun[1], ANSWER_COUNT, BLOCKS_COLUMNS, .is_left_out = !about->is_bytes);
     list->columns[STACK_ID] = (struct answer_column)ANSWER_DATA("id", ANSWER_TEXT);
+    set_phrase_columns(list);
     for (size_t i = 0; stack_fields[i].key; i++) {
         bool is_bytes = strstr(stack_fields[i].key, "bytes") != NULL;
         list->columns[STACK_FIELD + i] = (struct answer_column)ANSWER_DATA(
@@ -137,9 +176,43 @@ static void set_columns(struct stack_list *list, const struct answer_column *ext
 
 static void say_title(struct answer *answer, enum measure by, bool is_now) {
     const struct measure_row *about = measure_about(by);
-    snprintf(answer->title, sizeof answer->title, "%s, %s",
-             units_counted((int64_t)answer->count, "stack", "stacks").text,
-             is_now ? "now" : about->snapshot);
+    const bool is_one = answer->count == 1;
+    snprintf(answer->title, sizeof answer->title, "%s%s%s",
+             units_counted((int64_t)answer->count, "stack", "stacks").text, is_one ? ", " : " by ",
+             is_one   ? is_now ? "now" : about->snapshot
+             : is_now ? "what they hold now"
+                      : about->order);
+}
+
+// The screen says why; other forms fail by it.
+static void say_unknown(struct answer *answer, const struct profile *profile, enum measure by) {
+    answer->is_unknown = true;
+    snprintf(answer->title, sizeof answer->title, "%s are not known", measure_about(by)->snapshot);
+    snprintf(answer->title_rest, sizeof answer->title_rest, ": %s",
+             profile->recording->header.imported
+                 ? "the imported file does not say when blocks were freed"
+                 : "too few blocks were allocated, or they were sampled");
+}
+
+static void say_notes(const struct terminal *terminal, struct answer *answer,
+                      enum answer_say where) {
+    struct stack_list *list = answer->state;
+    stacks_note_fn *note = where == ANSWER_SAY_ABOVE ? list->note_above : list->note_below;
+    if (note) note(terminal, list->profile, last_told(list), &list->view, list->note_context);
+}
+
+static size_t count_with_value(const struct profile *profile, enum measure measure) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->stack_count; i++)
+        count += measure_stack(measure, &profile->stacks[i]).value > 0;
+    return count;
+}
+
+static const char *const *noun_of(const struct profile *profile, enum measure by) {
+    static const char *const mappings[] = {"mapping", "mappings"};
+    const struct measure_row *about = measure_about(by);
+    bool are_blocks = !strncmp(about->noun[1], "block", strlen("block"));
+    return profile->is_of_mappings && are_blocks ? mappings : about->noun;
 }
 
 // Stacks that are worth a line, of those that have a value.
@@ -171,12 +244,11 @@ static struct stack_list *open_list(struct answer *answer, const struct profile 
                                     struct error *error) {
     struct stack_list *list = calloc(1, sizeof *list);
     size_t count = 0;
-    if (!measure_is_known(view->by, profile)) {
-        free(list);
-        error_set(error, "%s are not known of this recording", measure_about(view->by)->snapshot);
-        return NULL;
-    }
-    if (list) list->ranking = measure_rank(view->by, profile, &count);
+    const bool is_known = measure_is_known(view->by, profile);
+    if (list && is_known)
+        list->ranking = measure_rank_most(view->by, profile, view->top, &count);
+    else if (list)
+        list->ranking = calloc(1, sizeof *list->ranking);
     if (!list || !list->ranking) {
         free(list);
         error_set(error, "no memory for the list of stacks");
@@ -185,7 +257,7 @@ static struct stack_list *open_list(struct answer *answer, const struct profile 
     list->profile = profile;
     list->names = names;
     list->view = *view;
-    list->frames.are_all_shown = list->freed_by.are_all_shown = true;
+    list->freed_by.are_all_shown = true;
     set_columns(list, extra, extra_count);
     *answer = (struct answer){.profile = profile,
                               .options = &list->view,
@@ -196,11 +268,17 @@ static struct stack_list *open_list(struct answer *answer, const struct profile 
                               .has_frames = true,
                               .whole = whole_of(list, profile, view->by, count),
                               .shown = count_shown(list, count),
-                              .count = count,
+                              .count = is_known ? count_with_value(profile, view->by) : 0,
+                              .are_blocks = true,
+                              .noun = noun_of(profile, view->by),
+                              .say = say_notes,
                               .next_row = next_stack,
                               .close = close_list,
                               .state = list};
-    say_title(answer, view->by, view->by == MEASURE_EXIT && !profile_has_ended(profile));
+    if (is_known)
+        say_title(answer, view->by, view->by == MEASURE_EXIT && !profile_has_ended(profile));
+    else
+        say_unknown(answer, profile, view->by);
     return list;
 }
 
@@ -213,7 +291,7 @@ bool stacks_answer(struct answer *answer, const struct profile *profile,
 static void tell_reallocs(struct stack_list *list, const struct stack *stack,
                           struct answer_row *row) {
     struct shape_reallocs reallocs;
-    shape_reallocs(&list->shape, stack->number, &reallocs);
+    shape_reallocs(&list->shapes.shape, stack->number, &reallocs);
     answer_set(row, STACK_EXTRA, (int64_t)reallocs.calls);
     answer_set(row, STACK_EXTRA + 1, (int64_t)reallocs.in_place);
     answer_set(row, STACK_EXTRA + 2, (int64_t)reallocs.grown);
@@ -237,7 +315,7 @@ static const struct answer_column size_columns[] = {
 static bool tell_size(struct stack_list *list, const struct stack *stack, size_t part,
                       struct answer_row *row) {
     struct shape_sizes sizes;
-    shape_sizes(&list->shape, stack->number, &sizes);
+    shape_sizes(&list->shapes.shape, stack->number, &sizes);
     if (part >= sizes.count) return false;
     answer_set(row, SIZE_LEAST, (int64_t)sizes.list[part].size);
     answer_set(row, SIZE_MOST, (int64_t)sizes.list[part].size);
@@ -249,7 +327,7 @@ static bool tell_size(struct stack_list *list, const struct stack *stack, size_t
 static void tell_sizes(struct stack_list *list, const struct stack *stack, struct answer_row *row) {
     struct shape_sizes sizes;
     uint64_t known = 0, listed = 0;
-    shape_sizes(&list->shape, stack->number, &sizes);
+    shape_sizes(&list->shapes.shape, stack->number, &sizes);
     for (size_t i = 0; i < SHAPE_SIZE_BUCKETS; i++) known += sizes.buckets[i];
     for (size_t i = 0; i < sizes.count; i++) listed += sizes.list[i].count;
     answer_set(row, SIZE_UNKNOWN, (int64_t)(sizes.unknown + (known > listed ? known - listed : 0)));
@@ -259,7 +337,8 @@ static bool tell_sampled_size(struct stack_list *list, const struct stack *stack
                               struct answer_row *row) {
     struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
     int64_t others;
-    if (part >= shape_sampled_sizes(&list->shape, stack->number, sizes, &others)) return false;
+    if (part >= shape_sampled_sizes(&list->shapes.shape, stack->number, sizes, &others))
+        return false;
     answer_set(row, SIZE_LEAST, sizes[part].least);
     answer_set(row, SIZE_MOST, sizes[part].most);
     answer_set_measured(row, SIZE_CALLS, sizes[part].calls);
@@ -270,7 +349,7 @@ static void tell_sampled_sizes(struct stack_list *list, const struct stack *stac
                                struct answer_row *row) {
     struct shape_sampled_size sizes[SHAPE_SAMPLED_SIZES];
     int64_t others;
-    shape_sampled_sizes(&list->shape, stack->number, sizes, &others);
+    shape_sampled_sizes(&list->shapes.shape, stack->number, sizes, &others);
     answer_set(row, SIZE_UNKNOWN, others);
 }
 
@@ -285,7 +364,7 @@ static const struct answer_column age_columns[] = {
 static bool tell_age(struct stack_list *list, const struct stack *stack, size_t part,
                      struct answer_row *row) {
     struct shape_ages ages;
-    if (!shape_ages(&list->shape, stack->number, &ages)) return false;
+    if (!shape_ages(&list->shapes.shape, stack->number, &ages)) return false;
     for (size_t i = 0; i < 2 * CAIRN_AGE_BUCKETS; i++) {
         size_t bucket = i % CAIRN_AGE_BUCKETS;
         bool is_time = i < CAIRN_AGE_BUCKETS;
@@ -302,7 +381,7 @@ static bool tell_age(struct stack_list *list, const struct stack *stack, size_t 
 
 bool shapes_answer(struct answer *answer, const struct profile *profile,
                    const struct frame_names *names, const struct view_options *view,
-                   enum shapes_kind kind, struct error *error) {
+                   enum shapes_kind kind, uint64_t short_ns, struct error *error) {
     static const struct {
         const struct answer_column *columns;
         size_t count;
@@ -316,7 +395,7 @@ bool shapes_answer(struct answer *answer, const struct profile *profile,
     struct stack_list *list = open_list(answer, profile, names, &options, extras[kind].columns,
                                         extras[kind].count, error);
     if (!list) return false;
-    if (!shape_build(&list->shape, profile, error)) {
+    if (!shape_build(&list->shapes.shape, profile, error)) {
         answer_close(answer);
         return false;
     }
@@ -325,7 +404,10 @@ bool shapes_answer(struct answer *answer, const struct profile *profile,
     if (kind == SHAPES_SIZES) list->tell = is_sampled ? tell_sampled_sizes : tell_sizes;
     if (kind == SHAPES_SIZES) list->tell_part = is_sampled ? tell_sampled_size : tell_size;
     if (kind == SHAPES_AGES) list->tell_part = tell_age;
-    if (kind == SHAPES_AGES && profile->log) answer_note(answer, "%s", profile->log->note);
+    list->shapes.short_ns = short_ns;
+    list->note_above = shapes_note(profile, kind);
+    list->note_context = &list->shapes;
+    shapes_explain(answer, profile, kind, options.by);
     return true;
 }
 
@@ -336,7 +418,7 @@ static bool tell_free(struct stack_list *list, const struct stack *stack, size_t
                       struct answer_row *row) {
     size_t count;
     const struct shape_free_stack *own =
-        shape_free_stacks_of(list->free_stacks, list->free_stack_count, stack->number, &count);
+        shape_free_stacks_of(list->freers.list, list->freers.count, stack->number, &count);
     if (part >= count) return false;
     answer_set(row, STACK_EXTRA, (int64_t)own[part].bytes);
     answer_set(row, STACK_EXTRA + 1, (int64_t)own[part].frees);
@@ -352,10 +434,14 @@ bool frees_answer(struct answer *answer, const struct profile *profile,
     if (!free_stacks_are_known(profile, error)) return false;
     struct stack_list *list = open_list(answer, profile, names, view, free_columns, 2, error);
     if (!list) return false;
-    list->free_stacks = shape_free_stacks(profile, &list->free_stack_count);
+    list->freers =
+        (struct free_stacks){.names = names, .is_one = view->top == 1 || profile->stack_count == 1};
+    list->freers.list = shape_free_stacks(profile, &list->freers.count);
+    list->note_below = free_stacks_note;
+    list->note_context = &list->freers;
     list->tell_part = tell_free;
     answer->has_levels = answer->has_freed_by = true;
-    if (list->free_stacks) return true;
+    if (list->freers.list) return true;
     answer_close(answer);
     return error_set(error, "no memory for the stacks that freed");
 }
@@ -373,10 +459,21 @@ static void tell_mapping(struct stack_list *list, const struct stack *stack,
     answer_set(row, STACK_EXTRA + 2, more->reserved_ranges);
 }
 
+static void note_kinds(const struct terminal *terminal, const struct profile *profile,
+                       const struct stack *stack, const struct view_options *view, void *context) {
+    char kinds[KINDS_BYTES];
+    (void)profile, (void)view, (void)context;
+    mapped_kinds_text(stack_more(stack)->mapping_kinds, kinds, sizeof kinds);
+    if (!*kinds || stack_more(stack)->mapping_kinds == 1u << CAIRN_MAPPING_ANONYMOUS) return;
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "%s\n", kinds);
+}
+
 bool mappings_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      struct error *error) {
     struct stack_list *list = open_list(answer, profile, names, view, mapping_columns, 3, error);
     if (list) list->tell = tell_mapping;
+    if (list) list->note_above = note_kinds;
     return list != NULL;
 }

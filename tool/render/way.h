@@ -7,7 +7,7 @@
 #ifndef TOOL_RENDER_WAY_H
 #define TOOL_RENDER_WAY_H
 
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 #include "tool/render/frames.h"
 
 // Nodes that names are needed of.

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -192,19 +191,15 @@ static bool save_compact(int file, const struct memory *memory, const struct cai
     return true;
 }
 
-static bool save_file(int file, const struct memory *memory, const struct memory_end *end,
+static bool save_file(int file, const struct memory *memory, bool is_packed,
                       const struct cairn_header *raw, struct cairn_header *copy,
                       struct error *error) {
-    bool is_written = end->is_over ? save_packed(file, memory, raw, copy, error)
-                                   : save_compact(file, memory, raw, copy, error);
+    bool is_written = is_packed ? save_packed(file, memory, raw, copy, error)
+                                : save_compact(file, memory, raw, copy, error);
     if (!is_written) return false;
     return (file_write_at(file, copy, sizeof *copy, 0) &&
             ftruncate(file, (off_t)copy->mapped_bytes) == 0) ||
            error_set(error, "%s", strerror(errno));
-}
-
-static struct cairn_header *header_room(void) {
-    return aligned_alloc(_Alignof(struct cairn_header), sizeof(struct cairn_header));
 }
 
 // The file of a process that has ended meanwhile is whole.
@@ -215,28 +210,27 @@ static void note_checkpoint(struct cairn_header *copy, const struct memory_end *
     copy->checkpoint_pause_ns = end->checkpoint_pause_ns;
 }
 
-// `raw` and `copy` are room for headers: as the process wrote it, and as the file has it.
+// `raw` is the header as the process wrote it.
 static bool write_with(const struct memory *memory, const struct memory_end *end,
-                       struct cairn_header *raw, struct cairn_header *copy, int file,
+                       const struct cairn_header *raw, bool is_packed, int file,
                        struct error *error) {
-    memcpy(raw, memory->header, sizeof *raw);
-    if (!sections_are_inside(memory, raw))
-        return error_set(error, "the process damaged its recording");
-    memcpy(copy, raw, sizeof *copy);
-    memory_finish(copy, end);
-    if (end->is_checkpoint) note_checkpoint(copy, end);
-    cairn_compact_layout(copy);
-    return save_file(file, memory, end, raw, copy, error);
+    struct cairn_header copy = *raw;
+    memory_finish(&copy, end);
+    if (end->is_checkpoint) note_checkpoint(&copy, end);
+    cairn_compact_layout(&copy);
+    return save_file(file, memory, is_packed, raw, &copy, error);
 }
 
+// What is recorded is not lost for want of memory: headers are on the stack, and only packing needs
+// more.
 bool memory_write(const struct memory *memory, const struct memory_end *end, int file,
                   struct error *error) {
-    struct cairn_header *raw = header_room(), *copy = header_room();
-    bool is_written = raw && copy ? write_with(memory, end, raw, copy, file, error)
-                                  : error_set(error, "out of memory");
-    free(raw);
-    free(copy);
-    return is_written;
+    struct cairn_header raw;
+    memcpy(&raw, memory->header, sizeof raw);
+    if (!sections_are_inside(memory, &raw))
+        return error_set(error, "the process damaged its recording");
+    return (end->is_over && write_with(memory, end, &raw, true, file, error)) ||
+           write_with(memory, end, &raw, false, file, error);
 }
 
 // Beside the place, then into it.

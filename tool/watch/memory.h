@@ -49,7 +49,8 @@ void memory_end_set_status(struct memory_end *end, int status);
 void memory_finish(struct cairn_header *copy, const struct memory_end *end);
 
 // Writes the recording to `path` by way of a temporary name; an older file there is replaced.
-// Packed (format/packed.h) if the process is over, else compact: it may go on changing the memory.
+// Packed (format/packed.h) if the process is over and there is memory for it, else compact: it may
+// go on changing the memory.
 bool memory_save(const struct memory *memory, const struct memory_end *end, const char *path,
                  struct error *error);
 // The same into an open, empty file.

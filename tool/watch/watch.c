@@ -131,24 +131,22 @@ static bool is_off_at_birth(const struct watch *watch, pid_t pid) {
     return parent ? cairn_is_off(&parent->memory.header->control) : watch->schedule.is_off;
 }
 
-// With `memory_file` as its memory; -1: a new one.
-static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
-                                   int memory_file) {
+struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
+                            int memory_file, struct error *error) {
     struct watched *process = calloc(1, sizeof *process);
-    struct error error;
-    if (!process) return NULL;
+    if (!process) {
+        if (memory_file >= 0) close(memory_file);
+        error_set(error, "out of memory");
+        return NULL;
+    }
     process->pid = pid;
     process->image = image;
     process->is_first = is_first;
     process->pid_file = (int)syscall(SYS_pidfd_open, pid, 0);
     bool is_gone = process->pid_file < 0 && errno == ESRCH;
-    bool is_made = memory_file < 0 ? !is_gone && memory_make(&process->memory, &error)
-                                   : memory_adopt(&process->memory, memory_file, &error);
+    bool is_made = memory_file < 0 ? !is_gone && memory_make(&process->memory, error)
+                                   : memory_adopt(&process->memory, memory_file, error);
     if (!is_made) {
-        if (!is_gone) {
-            error_wrap(&error, "process %d records by itself", (int)pid);
-            watch_note(watch, &error);
-        }
         if (process->pid_file >= 0) close(process->pid_file);
         free(process);
         return NULL;
@@ -163,13 +161,6 @@ static struct watched *watched_add(struct watch *watch, pid_t pid, uint64_t imag
     watch->process_count++;
     watch->greeted_count++;
     if (watch->drain) event_drain_add(watch->drain, process);
-    return process;
-}
-
-struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
-                            int memory_file, struct error *error) {
-    struct watched *process = watched_add(watch, pid, image, is_first, memory_file);
-    if (!process) *error = watch->problem;
     return process;
 }
 
@@ -246,6 +237,16 @@ static void watch_part(const struct watch *watch, const struct handshake_client 
     handshake_answer(client, -1, false);
 }
 
+// Adds a process that asks for a memory; without one it records by itself.
+static struct watched *add_client(struct watch *watch, pid_t pid, uint64_t image, bool is_first) {
+    struct error error = {0};
+    struct watched *process = watch_adopt(watch, pid, image, is_first, -1, &error);
+    if (process || !error.text[0]) return process;
+    error_wrap(&error, "process %d records by itself", (int)pid);
+    watch_note(watch, &error);
+    return NULL;
+}
+
 // A process says hello: the same pid again means that it replaced its program.
 static void watch_greet(struct watch *watch, const struct handshake_client *client,
                         const struct cairn_hello *message) {
@@ -278,8 +279,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         was_off = !is_gone && cairn_is_off(&older->memory.header->control);
         watched_ended(watch, older, !is_gone, !is_gone && is_recorded ? &unkept : NULL);
     }
-    struct watched *process =
-        is_recorded ? watched_add(watch, client->pid, image, is_first, -1) : NULL;
+    struct watched *process = is_recorded ? add_client(watch, client->pid, image, is_first) : NULL;
     if (process) process->memory.header->left_out = left_out;
     struct watched *teller = process ? process : watch->list;
     if (teller) unkept_add(&teller->memory.header->unkept, &unkept);

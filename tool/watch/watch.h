@@ -85,7 +85,8 @@ void watch_close(struct watch *watch);
 
 // Adds a process that runs already, and will record into `memory_file`, a memfd of its own making:
 // it is the watch's from now on. `is_first`: it stands for watch_start's main process. `image`: how
-// many programs it was before that were recorded.
+// many programs it was before that were recorded. A `memory_file` of -1 is made here. NULL with an
+// error, which is left as it was if the process is gone.
 struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool is_first,
                             int memory_file, struct error *error);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/answer/claims.h"
 #include "tool/base/json.h"
 #include "tool/base/units.h"
 #include "tool/render/claims_find.h"

@@ -20,8 +20,7 @@
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
 #include "tool/render/report_json.h"
-#include "tool/render/shapes.h"
-#include "tool/render/stacks.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
 
@@ -65,7 +64,9 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
     print_answer(terminal, &threads, error);
     assert_true(freed_by_print(terminal, profile, view, error));
     assert_true(chart_print(terminal, profile, names, view, error));
-    assert_true(shapes_print(terminal, profile, names, view, SHAPES_SIZES, 1, error));
+    struct answer stacks;
+    assert_true(shapes_answer(&stacks, profile, names, view, SHAPES_SIZES, 1, error));
+    print_answer(terminal, &stacks, error);
     memory_print(terminal, profile, view);
     struct answer tree;
     assert_true(tree_answer(&tree, profile, names, view, error));
@@ -75,7 +76,8 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
     if (profile->thread_count) are_kept[profile->thread_count / 2] = true;
     assert_true(profile_keep_threads(profile, are_kept, &is_estimate));
     profile_keep_lifespan(profile, LIFESPAN_GONE);
-    assert_true(stacks_print(terminal, profile, names, view, error));
+    assert_true(stacks_answer(&stacks, profile, names, view, error));
+    print_answer(terminal, &stacks, error);
     free(are_kept);
 }
 
@@ -96,7 +98,9 @@ static bool read_all(const uint8_t *bytes, size_t size) {
         .profile = &profile, .names = &names, .view = &view, .path = "x", .has_list = true};
     assert_true(summary_print_facts(&terminal, &summary, &error));
     summary_print_file(&terminal, &summary);
-    assert_true(stacks_print(&terminal, &profile, &names, &view, &error));
+    struct answer stacks;
+    assert_true(stacks_answer(&stacks, &profile, &names, &view, &error));
+    print_answer(&terminal, &stacks, &error);
     assert_true(tree_print(&terminal, &profile, &names, &view, &error));
     struct findings findings;
     assert_true(findings_find(&findings, &profile, &error));

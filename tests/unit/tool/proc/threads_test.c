@@ -60,7 +60,7 @@ static void test_stop_and_go(void **state) {
     assert_int_equal(threads.stopped.count, 0);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    array_free(&threads.stopped);
+    threads_free(&threads);
 }
 
 static char state_of_other(pid_t child, pid_t tid) {
@@ -90,7 +90,7 @@ static void test_one_alone(void **state) {
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(threads_stop_one(&threads, child, child, &error));
     assert_int_equal(threads.stopped.count, 0);
-    array_free(&threads.stopped);
+    threads_free(&threads);
 }
 
 // What the scheduler knows of a thread is as before, whatever that was.
@@ -114,7 +114,7 @@ static void test_scheduling_is_kept(void **state) {
     assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    array_free(&threads.stopped);
+    threads_free(&threads);
 }
 
 // A thread that is of a real-time policy already stays what it is.
@@ -151,7 +151,7 @@ static void test_end_is_seen_in_the_main_thread(void **state) {
         if (threads.stopped.items[i].tid != child)
             waitpid(threads.stopped.items[i].tid, NULL, __WALL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    array_free(&threads.stopped);
+    threads_free(&threads);
 }
 
 int main(void) {

@@ -10,9 +10,10 @@
 #include <cmocka.h>
 
 #include "tests/tools/make_recording.h"
+#include "tool/answer/forms.h"
 #include "tool/model/profile.h"
 #include "tool/render/run_screen.h"
-#include "tool/render/stacks.h"
+#include "tool/render/stack_answers.h"
 #include "tool/render/summary.h"
 #include "tool/render/tree.h"
 
@@ -148,7 +149,10 @@ static const char *print(enum screen screen, const struct view_options *view, si
     FILE *out = open_memstream(&text, &size);
     struct terminal terminal = {.out = out, .columns = columns};
     if (screen == SCREEN_STACKS) {
-        assert_true(stacks_print(&terminal, &profile, &names, view, NULL));
+        struct answer stacks;
+        assert_true(stacks_answer(&stacks, &profile, &names, view, NULL));
+        assert_true(answer_print_text(&terminal, &stacks, NULL));
+        answer_close(&stacks);
     } else if (screen == SCREEN_TREE) {
         assert_true(tree_print(&terminal, &profile, &names, view, NULL));
     } else {

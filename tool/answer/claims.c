@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 // and how sure it is. A claim is a row with its values. If they are not
 // known there is no claim: the answer leaves it out, or has the claim that says that it is not
 // known. Every key has a program in tests/truth for which it holds and one for which it does not.
-#ifndef TOOL_RENDER_CLAIMS_H
-#define TOOL_RENDER_CLAIMS_H
+#ifndef TOOL_ANSWER_CLAIMS_H
+#define TOOL_ANSWER_CLAIMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each row of the table: its sentence is made of values that the row has, known or not.
-#include "tool/render/claims.h"
+#include "tool/answer/claims.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
