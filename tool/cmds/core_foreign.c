@@ -31,7 +31,7 @@ static const struct {
 };
 enum { HEAPS = sizeof heaps / sizeof *heaps };
 
-// Where Go asks for its first arenas (runtime/malloc.go); no other program is known that does.
+// Go asks for its first arenas there (runtime/malloc.go); no other program is known that does.
 #define GO_START UINT64_C(0xc000000000)
 #define GO_END UINT64_C(0xc100000000)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of another allocator's heap beside its blocks, which are among the chunks of
+// Says more of another allocator's heap than its blocks, which are among the chunks of
 // tool/glibc/chunks.h: its memory, what it keeps by size class, and what of it would go back.
 #ifndef TOOL_GLIBC_OTHER_HEAP_H
 #define TOOL_GLIBC_OTHER_HEAP_H

@@ -231,7 +231,7 @@ void go_profile_free(struct go_profile *profile) {
     *profile = (struct go_profile){0};
 }
 
-// What no memory can hold becomes the most that a number here can.
+// Bounds what no memory can hold.
 static uint64_t number_of(double value) {
     const double most = (double)(UINT64_C(1) << 62);
     return value < most ? (uint64_t)value : (uint64_t)most;

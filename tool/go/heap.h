@@ -34,7 +34,7 @@ void go_heap_close(struct go_heap *heap);
 // how to have them.
 bool go_heap_has_profile(const struct go_heap *heap, struct error *why);
 
-// What a function allocated itself of what is in use, by the samples.
+// A function, with what is in use of what it allocated itself, by the samples.
 struct go_function {
     char name[GO_FUNCTION_BYTES];  // safe to print; cut
     uint64_t bytes, objects;
