@@ -28,7 +28,7 @@ function stackColumns(app: App, view: View, most: number): Column[] {
   const columns: Column[] = [
     {
       id: "name",
-      label: "Own function → what it called ← callers",
+      label: model.isOfOwners ? "What is kept ← who keeps it" : "Own function → what it called ← callers",
       width: "minmax(260px, 1fr)",
       sort: (row) => leafName(app, row),
       cell: (row) => stackCell(app, row),
