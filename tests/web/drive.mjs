@@ -266,6 +266,10 @@ async function beside() {
     await ends(".t-head > .number"),
     await ends(".t-row:first-child > .number"),
   );
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.reload();
+  const [first] = await ends(".t-row:first-child > .number");
+  check(first <= 390, `a telephone: the first figure ends at ${first}`);
   await page.context().close();
 }
 
