@@ -213,8 +213,8 @@ static void draw_help(void) {
 // Draws the keys that there is room for.
 static void draw_keys(void) {
     static const char *const choices[] = {
-        " right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
-        "v source  ? help  q leave",
+        (" right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
+         "v source  ? help  q leave"),
         " right unfold  left fold  / search  s sort  v source  ? help  q leave", " ? help"};
     const char *const *line = choices;
     while (strlen(*line) > (size_t)COLS && line < choices + 2) line++;
