@@ -69,6 +69,9 @@ if found:
     t.check_equal("back from massif: peak", found["peak"]["bytes"], wanted["peak"]["bytes"])
     t.check_equal("back from massif: end", found["at_exit"]["bytes"], wanted["at_exit"]["bytes"])
     t.check(not found["trust"]["exact"] and "calls" in told, f"massif: {told}")
+    stacks = [one for one in found["stacks"] if one["peak_bytes"] or one["at_exit_bytes"]]
+    t.check_equal("massif: a stack counts as one", {one["allocations"] for one in stacks}, {1})
+    t.check_equal("massif: what stacks held at most", {one["allocated_bytes"] - max(one["peak_bytes"], one["at_exit_bytes"]) for one in stacks}, {0})
 
 # files of the tools themselves
 t.run(["valgrind", "--tool=dhat", "--dhat-out-file=dhat.json", *argv])

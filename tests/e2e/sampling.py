@@ -180,7 +180,7 @@ def mixed_sizes():
 def nothing_above_all():
     """Each sample stands for more than the program ever allocated: no figure says more than that, and none says 0 without
     what may have been missed."""
-    argv, shown = t.program("sampled", "mixed"), []
+    argv, shown, paths = t.program("sampled", "mixed"), [], []
     for seed in "1", "3", "5", "6":
         _, path = record(argv, "--rate", "16MiB", "--seed", seed)
         text = t.run_cairn("report", "--bytes", path).out.decode()
@@ -189,6 +189,11 @@ def nothing_above_all():
         t.check(peak <= allocated and (peak or found[2]), f"seed {seed}: {text}")
         t.check(peak or "live or free" in text, f"what is live was not seen: {text}")
         shown.append(peak)
+        paths.append((peak, allocated, path))
+    (_, before, first), (_, after, second) = sorted(paths)[-2:]
+    text = t.run_cairn("diff", "--bytes", first, second).out.decode()
+    found = re.search(r"peak heap +(\d+) → (\d+)", text)
+    t.check(found and int(found[1]) <= before and int(found[2]) <= after, f"a difference of more than all: {text}")
     t.check(0 in shown and max(shown) > 0, f"samples and none: {shown}")
 
 

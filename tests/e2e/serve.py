@@ -72,6 +72,8 @@ def check_span(server, program):
 
 def check_metrics(server, program):
     found, got = t.report(program.pid), server.metrics()
+    build = [name for name in got if name.startswith("cairn_build_info{version=")]
+    t.check_equal("which cairn serves", len(build), 1)
     wanted = {"cairn_process_running": 1, "cairn_inuse_bytes": found["at_exit"]["bytes"],
               "cairn_inuse_blocks": found["at_exit"]["blocks"], "cairn_peak_inuse_bytes": found["peak"]["bytes"],
               "cairn_allocated_bytes_total": found["totals"]["allocated_bytes"],

@@ -167,9 +167,8 @@ async function flame() {
   await page.waitForFunction(() => !document.querySelector(".note").textContent);
 
   await measure(page, "exit");
-  const canvas = page.locator(".flame canvas").first();
-  await canvas.focus();
-  await page.keyboard.press("ArrowDown");
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("ArrowDown"); // nothing else on the page has that key
   check((await text(page, "#live")).includes("main,"), `keys: ${await text(page, "#live")}`);
   await page.keyboard.press("ArrowDown");
   check((await text(page, "#live")).includes("leak_large"), `keys: the largest is first: ${await text(page, "#live")}`);
@@ -267,6 +266,10 @@ async function beside() {
     await ends(".t-head > .number"),
     await ends(".t-row:first-child > .number"),
   );
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.reload();
+  const [first] = await ends(".t-row:first-child > .number");
+  check(first <= 390, `a telephone: the first figure ends at ${first}`);
   await page.context().close();
 }
 
@@ -785,6 +788,9 @@ async function owners() {
   await page.selectOption("#shape", "flame");
   await settled(page);
   check(await clickFrame(page, "table"), "owners: the flame graph");
+  await page.keyboard.press("2");
+  const table = `${await text(page, ".t-head")} ${await rows(page)}`;
+  check(table.includes("What is kept ← who keeps it") && !table.includes("→"), `owners: the table: ${table}`);
   await page.context().close();
 }
 

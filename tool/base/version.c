@@ -30,3 +30,7 @@ void version_print(FILE *out) {
           "for       " PROCESSOR "\n",
           out);
 }
+
+const char *version_commit(void) {
+    return CAIRN_COMMIT;
+}

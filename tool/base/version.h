@@ -12,4 +12,7 @@
 // of the same sources says the same (tests/e2e/version.py): no name and no clock of the machine.
 void version_print(FILE *out);
 
+// The commit of the sources; "unknown" outside of a repository.
+const char *version_commit(void);
+
 #endif

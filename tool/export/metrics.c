@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/base/version.h"
 #include "tool/render/trust.h"
 
 void metrics_read(const struct recording *recording, struct metrics_process *process) {
@@ -193,10 +194,16 @@ static const struct cgroup_family {
 };
 enum { CGROUP_FAMILIES = sizeof cgroup_families / sizeof *cgroup_families };
 
+// Of the server itself.
+static const struct family build = {"cairn_build_info", "gauge", "",
+                                    "1, with the version and commit of cairn as labels.", NULL};
+
 const char *metrics_family(size_t index, const char **type, const char **help) {
-    if (index >= FAMILIES + CGROUP_FAMILIES) return NULL;
-    const struct family *family =
-        index < FAMILIES ? &families[index] : &cgroup_families[index - FAMILIES].about;
+    if (index > FAMILIES + CGROUP_FAMILIES) return NULL;
+    const struct family *family = &build;
+    if (index < FAMILIES) family = &families[index];
+    if (index >= FAMILIES && index < FAMILIES + CGROUP_FAMILIES)
+        family = &cgroup_families[index - FAMILIES].about;
     *type = family->type;
     *help = family->help;
     return family->name;
@@ -297,6 +304,14 @@ static void print_cgroup(FILE *out, const struct metrics_cgroup *cgroup, enum me
             print_cgroup_row(out, &family->about, cgroup, cgroup->parts[part].name,
                              (double)cgroup->parts[part].bytes);
     }
+}
+
+void metrics_print_build(FILE *out, enum metrics_form form) {
+    print_head(out, &build, form);
+    fprintf(out, "%s{", build.name);
+    print_label(out, "version", CAIRN_TOOL_VERSION);
+    print_label(out, ",commit", version_commit());
+    fputs("} 1\n", out);
 }
 
 void metrics_print(FILE *out, const struct metrics_process *processes, size_t count,

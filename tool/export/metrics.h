@@ -54,6 +54,9 @@ const char *metrics_content_type(enum metrics_form form);
 // Which of them a client wants that sent this header Accept; NULL: it sent none.
 enum metrics_form metrics_form_wanted(const char *accept);
 
+// A row that says which cairn this is; before metrics_print.
+void metrics_print_build(FILE *out, enum metrics_form form);
+
 // `has_labels`: rows tell processes apart by name and pid; without, there is one process at most.
 // `cgroup`: that the processes are of; NULL: of none, and it has no rows.
 void metrics_print(FILE *out, const struct metrics_process *processes, size_t count,

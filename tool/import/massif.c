@@ -204,22 +204,41 @@ static bool add_unknown(struct reader *reader) {
     return !bytes || import_node(reader->imported, TREE_ROOT, &values);
 }
 
-// A stack is one block, allocated once, since no more is known.
+// What the stacks of the peak's tree hold, by node; for free(). NULL without memory.
+static int64_t *bytes_at_peak(const struct reader *reader) {
+    const size_t count = reader->imported->tree.nodes.count;
+    int64_t *held = calloc(count + 1, sizeof *held);
+    for (size_t i = 0; held && i < reader->peak.count; i++) {
+        const struct import_stack *leaf = &reader->peak.items[i];
+        held[leaf->node] = figures_add(held[leaf->node], leaf->values.exit_bytes);
+    }
+    return held;
+}
+
+// A stack is one block, allocated once, since no more is known: of one that is in the tree of the
+// peak and in that of the end only what is more at the end was allocated in between.
 static bool add_stacks(struct reader *reader) {
-    if (!add_unknown(reader)) return false;
-    for (size_t i = 0; i < reader->peak.count; i++) {
+    int64_t *held = bytes_at_peak(reader);
+    bool is_ok = held && add_unknown(reader);
+    for (size_t i = 0; is_ok && i < reader->peak.count; i++) {
         int64_t bytes = reader->peak.items[i].values.exit_bytes;
         const struct import_values values = {
             .calls = 1, .allocated_bytes = bytes, .peak_blocks = 1, .peak_bytes = bytes};
-        if (!import_node(reader->imported, reader->peak.items[i].node, &values)) return false;
+        is_ok = import_node(reader->imported, reader->peak.items[i].node, &values);
     }
-    for (size_t i = 0; reader->has_last_tree && i < reader->last.count; i++) {
+    for (size_t i = 0; is_ok && reader->has_last_tree && i < reader->last.count; i++) {
         int64_t bytes = reader->last.items[i].values.exit_bytes;
-        const struct import_values values = {
-            .calls = 1, .allocated_bytes = bytes, .exit_blocks = 1, .exit_bytes = bytes};
-        if (!import_node(reader->imported, reader->last.items[i].node, &values)) return false;
+        int64_t *before = &held[reader->last.items[i].node];
+        const struct import_values values = {.calls = !*before,
+                                             .allocated_bytes =
+                                                 bytes > *before ? bytes - *before : 0,
+                                             .exit_blocks = 1,
+                                             .exit_bytes = bytes};
+        is_ok = import_node(reader->imported, reader->last.items[i].node, &values);
+        *before = bytes > *before ? bytes : *before;
     }
-    return true;
+    free(held);
+    return is_ok;
 }
 
 bool import_is_massif(const char *head, size_t size) {

@@ -183,6 +183,42 @@ static bool write_run(struct writer *writer, const struct question *question,
     return is_failed;
 }
 
+// The parameter whose option stands at the start of a text; NULL: none.
+static const struct mcp_parameter *parameter_at(const struct mcp_tool *tool, const char *text,
+                                                size_t bytes) {
+    for (const struct mcp_parameter *at = tool->parameters; !mcp_parameter_is_last(at); at++) {
+        size_t length = at->option ? strlen(at->option) : 0;
+        bool is_there = length && at->name && length <= bytes && !memcmp(text, at->option, length);
+        if (is_there && (length == bytes || !strchr("-abcdefghijklmnopqrstuvwxyz", text[length])))
+            return at;
+    }
+    return NULL;
+}
+
+// What a failed command said: an agent knows its options as arguments of the question, but in the
+// commands for users, "cairn run --look".
+static void put_failure(struct writer *writer, const struct question *question, const char *text,
+                        size_t bytes) {
+    static const char command[] = "cairn ";
+    char *told = NULL;
+    size_t told_bytes = 0;
+    FILE *out = open_memstream(&told, &told_bytes);
+    bool is_command = false;
+    for (size_t at = 0; out && at < bytes;) {
+        const char *rest = text + at;
+        if (strchr(";,\n", *rest)) is_command = false;
+        if (bytes - at > sizeof command && !memcmp(rest, command, sizeof command - 1))
+            is_command = true;
+        const struct mcp_parameter *parameter =
+            is_command ? NULL : parameter_at(question->tool, rest, bytes - at);
+        if (parameter) fprintf(out, "\"%s\"", parameter->name);
+        if (!parameter) fputc(*rest, out);
+        at += parameter ? strlen(parameter->option) : 1;
+    }
+    if (out && !fclose(out)) put_end_of(writer, "failed:", told, told_bytes);
+    free(told);
+}
+
 bool answer_write(const struct question *question, const struct roots *roots,
                   const struct outcome *outcome, char text[ANSWER_BYTES]) {
     struct writer writer = {text, 0, ANSWER_BYTES};
@@ -200,7 +236,7 @@ bool answer_write(const struct question *question, const struct roots *roots,
         if (!is_failed && outcome->out_bytes && !page.lines)
             put(&writer, "there are %zu pages\n", page.count);
         if (is_failed || !outcome->out_bytes)
-            put_end_of(&writer, "failed:", outcome->errors, outcome->errors_bytes);
+            put_failure(&writer, question, outcome->errors, outcome->errors_bytes);
     }
     if (!is_failed && !question->is_resource) put_footer(&writer, question, roots, &page);
     if (!writer.used) put(&writer, "nothing (status %d)\n", outcome->status);

@@ -184,7 +184,9 @@ bool picture_of(const struct recording *recording, size_t index, struct picture 
                                 .peak_bytes = clamp(recording->header.rss_peak_bytes),
                                 .is_sampled = recording_is_sampled(recording),
                                 .is_cut = raw.is_cut};
-    picture->is_live_unseen = picture->is_sampled && !recording->header.totals.peak_bytes;
+    // the counter of the peak moves when the heap shrinks, which it may never have done
+    picture->is_live_unseen = picture->is_sampled && !recording->header.totals.peak_bytes &&
+                              !picture->live_blocks && !picture->live_bytes;
     split_heap(picture, &raw);
     picture->bytes[PICTURE_STACKS] = clamp(raw.stacks_bytes);
     picture->bytes[PICTURE_FILES] += clamp(raw.files_bytes);

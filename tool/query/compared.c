@@ -45,13 +45,13 @@ static struct diff_estimate estimate_of(enum measure measure, const struct profi
 static void note_totals(struct compared *compared, size_t index, const struct opened *opened) {
     const struct profile *profile = &opened->profile;
     bool is_second = index >= compared->diff.first_count;
-    compared->totals.peak[index] = profile->peak.bytes;
+    compared->totals.peak[index] = measured_shown(measure_total(MEASURE_PEAK, profile));
     compared->totals.peak_ns[index] = clamp(profile->peak.at_ns);
     compared->totals.run_ns[index] = clamp(profile->recording->header.end_ns);
-    compared->totals.exit[index] = profile->exit_bytes;
+    compared->totals.exit[index] = measured_shown(measure_total(MEASURE_EXIT, profile));
     compared->totals.allocated[index] = clamp(profile->totals.allocated_bytes);
     compared->totals.calls[index] = clamp(profile->totals.allocations);
-    compared->totals.at[index] = profile->at_bytes;
+    compared->totals.at[index] = measured_shown(measure_total(MEASURE_AT, profile));
     compared->totals.peak_estimates[index] = estimate_of(MEASURE_PEAK, profile);
     compared->totals.exit_estimates[index] = estimate_of(MEASURE_EXIT, profile);
     compared->totals.at_estimates[index] = estimate_of(MEASURE_AT, profile);

@@ -130,7 +130,7 @@ static void estimate_join(struct diff_estimate *sum, const struct diff_estimate 
 
 static void add_value(struct diff *diff, size_t recording, uint32_t row, struct measured measured) {
     size_t at = row * diff->recording_count + recording;
-    diff->values.items[at] = figures_add(diff->values.items[at], measured.value);
+    diff->values.items[at] = figures_add(diff->values.items[at], measured_shown(measured));
     const struct diff_estimate estimate = diff_estimate_of(measured);
     estimate_join(&diff->estimates.items[at], &estimate);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When rules about resident memory hold, as cairn saw it from outside.
+#include <string.h>
+
 #include "tool/model/heap_state.h"
 #include "tool/model/shape.h"
 #include "tool/render/findings_find.h"
@@ -12,6 +14,7 @@ enum {
     HUGE_MIN_BYTES = 128 << 20,
     HUGE_PAGE_BYTES = 2 << 20,
     SMALL_PAGE_BYTES = 4096,
+    WORD_BITS = 64,
     LARGE_BLOCK_BITS = 13,  // of the least size of a block that may have a page of its own
 };
 static const double near_share = 0.98, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
@@ -56,17 +59,39 @@ static uint64_t free_of(const struct cairn_picture *picture) {
     return picture->free_resident_bytes;
 }
 
-// Returns whether a stack may have had a block with a page of its own: as far as sizes are known,
-// by them.
-static bool may_have_large(const struct shape *shape, const struct stack *stack) {
+// Returns the most that a stack can have had of blocks at one time: of those that were there before
+// cairn attached it allocated none.
+static uint64_t most_held(const struct stack *stack) {
+    int64_t held = stack->peak_bytes > stack->exit_bytes ? stack->peak_bytes : stack->exit_bytes;
+    uint64_t bytes = held > 0 ? (uint64_t)held : 0;
+    return bytes > stack->allocated_bytes ? bytes : stack->allocated_bytes;
+}
+
+// Returns what blocks of known size that have no page of their own took at least.
+static uint64_t small_bytes(const struct shape_sizes *sizes) {
+    uint64_t buckets[LARGE_BLOCK_BITS], bytes = 0;
+    memcpy(buckets, sizes->buckets, sizeof buckets);
+    for (size_t i = 0; i < sizes->count; i++) {
+        const struct shape_size *one = &sizes->list[i];
+        size_t bucket = one->size ? WORD_BITS - (size_t)__builtin_clzll(one->size) : 0;
+        if (bucket >= LARGE_BLOCK_BITS || one->count > buckets[bucket]) continue;
+        buckets[bucket] -= one->count;
+        bytes += one->count * one->size;
+    }
+    for (size_t i = 1; i < LARGE_BLOCK_BITS; i++) bytes += buckets[i] << (i - 1);
+    return bytes;
+}
+
+// Returns the most that a stack can have had of blocks with pages of their own: as far as sizes are
+// known, by them. Nobody noted those of blocks that were there before.
+static uint64_t most_large(const struct shape *shape, const struct stack *stack) {
     struct shape_sizes sizes;
-    uint64_t known = 0;
-    if (stack->allocated_bytes < UINT64_C(1) << (LARGE_BLOCK_BITS - 1)) return false;
+    uint64_t most = most_held(stack);
+    if (most > stack->allocated_bytes) return most;
+    if (most < UINT64_C(1) << (LARGE_BLOCK_BITS - 1)) return 0;
     shape_sizes(shape, stack->number, &sizes);
-    for (size_t i = 0; i < SHAPE_SIZE_BUCKETS; i++) known += sizes.buckets[i];
-    for (size_t i = LARGE_BLOCK_BITS; i < SHAPE_SIZE_BUCKETS; i++)
-        if (sizes.buckets[i]) return true;
-    return sizes.unknown || known < stack->allocations;
+    uint64_t small = small_bytes(&sizes);
+    return most > small ? most - small : 0;
 }
 
 // Notes the stacks that may hold such blocks, each with the most that it can have had of them:
@@ -79,8 +104,9 @@ static bool note_large(const struct profile *profile, const struct cairn_picture
     for (size_t i = 0; i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         uint64_t peak = stack->peak_bytes > 0 ? (uint64_t)stack->peak_bytes : 0;
-        if (!may_have_large(&shape, stack)) continue;
-        finding_note_stack(&finding->stacks, stack, is_at_peak ? peak : stack->allocated_bytes);
+        uint64_t most = most_large(&shape, stack);
+        if (is_at_peak && most > peak) most = peak;
+        finding_note_stack(&finding->stacks, stack, most);
     }
     shape_free(&shape);
     if (finding->stacks.count) finding->stack = finding->stacks.list[0].stack;

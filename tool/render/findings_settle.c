@@ -45,7 +45,8 @@ static bool is_same_site(const struct sites *sites, size_t a, size_t b) {
 }
 
 // Chooses the call site whose stacks have most together. One that holds what was never touched is
-// named only if it must have more than half of it, whatever the others have.
+// named only if it must have more than half of it, whatever the others have; what was there before
+// cairn attached has no call site.
 static void choose_site(struct finding *finding, const struct sites *sites) {
     const struct finding_stacks *stacks = &finding->stacks;
     uint64_t all = stacks->rest;
@@ -59,7 +60,8 @@ static void choose_site(struct finding *finding, const struct sites *sites) {
         finding->part = part;
         finding->stack = stacks->list[i].stack;
     }
-    if (finding->kind == FINDING_UNTOUCHED && all - finding->part >= finding->bytes / 2)
+    if (finding->kind != FINDING_UNTOUCHED) return;
+    if (all - finding->part >= finding->bytes / 2 || !finding->stack->allocations)
         finding->stack = NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "tool/render/interval.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tool/base/text.h"
 
@@ -29,14 +30,21 @@ struct unit_text interval_amount(struct measured measured, bool is_bytes, bool i
     bool is_whole = least == value - interval && end == value + interval;
     if (!interval || value < 0 || is_whole)
         return interval_text(measured, is_bytes, is_plain_number);
+    int64_t shown = measured_shown(measured);
+    struct unit_text own = amount_text(shown, is_bytes, is_plain_number);
+    struct unit_text low = amount_text(least, is_bytes, is_plain_number);
     struct unit_text most = amount_text(end, is_bytes, is_plain_number);
+    bool is_alike = !strcmp(own.text, most.text) && !strcmp(own.text, low.text);
+    int64_t half = end - shown > shown - least ? end - shown : shown - least;
     if (end < value && least >= end)
         snprintf(text.text, sizeof text.text, " (at most)");
+    else if (is_alike)
+        snprintf(text.text, sizeof text.text, " (%s%.10s)", least >= shown ? "+ " : plus_minus,
+                 units_percent(half, shown).text);
     else if (least >= value)
         snprintf(text.text, sizeof text.text, " (up to %.30s)", most.text);
     else
-        snprintf(text.text, sizeof text.text, " (%.16s to %.16s)",
-                 amount_text(least, is_bytes, is_plain_number).text, most.text);
+        snprintf(text.text, sizeof text.text, " (%.16s to %.16s)", low.text, most.text);
     return text;
 }
 

@@ -212,6 +212,7 @@ static enum MHD_Result answer_metrics(struct exchange *exchange, struct served *
         count = served ? processes_figures(processes, served, figures, NULL)
                        : read_all(processes, figures);
         bool has_cgroup = !served && processes_cgroup(processes, &cgroup);
+        metrics_print_build(out, form);
         metrics_print(out, figures, count, processes_are_many(processes),
                       has_cgroup ? &cgroup : NULL, form);
         if (fclose(out)) size = 0;

@@ -34,15 +34,23 @@ struct screen {
     int tree_columns, tree_lines;
 };
 
-static const char help_text[] =
-    "up down pgup pgdn home end   move              /  n     search (regular expression), again\n"
-    "right enter                  unfold            s        sort by peak, exit, allocated, calls\n"
-    "left                         fold              i        from the start, or from allocators\n"
-    "*                            unfold the        c  C     callees, callers of the function\n"
-    "                             largest path      u        the whole tree again\n"
-    "v                            source beside     a        internal frames\n"
-    "L                            by line           q        leave\n"
-    "?                            this help\n";
+static const char *const help_rows[][2] = {
+    {"up down pgup pgdn home end", "move"},
+    {"right enter", "unfold"},
+    {"left", "fold"},
+    {"*", "unfold the largest path"},
+    {"/  n", "search (regular expression), again"},
+    {"s", "sort by peak, exit, allocated, calls"},
+    {"i", "from the start, or from allocators"},
+    {"c  C", "callees, callers of the function"},
+    {"u", "the whole tree again"},
+    {"v", "source beside"},
+    {"L", "by line"},
+    {"a", "internal frames"},
+    {"?", "this help"},
+    {"q", "leave"},
+};
+enum { HELP_ROWS = sizeof help_rows / sizeof *help_rows, HELP_COLUMNS = 29 };
 
 static void draw_columns(const struct browser *browser) {
     const char *count = measure_about(browser->view.by)->is_bytes ? "blocks" : "calls";
@@ -194,15 +202,24 @@ static void draw_source(const struct screen *screen, int y, int x, int lines, in
 }
 
 static void draw_help(void) {
-    int y = HEAD_LINES + 1;
-    for (const char *at = help_text; *at; y++) {
+    for (int i = 0; i < HELP_ROWS; i++) {
         char line[LINE_BYTES];
-        size_t length = strcspn(at, "\n");
-        snprintf(line, sizeof line, "  %.*s", (int)length, at);
-        move(y, 0);
+        snprintf(line, sizeof line, "  %-*s%s", HELP_COLUMNS, help_rows[i][0], help_rows[i][1]);
+        move(HEAD_LINES + 1 + i, 0);
         window_put(A_NORMAL, line, (size_t)COLS);
-        at += length + (at[length] == '\n');
     }
+}
+
+// Draws the keys that there is room for.
+static void draw_keys(void) {
+    static const char *const choices[] = {
+        (" right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
+         "v source  ? help  q leave"),
+        " right unfold  left fold  / search  s sort  v source  ? help  q leave", " ? help"};
+    const char *const *line = choices;
+    while (strlen(*line) > (size_t)COLS && line < choices + 2) line++;
+    move(LINES - 1, 0);
+    window_put(A_DIM, *line, (size_t)COLS);
 }
 
 static void draw(struct screen *screen) {
@@ -226,11 +243,7 @@ static void draw(struct screen *screen) {
     }
     move(LINES - 2, 0);
     window_put(A_BOLD, screen->message, (size_t)COLS);
-    move(LINES - 1, 0);
-    window_put(A_DIM,
-               " right unfold  left fold  * path  / search  s sort  i invert  c C callees callers  "
-               "v source  ? help  q leave",
-               (size_t)COLS);
+    draw_keys();
     refresh();
 }
 

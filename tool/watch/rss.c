@@ -144,7 +144,9 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
                      struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
-    rss_parts_settle_own(parts, is_glibc ? recording->header.own_bytes : 0);
+    uint64_t own_bytes =
+        recording->header.own_bytes + rss_parts_samples_bytes(pid, recording->header.live_samples);
+    rss_parts_settle_own(parts, is_glibc ? own_bytes : 0);
     add_heap(pid, recording, parts);
     if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
@@ -214,12 +216,22 @@ static void keep_picture(struct rss *rss, const struct memory *memory,
                   sizeof *rss->pictures);
 }
 
+// Returns what is live at this moment; 0: it cannot be read.
+static int64_t live_now(const struct memory *memory) {
+    struct recording recording;
+    if (!recording_open_memory(memory->header, memory->bytes, &recording, NULL)) return 0;
+    int64_t bytes = figures_of(&recording).exit_bytes;
+    recording_close(&recording);
+    return bytes;
+}
+
 // The process cannot map memory while its mappings are listed; what follows costs it only the
 // processor that it may want, also on a machine where this waits for one.
 static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory, uint64_t at_ns,
                          uint64_t free_ns) {
     struct rss_parts parts;
     struct recording recording;
+    int64_t live_before = live_now(memory);
     uint64_t began_ns = clock_now_ns();
     bool is_ok = rss_parts_of_process(pid, &parts);
     rss->listed_ns = clock_now_ns() - began_ns;
@@ -227,7 +239,9 @@ static bool take_picture(struct rss *rss, pid_t pid, const struct memory *memory
     is_ok = is_ok && recording_open_memory(memory->header, memory->bytes, &recording, NULL);
     if (is_ok) {
         parts.picture.at_ns = at_ns ? at_ns : 1;
-        is_ok = complete(pid, &recording, free_ns, &parts);
+        is_ok = complete(pid, &recording, free_ns, &parts) &&
+                (recording_is_sampled(&recording) ||
+                 rss_parts_is_moment(live_before, parts.picture.live_bytes));
         recording_close(&recording);
     }
     if (is_ok) keep_picture(rss, memory, &parts.picture);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/sample.h"
 #include "tool/base/text.h"
 #include "tool/base/unnamed_file.h"
 #include "tool/glibc/arenas.h"
@@ -331,6 +332,30 @@ void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes) {
     if (bytes > picture->heap_bytes) bytes = picture->heap_bytes;
     picture->heap_bytes -= bytes;
     picture->own_bytes += bytes;
+}
+
+uint64_t rss_parts_samples_bytes(pid_t pid, uint64_t live_samples) {
+    enum { PLACES_MAX = 1 << 24 };
+    struct remote remote = remote_of(pid);
+    struct cairn_live_samples table;
+    uint64_t bytes = 0;
+    if (!live_samples || !remote_read(&remote, live_samples, &table, sizeof table)) return 0;
+    if (table.count > PLACES_MAX || table.keys > INT64_MAX || table.entries > INT64_MAX) return 0;
+    remote.pagemap = pagemap_open(pid);
+    if (remote.pagemap.file < 0) return 0;
+    uint64_t keys_end = table.keys + table.count * sizeof(uint64_t);
+    uint64_t entries_end = table.entries + table.count * sizeof(struct cairn_live_sample);
+    bytes += pagemap_resident_bytes(&remote.pagemap, table.keys, keys_end);
+    bytes += pagemap_resident_bytes(&remote.pagemap, table.entries, entries_end);
+    remote_close(&remote);
+    return bytes;
+}
+
+bool rss_parts_is_moment(int64_t live_before, int64_t live_bytes) {
+    enum { CHANGED_SHARE = 8, CHANGED_MIN_BYTES = 1 << 20 };
+    int64_t change, more = live_before > live_bytes ? live_before : live_bytes;
+    if (__builtin_sub_overflow(live_before, live_bytes, &change)) return false;
+    return llabs(change) <= more / CHANGED_SHARE + CHANGED_MIN_BYTES;
 }
 
 bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after) {

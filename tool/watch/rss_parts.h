@@ -79,6 +79,14 @@ bool rss_parts_with_each(pid_t pid, void (*each)(void *context, const struct map
 // at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 
+// Returns the resident bytes of cairn's table of samples, which its own account lacks while the
+// process runs; `live_samples` as in the header.
+uint64_t rss_parts_samples_bytes(pid_t pid, uint64_t live_samples);
+
+// Tells whether what was live when the mappings were listed may stand beside them: where a machine
+// is busy, a program may have freed or filled much of its heap until its recording was read.
+bool rss_parts_is_moment(int64_t live_before, int64_t live_bytes);
+
 // Forgets the free memory of a picture if the process freed much while that was counted, and
 // returns true: the same blocks would be live and free. `live_after`: live after the counting.
 bool rss_parts_settle_free(struct cairn_picture *picture, int64_t live_after);

@@ -28,8 +28,8 @@ function stackColumns(app: App, view: View, most: number): Column[] {
   const columns: Column[] = [
     {
       id: "name",
-      label: "Own function → what it called ← callers",
-      width: "minmax(260px, 1fr)",
+      label: model.isOfOwners ? "What is kept ← who keeps it" : "Own function → what it called ← callers",
+      width: "minmax(min(260px, 44vw), 1fr)",
       sort: (row) => leafName(app, row),
       cell: (row) => stackCell(app, row),
     },
@@ -94,7 +94,7 @@ function stackColumns(app: App, view: View, most: number): Column[] {
   }
   if (model.hasHistory)
     columns.splice(
-      1,
+      matchMedia("(max-width: 640px)").matches ? columns.length : 1, // figures come first on a telephone
       0,
       sparkColumn((row) => {
         const part = model.parts[model.partOf[row]];
@@ -113,7 +113,7 @@ function pairColumns(app: App, view: View): Column[] {
   const name: Column = {
     id: "name",
     label: "Own function → what it called ← callers",
-    width: "minmax(260px, 1fr)",
+    width: "minmax(min(260px, 44vw), 1fr)",
     sort: (row) => leafName(app, view.pairs.stack[row]),
     cell: (row) => stackCell(app, view.pairs.stack[row]),
   };

@@ -333,8 +333,18 @@ class Main implements App {
     if (event.key === "/") this.search.focus();
     else if (views[event.key]) this.set({ view: views[event.key] });
     else if (event.key === "i" && this.state.view === "flame") this.set({ inverted: !this.state.inverted, zoom: "" });
-    else return;
+    else if (!this.passToPicture(event)) return;
     event.preventDefault();
+  }
+
+  /** Keys that nothing on the page has are the picture's, as the line below it says; from then on it has them. */
+  private passToPicture({ key, target }: KeyboardEvent): boolean {
+    const picture = this.stage.querySelector<HTMLElement>(".pictures canvas, .pictures [role=treegrid]"),
+      isFree = target === document.body || target === this.stage;
+    if (this.state.view !== "flame" || !isFree || !picture || key === " ") return false;
+    if (picture.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }))) return false;
+    if (picture.isConnected) picture.focus({ preventScroll: true });
+    return true;
   }
 
   private switchTheme(): void {

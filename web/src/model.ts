@@ -307,7 +307,7 @@ export class Model extends NumberedParts {
   told(stack: number, withInternal: boolean, callers: number): Told {
     const part = this.parts[this.partOf[stack]],
       frames = this.framesOf(stack, withInternal),
-      at = this.firstOwn(part, frames),
+      at = this.isOfOwners ? 0 : this.firstOwn(part, frames), // of owners the block itself
       fns = frames.map((frame) => part.fn[frame]);
     return {
       own: frames.length ? this.fnName[fns[at]] : "a stack that was not recorded",

@@ -142,12 +142,14 @@ export class Overview implements Screen {
   private compared(before: Facts, after: Facts): HTMLElement[] {
     const one = (
       label: string,
-      a: number,
-      b: number,
+      first: number,
+      second: number,
       text: (value: number) => string,
       ...estimates: (Estimate | undefined)[]
     ) => {
-      const change = b - a,
+      const a = units.shown(first, estimates[0]?.most_bytes),
+        b = units.shown(second, estimates[1]?.most_bytes),
+        change = b - a,
         percent = a && change ? `${change > 0 ? "+" : ""}${units.percent(change, a)}` : "";
       const half = Math.hypot(...estimates.map((each) => each?.interval_bytes ?? 0)),
         isSure = Math.abs(change) > half;

@@ -74,7 +74,11 @@ function peakMark(facts: Facts, at: number): uPlot.Plugin {
             width = ctx.measureText(text).width;
           const isRight = x + width + 10 * ratio > bbox.left + bbox.width;
           ctx.textAlign = isRight ? "right" : "left";
-          ctx.fillText(text, x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio));
+          const place = [x + (isRight ? -8 : 8) * ratio, Math.max(y - 8 * ratio, bbox.top + 12 * ratio)] as const;
+          ctx.strokeStyle = cssValue("--card"); // lines below the text end beside it
+          ctx.lineWidth = 4 * ratio;
+          ctx.strokeText(text, ...place);
+          ctx.fillText(text, ...place);
           ctx.restore();
         },
       ],

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "tool/base/version.h"
 #include "tool/export/metrics.h"
 
 static char *print(const struct metrics_process *processes, size_t count, bool has_labels,
@@ -88,6 +89,21 @@ static void labels(void **state) {
     free(text);
 }
 
+// Which cairn it is, before all processes.
+static void build(void **state) {
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    metrics_print_build(out, METRICS_OPEN_METRICS);
+    assert_int_equal(fclose(out), 0);
+    has(text, "# TYPE cairn_build_info gauge\ncairn_build_info{version=\"" CAIRN_TOOL_VERSION
+              "\",commit=\"");
+    has(text, "\"} 1\n");
+    free(text);
+}
+
 static void none(void **state) {
     (void)state;
     char *text = print(NULL, 0, true, METRICS_PROMETHEUS);
@@ -145,9 +161,9 @@ static void documented(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows),      cmocka_unit_test(samples),
-                                       cmocka_unit_test(labels),    cmocka_unit_test(none),
-                                       cmocka_unit_test(cgroup),    cmocka_unit_test(forms),
-                                       cmocka_unit_test(documented)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows),   cmocka_unit_test(samples),
+                                       cmocka_unit_test(labels), cmocka_unit_test(build),
+                                       cmocka_unit_test(none),   cmocka_unit_test(cgroup),
+                                       cmocka_unit_test(forms),  cmocka_unit_test(documented)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

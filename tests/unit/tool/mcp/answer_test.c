@@ -217,11 +217,31 @@ static void test_root_with_a_moment(void **state) {
     question_free(&question);
 }
 
+// An agent reads its own words: the arguments of its question, not the options behind them.
+static void test_failure(void **state) {
+    (void)state;
+    char errors[] = "cairn: report: --focus: missing parenthesis; --top-most --at\n"
+                    "cairn: needs a process: cairn report --focus X; or --depth\n";
+    const struct outcome outcome = {.errors = errors, .errors_bytes = strlen(errors), .status = 2};
+    char answer[ANSWER_BYTES];
+    struct question question;
+    struct error error;
+    assert_true(
+        ask(&question, "top", "{\"recording\":\"one.cairn\",\"function\":\"(\"}", false, &error));
+    assert_true(answer_write(&question, &roots, &outcome, answer));
+    assert_string_equal(answer,
+                        "failed:\n"
+                        "  cairn: report: \"function\": missing parenthesis; --top-most \"at\"\n"
+                        "  cairn: needs a process: cairn report --focus X; or \"depth\"\n");
+    question_free(&question);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages), cmocka_unit_test(test_hostile_output),
-        cmocka_unit_test(test_words), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_table), cmocka_unit_test(test_root_with_a_moment),
+        cmocka_unit_test(test_pages),   cmocka_unit_test(test_hostile_output),
+        cmocka_unit_test(test_words),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_table),   cmocka_unit_test(test_root_with_a_moment),
+        cmocka_unit_test(test_failure),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }

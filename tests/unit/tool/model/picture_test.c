@@ -28,6 +28,8 @@ static const struct cairn_picture reserved = {.at_ns = 1,
                                               .knows = CAIRN_PICTURE_KNOWS_MAPPED |
                                                        CAIRN_PICTURE_KNOWS_SLACK};
 
+static struct recording_section samples;
+
 static struct picture split(const struct cairn_picture *raw, uint64_t peak_bytes) {
     struct recording recording;
     struct picture picture;
@@ -36,10 +38,30 @@ static struct picture split(const struct cairn_picture *raw, uint64_t peak_bytes
     recording.header.rss_peak_bytes = peak_bytes;
     recording.sections[CAIRN_SECTION_PICTURES] = (struct recording_section){
         .bytes = (const uint8_t *)raw, .size = sizeof *raw, .entry_bytes = sizeof *raw, .count = 1};
+    recording.sections[CAIRN_SECTION_SAMPLING] = samples;
     assert_true(picture_of(&recording, CAIRN_PICTURE_AT_PEAK, &picture));
     for (int part = 0; part < PICTURE_PARTS; part++) sum += picture.bytes[part];
     assert_int_equal(sum, raw->rss_bytes);
     return picture;
+}
+
+// Of samples what is live is not known if there is none; a heap that never shrank has no peak yet.
+static void test_samples(void **state) {
+    (void)state;
+    const struct cairn_sampling sampling = {.is_on = 1};
+    struct cairn_picture raw = reserved;
+    raw.live_bytes = 39 * MIB;
+    samples = (struct recording_section){.bytes = (const uint8_t *)&sampling,
+                                         .size = sizeof sampling,
+                                         .entry_bytes = sizeof sampling,
+                                         .count = 1};
+    struct picture picture = split(&raw, 0);
+    assert_true(picture.is_sampled && picture.is_live_part && !picture.is_live_unseen);
+    assert_int_equal(picture.bytes[PICTURE_LIVE], 39 * MIB);
+    raw.live_bytes = raw.live_blocks = 0;
+    picture = split(&raw, 0);
+    assert_true(picture.is_live_unseen && !picture.is_live_part);
+    samples = (struct recording_section){0};
 }
 
 static void test_free_is_measured(void **state) {
@@ -101,9 +123,8 @@ static void test_moment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_free_is_measured),
-        cmocka_unit_test(test_not_all_counted),
-        cmocka_unit_test(test_all_touched),
+        cmocka_unit_test(test_free_is_measured), cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_not_all_counted),  cmocka_unit_test(test_all_touched),
         cmocka_unit_test(test_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -489,6 +489,15 @@ static void test_untouched(void **state) {
     picture.untouched_bytes = 20 * MIB;
     picture.swap_bytes = 4096;
     check_absent(FINDING_UNTOUCHED);
+    book_picture(MIB, 2 * MIB);  // it is of what was there before cairn was
+    making_inherited(&making, "allocated before attach", 40, 40 * MIB);
+    picture.live_bytes = 41 * MIB;
+    picture.untouched_bytes = 20 * MIB;
+    finding = find(FINDING_UNTOUCHED);
+    assert_non_null(finding);
+    assert_int_equal(finding->stacks.list[0].part, 40 * MIB);
+    assert_int_equal(finding->stacks.list[0].stack->allocations, 0);
+    close_made();
 }
 
 static void book_waste(uint64_t held_bytes) {

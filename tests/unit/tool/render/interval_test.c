@@ -33,7 +33,26 @@ static void test_bounds(void **state) {
     check(10.0 * RATE, "160 KiB", " (at most)", "at most, 25 samples");
 }
 
+// Large blocks that are certain, beside which little can have been missed: the same figure twice
+// would say nothing.
+static void test_certain(void **state) {
+    (void)state;
+    enum { MIB = 1 << 20, BLOCKS = 111 };
+    struct sampled_scale scale = {.rate_least = RATE,
+                                  .rate_most = RATE,
+                                  .own_bytes = (BLOCKS + 0.25) * MIB,
+                                  .bytes_limit = MIB / 4.0};
+    const struct estimate estimate = sampled_estimate(&scale, BLOCKS, 0, 0, 0);
+    struct measured measured = measured_bytes((int64_t)BLOCKS * MIB, &estimate);
+    assert_string_equal(interval_amount(measured, true, false).text, " (+ 0.1 %)");
+    assert_string_equal(interval_amount(measured, true, true).text, " (up to 116452013)");
+    const struct estimate unsure = sampled_estimate(&scale, BLOCKS + 1, 1, 1e8, 1);
+    measured = measured_bytes((int64_t)BLOCKS * MIB + RATE, &unsure);
+    assert_string_equal(interval_amount(measured, true, false).text, " (\xc2\xb1 0.1 %)");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_certain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

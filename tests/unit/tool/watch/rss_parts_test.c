@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "format/sample.h"
 #include "tool/watch/rss_parts.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -87,6 +88,39 @@ static void test_own_memory(void **state) {
     rss_parts_settle_own(&limited, MIB);
     assert_int_equal(limited.picture.heap_bytes, (132 + 2048) * 1024);
     assert_int_equal(limited.picture.own_bytes, (512 + 4 + 1024) * 1024);
+}
+
+// What is live was read later than the mappings: by much, if the machine was busy.
+static void test_moment(void **state) {
+    (void)state;
+    const int64_t mib = 1 << 20;
+    assert_true(rss_parts_is_moment(30 * mib, 30 * mib));
+    assert_true(rss_parts_is_moment(30 * mib, 33 * mib));
+    assert_true(rss_parts_is_moment(0, mib));
+    assert_false(rss_parts_is_moment(30 * mib, 3 * mib));
+    assert_false(rss_parts_is_moment(3 * mib, 30 * mib));
+    assert_false(rss_parts_is_moment(INT64_MIN, INT64_MAX));
+}
+
+// Counts the pages of the table of samples that are there; an odd table has none.
+static void test_samples(void **state) {
+    (void)state;
+    enum { PLACES = 1 << 16 };
+    const size_t page = (size_t)getpagesize();
+    const size_t key_bytes = PLACES * sizeof(uint64_t);
+    const size_t bytes = key_bytes + PLACES * sizeof(struct cairn_live_sample);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    madvise(memory, bytes, MADV_NOHUGEPAGE);
+    struct cairn_live_samples table = {(uintptr_t)memory, (uintptr_t)memory + key_bytes, PLACES};
+    memory[0] = memory[5 * page] = memory[key_bytes + 3 * page] = 1;
+    assert_int_equal(rss_parts_samples_bytes(getpid(), (uintptr_t)&table), 3 * page);
+    assert_int_equal(rss_parts_samples_bytes(getpid(), 0), 0);
+    assert_int_equal(rss_parts_samples_bytes(getpid(), 8), 0);
+    table.count = UINT64_MAX;
+    assert_int_equal(rss_parts_samples_bytes(getpid(), (uintptr_t)&table), 0);
+    munmap(memory, bytes);
 }
 
 // Memory of this process as the kernel shows it when cairn's lies right below an arena: one
@@ -248,6 +282,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_moment),
+        cmocka_unit_test(test_samples),
         cmocka_unit_test(test_joined_with_arena),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_joined_with_data),
