@@ -84,7 +84,7 @@ _, run = t.record(["sh", "-c", "; ".join(" ".join(t.program(*words)) for words i
 pathlib.Path("hostile.massif").write_text(massif_of(HOSTILE))
 t.run_cairn("import", "-o", "hostile.cairn", "hostile.massif")
 _, alone = t.record_alone(t.program("leak"))
-pathlib.Path("half.cairn").write_bytes(pathlib.Path(alone).read_bytes()[:-5000])
+pathlib.Path("half.cairn").write_bytes(pathlib.Path(alone).read_bytes()[:-1000])
 _, bare = t.run_cairn("run", "-q", "--no-stacks", "-o", "bare.cairn", "--", *t.program("leak")), "bare.cairn"
 t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "--seed", "7", "-o", "sampled.cairn", "--", *t.program("leak"))
 t.run_cairn("run", "-q", "--sample", "--rate", "1KiB", "--seed", "7", "-o", "sampled2.cairn", "--", *t.program("containers", 3))
