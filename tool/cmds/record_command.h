@@ -32,7 +32,7 @@ struct recorded {
 // False with an error if nothing was recorded, whatever the command's status was.
 bool record_command(const struct record_command *command, struct recorded *recorded,
                     struct error *error);
-// How a command ended that failed.
+// Says how a command ended that failed.
 void recorded_text(const struct recorded *recorded, char *out, size_t size);
 // Removes the directory that was made, with what is in it.
 void record_command_remove(struct recorded *recorded);

@@ -194,7 +194,7 @@ static const struct cgroup_family {
 };
 enum { CGROUP_FAMILIES = sizeof cgroup_families / sizeof *cgroup_families };
 
-// Of the server itself.
+// The server itself.
 static const struct family build = {"cairn_build_info", "gauge", "",
                                     "1, with the version and commit of cairn as labels.", NULL};
 

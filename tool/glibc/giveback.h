@@ -21,7 +21,7 @@ struct free_chunk {
     uint64_t start, bytes;
 };
 
-// Which memory is resident.
+// Says which memory is resident.
 struct resident_source {
     uint64_t (*bytes)(void *context, uint64_t start, uint64_t end);
     void *context;

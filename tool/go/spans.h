@@ -28,7 +28,7 @@ struct go_spans {
 bool go_spans_read(const struct memory_reader *memory, uint64_t heap, unsigned minor,
                    struct go_spans *spans, struct error *error);
 
-// Where in the heap the list of all spans is; 0: the version is not known.
+// Finds the list of all spans in the heap; 0: the version is not known.
 uint64_t go_spans_list_place(unsigned minor);
 // Tells that the words at an address look like such a list.
 bool go_spans_is_list(const struct memory_reader *memory, uint64_t list, uint64_t count,

@@ -38,7 +38,7 @@ struct other_facts {
     uint64_t emptied_bytes;  // ... or only free ones, also such as are in threads' caches
 };
 
-// What is known of a process.
+// Figures of a process, as far as they are known.
 struct remedy_facts {
     struct other_facts other;
     struct giveback giveback;

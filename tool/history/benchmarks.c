@@ -6,7 +6,7 @@
 #include "tool/base/json.h"
 #include "tool/history/screen.h"
 
-// Of the runs of one commit.
+// A figure over the runs of one commit.
 struct spread {
     int64_t median, least, most;
     int64_t interval;  // the widest of a run; 0: it was counted

@@ -204,7 +204,7 @@ static bool add_unknown(struct reader *reader) {
     return !bytes || import_node(reader->imported, TREE_ROOT, &values);
 }
 
-// What the stacks of the peak's tree hold, by node; for free(). NULL without memory.
+// Returns what the stacks of the peak's tree hold, by node; for free(). NULL without memory.
 static int64_t *bytes_at_peak(const struct reader *reader) {
     const size_t count = reader->imported->tree.nodes.count;
     int64_t *held = calloc(count + 1, sizeof *held);
