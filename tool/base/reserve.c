@@ -28,13 +28,13 @@ bool reserve_take(struct reserve *reserve, size_t bytes) {
 
 void reserve_use(struct reserve *reserve) {
     void **pieces = reserve->pieces.items;
-    size_t count = reserve->pieces.count;
+    size_t count = reserve->pieces.count, uppermost = 0;
     if (!count) return;
-    for (size_t i = 1; i < count; i++) {
-        void *upper = (uintptr_t)pieces[i] > (uintptr_t)pieces[0] ? pieces[i] : pieces[0];
-        free(upper == pieces[i] ? pieces[0] : pieces[i]);
-        pieces[0] = upper;
-    }
+    for (size_t i = 1; i < count; i++)
+        if ((uintptr_t)pieces[i] > (uintptr_t)pieces[uppermost]) uppermost = i;
+    for (size_t i = 0; i < count; i++)
+        if (i != uppermost) free(pieces[i]);
+    pieces[0] = pieces[uppermost];
     reserve->pieces.count = 1;
 }
 
