@@ -12,7 +12,7 @@
 #ifndef FORKS
 #define FORKS 0
 #endif
-enum { BLOCKS = 4000 / THREADS, EARLY = 1000, LATE = 1500, IDLE_MS = 400 };
+enum { BLOCKS = 4000 / THREADS, EARLY = 1000, LATE = 1500, IDLE_MS = 1200 };
 
 static double begin;
 
