@@ -2,6 +2,7 @@
 // Reads the facts of a process or a core dump from which remedies are worked out.
 #include <stdlib.h>
 
+#include "tool/base/clock.h"
 #include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/other_heaps.h"
@@ -52,11 +53,13 @@ static void read_other(const struct heap_look *look, const struct glibc_heap *he
     const struct core_image *core = look->core;
     const struct stopped_image *live = look->is_core ? NULL : &look->live;
     const struct other_heap *other = &heap->other;
+    const uint64_t ns_per_ms = 1000000;
     const uint64_t used = other_heap_used(core, live, heap);
     facts->name = other->name;
     facts->all_bytes = other_heap_there(core, live, &other->memory);
     facts->free_bytes = facts->all_bytes > used ? facts->all_bytes - used : 0;
     facts->asked_bytes = other_heap_there(core, live, &other->asked);
+    facts->is_early = other->asked_from_ms > clock_now_ns() / ns_per_ms;
     facts->empty_bytes = other_heap_there(core, live, &other->free_pages);
     facts->emptied_bytes = other_heap_there(core, live, &other->emptied);
 }

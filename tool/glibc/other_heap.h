@@ -26,6 +26,7 @@ struct other_heap {
     struct spans free_pages;            // on which no block lies
     struct spans emptied;               // pages on which only free blocks lie, some in caches
     struct spans asked;                 // what goes back if the program asks the allocator for it
+    uint64_t asked_from_ms;             // all of it from then on (CLOCK_MONOTONIC); 0: at any time
 };
 
 // Returns the class of that size, a new one if there is none. NULL without memory.

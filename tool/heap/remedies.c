@@ -179,7 +179,8 @@ size_t remedies_find(const struct remedy_facts *facts, bool are_all,
         *remedy = (struct remedy){
             .kind = (enum remedy_kind)i, .class = rules[i].class, .bytes = rules[i].bytes(facts)};
         if (i == REMEDY_THRESHOLD && remedy->bytes) remedy->piece_bytes = sum.piece_bytes;
-        if (facts->is_core && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
+        bool is_bound = facts->is_core || (i == REMEDY_PURGE && facts->other.is_early);
+        if (is_bound && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
         count += are_all || is_shown(facts, remedy);
     }
     qsort(remedies, count, sizeof *remedies, compare);

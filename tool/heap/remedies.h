@@ -34,6 +34,7 @@ struct other_facts {
     uint64_t all_bytes;      // with its tables
     uint64_t free_bytes;     // beside blocks in use, and pages without any
     uint64_t asked_bytes;    // that go back if it is asked
+    bool is_early;           // some of them not before a time that has not come
     uint64_t empty_bytes;    // pages on which no block lies ...
     uint64_t emptied_bytes;  // ... or only free ones, also such as are in threads' caches
 };

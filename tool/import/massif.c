@@ -215,6 +215,13 @@ static int64_t *bytes_at_peak(const struct reader *reader) {
     return held;
 }
 
+// Sizes of a file that was made up may be negative.
+static int64_t more_than(int64_t bytes, int64_t before) {
+    int64_t more;
+    if (bytes <= before) return 0;
+    return __builtin_sub_overflow(bytes, before, &more) ? INT64_MAX : more;
+}
+
 // A stack is one block, allocated once, since no more is known: of one that is in the tree of the
 // peak and in that of the end only what is more at the end was allocated in between.
 static bool add_stacks(struct reader *reader) {
@@ -230,8 +237,7 @@ static bool add_stacks(struct reader *reader) {
         int64_t bytes = reader->last.items[i].values.exit_bytes;
         int64_t *before = &held[reader->last.items[i].node];
         const struct import_values values = {.calls = !*before,
-                                             .allocated_bytes =
-                                                 bytes > *before ? bytes - *before : 0,
+                                             .allocated_bytes = more_than(bytes, *before),
                                              .exit_blocks = 1,
                                              .exit_bytes = bytes};
         is_ok = import_node(reader->imported, reader->last.items[i].node, &values);

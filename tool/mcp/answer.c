@@ -195,8 +195,8 @@ static const struct mcp_parameter *parameter_at(const struct mcp_tool *tool, con
     return NULL;
 }
 
-// Keeps what a failed command said: an agent knows its options as arguments of the question, but in the
-// commands for users, "cairn run --look".
+// Keeps what a failed command said: an agent knows its options as arguments of the question, but in
+// the commands for users, "cairn run --look".
 static void put_failure(struct writer *writer, const struct question *question, const char *text,
                         size_t bytes) {
     static const char command[] = "cairn ";

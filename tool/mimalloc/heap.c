@@ -61,6 +61,7 @@ struct page_place {
 struct segment_place {
     uint64_t address, bytes;
     uint64_t pending[MASK_WORDS];
+    uint64_t expires_ms;
     bool is_in_use;  // a block is, or a page was not read
     bool has_emptied;
 };
@@ -181,7 +182,8 @@ static bool add_segment(struct reading *reading) {
     struct segment_place *place = array_push(&reading->segments);
     if (!place || !spans_add(&other->memory, reading->address, reading->address + bytes))
         return false;
-    *place = (struct segment_place){reading->address, bytes, {0}, false, false};
+    *place = (struct segment_place){.address = reading->address, .bytes = bytes};
+    place->expires_ms = header->decommit_expires;
     if ((uint8_t)header->may_decommit)
         memcpy(place->pending, header->pending, sizeof place->pending);
     for (uint64_t i = header->own_slices; i < header->slice_entries;) {
@@ -293,14 +295,15 @@ static bool sum_up(struct reading *reading, const struct page_place *page) {
 // if no block of it is in use. Else the slices that wait to be given back, which the first emptied
 // page of it sets off once its time has come (decommit_delay), and without one nothing does.
 static bool add_asked(struct reading *reading, const struct segment_place *segment) {
-    struct spans *asked = &reading->found.other.asked;
+    struct other_heap *other = &reading->found.other;
+    struct spans *asked = &other->asked;
     if (!segment->is_in_use)
         return spans_add(asked, segment->address, segment->address + segment->bytes);
     for (uint64_t i = 0; i < SLICES && segment->has_emptied; i++) {
         const uint64_t start = segment->address + i * SLICE_BYTES;
-        if (segment->pending[i / WORD_BITS] >> i % WORD_BITS & 1 &&
-            !spans_add(asked, start, start + SLICE_BYTES))
-            return false;
+        if (!(segment->pending[i / WORD_BITS] >> i % WORD_BITS & 1)) continue;
+        if (!spans_add(asked, start, start + SLICE_BYTES)) return false;
+        if (segment->expires_ms > other->asked_from_ms) other->asked_from_ms = segment->expires_ms;
     }
     return true;
 }
