@@ -21,7 +21,7 @@ TWINS = {
     "freed": (r".* of it \(.*\) are free in glibc's malloc", "remedies"),
     "mapped": (r"most of it, .*, is mapped by the program or another allocator", None),
     "untouched": (r"most of it, .*, is code, data and files", None),
-    "equal": (r".* are in use in glibc's malloc, and .* there are of no use", "waste"),
+    "equal": (r".* are in use in glibc's malloc, and .* there are redundant", "waste"),
 }
 
 

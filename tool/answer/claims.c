@@ -219,7 +219,7 @@ static const struct claim_row rows[CLAIM_KEYS] = {
     [CLAIM_NOW_OTHER] = {"now_other", mappings_and_heap,
         "most of it, {bytes} ({bytes%rss_bytes}), is {what}", as_read, RSS, {NOW_FIELDS, NAME("what")}},
     [CLAIM_NOW_WASTE] = {"now_waste", "what is in the blocks of a process",
-        "{bytes} ({bytes%rss_bytes}) are in use in {allocator}, and {wasted_bytes} there are of no use",
+        "{bytes} ({bytes%rss_bytes}) are in use in {allocator}, and {wasted_bytes} there are redundant",
         as_read, "docs/howto/waste.md", {NOW_FIELDS, BYTES("wasted_bytes"), NAME("allocator")}},
     [CLAIM_NOW_USED] = {"now_used", "what is in the blocks of a process",
         "nothing stands out: {bytes} ({bytes%rss_bytes}) are in use in {allocator}, and touched",

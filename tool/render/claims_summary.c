@@ -92,7 +92,7 @@ static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned perce
 
 static enum claim_key choose_now(const struct claim_now *now) {
     if (is_share(now->free_bytes, now, NOW_FREE_SHARE)) return CLAIM_NOW_FREE;
-    if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_LARGEST_SHARE))
+    if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
     if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
     if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))

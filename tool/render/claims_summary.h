@@ -24,7 +24,7 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile);
 bool claim_of_cost(struct claim *claim, const struct profile *profile);
 
 // Percent of resident memory from which on a part is told first.
-enum { NOW_FREE_SHARE = 20, NOW_WASTE_SHARE = 20, NOW_LARGEST_SHARE = 40 };
+enum { NOW_FREE_SHARE = 20, NOW_WASTE_SHARE = 20, NOW_LARGEST_SHARE = 40, NOW_MOST_SHARE = 50 };
 
 // Resident memory of a process that is not recorded, by parts.
 struct claim_now {

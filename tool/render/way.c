@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/measure.h"
 #include "tool/render/claims_summary.h"
@@ -151,11 +153,17 @@ static bool spots_add(struct spots *spots, struct spot spot) {
     return added != NULL;
 }
 
+// Functions of one name in several files of a program, as static ones, are several.
+static bool is_same(const struct frame *a, const struct frame *b) {
+    return frame_is_same_function(a, b) &&
+           (!a->file || !b->file || !strcmp(text_base_name(a->file), text_base_name(b->file)));
+}
+
 static bool turns_add(struct turns *turns, const struct walk *walk, const struct frame *frame,
                       struct spot spot) {
     struct turn *turn = NULL;
     for (size_t i = 0; i < turns->list.count && !turn; i++)
-        if (frame_is_same_function(turns->list.items[i].frame, frame)) turn = &turns->list.items[i];
+        if (is_same(turns->list.items[i].frame, frame)) turn = &turns->list.items[i];
     if (!turn) {
         turn = array_push(&turns->list);
         if (!turn) return false;
@@ -228,7 +236,7 @@ static void way_free(struct way *way) {
 
 static bool is_known(const struct way *way, const struct frame *frame) {
     for (size_t i = 0; i < way->functions.count; i++)
-        if (frame_is_same_function(way->functions.items[i], frame)) return true;
+        if (is_same(way->functions.items[i], frame)) return true;
     return false;
 }
 
@@ -298,16 +306,20 @@ static bool write_parts(struct turns *parts, int64_t value, const struct sums *s
                         size_t size) {
     char label[LABEL_BYTES];
     size_t used = 0, told = 0;
+    int64_t told_value = 0;
     *out = 0;
     if (sum_of(parts) < value / 100 * NAMED_PERCENT || parts->list.count < 2) return false;
     qsort(parts->list.items, parts->list.count, sizeof *parts->list.items, by_value);
     for (; told < parts->list.count && told < TOLD; told++) {
         const struct turn *turn = &parts->list.items[told];
         if (!has_share(sums, turn->value, TOLD_PERCENT)) break;
+        told_value += turn->value;
         frame_label(turn->frame, label, sizeof label, LABEL_COLUMNS);
         used += (size_t)snprintf(out + used, size - used, "%s%s %s", used ? ", " : "", label,
                                  units_percent(turn->value, sums->whole).text);
     }
+    if (told < parts->list.count && told_value < value / 100 * STRONG_PERCENT)
+        snprintf(out + used, size - used, ", and %zu more", parts->list.count - told);
     return told > 1;
 }
 

@@ -9,7 +9,20 @@
 #include "tool/render/way.h"
 
 // Places by number: the first frame is the innermost, a second one what it is inlined into.
-enum spot_name { MAIN, LOAD, STORE, PARSE, VECTOR, NO_NAME, SHORT, LIBRARY, NO_CODE, PLACES };
+enum spot_name {
+    MAIN,
+    LOAD,
+    STORE,
+    PARSE,
+    VECTOR,
+    NO_NAME,
+    SHORT,
+    LIBRARY,
+    NO_CODE,
+    OTHER,
+    OTHER_LOAD,
+    PLACES
+};
 static const struct frame frames[PLACES][2] = {
     [MAIN] = {{.function = "main", .file = "a.c", .is_own = true}},
     [LOAD] = {{.function = "load", .file = "a.c", .is_own = true}},
@@ -19,6 +32,8 @@ static const struct frame frames[PLACES][2] = {
     [NO_NAME] = {{.module = "/bin/program", .offset = 0x1234, .is_own = true}},
     [SHORT] = {{.function = "push", .file = "a.c", .is_own = true, .is_inlined = true},
                {.function = "append", .file = "a.c", .is_own = true}},
+    [OTHER] = {{.function = "other", .file = "a.c", .is_own = true}},
+    [OTHER_LOAD] = {{.function = "load", .file = "b.c", .is_own = true}},
     [NO_CODE] = {{.function = "allocated before attach", .is_own = true}},
     [LIBRARY] = {{.function = "xmlReadFile", .module = "/lib/libxml2.so"}},
 };
@@ -105,6 +120,26 @@ static void test_the_way_parts(void **state) {
     check("100 % of the peak heap (1000 B) came through main: load 40 %, store 35 %, parse 20 %");
 }
 
+// Three of many that are as large say so.
+static void test_the_way_parts_in_many(void **state) {
+    (void)state;
+    ADD(300, MAIN, LOAD);
+    ADD(210, MAIN, STORE);
+    ADD(200, MAIN, PARSE);
+    ADD(190, MAIN, OTHER);
+    ADD(100, MAIN, NO_NAME);
+    check("100 % of the peak heap (1000 B) came through main: load 30 %, store 21 %, parse 20 %, "
+          "and 1 more");
+}
+
+// Static functions of two files.
+static void test_one_name_in_two_files(void **state) {
+    (void)state;
+    ADD(600, MAIN, LOAD);
+    ADD(400, MAIN, OTHER_LOAD);
+    check("100 % of the peak heap (1000 B) came through main: load 60 %, load 40 %");
+}
+
 static void test_several_beginnings(void **state) {
     (void)state;
     ADD(400, LOAD);
@@ -181,6 +216,8 @@ int main(void) {
         TEST(test_one_function),
         TEST(test_calls_of_two_lines_are_one_function),
         TEST(test_the_way_parts),
+        TEST(test_the_way_parts_in_many),
+        TEST(test_one_name_in_two_files),
         TEST(test_several_beginnings),
         TEST(test_what_is_inlined),
         TEST(test_a_recursion_is_told_once),
