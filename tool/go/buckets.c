@@ -111,7 +111,7 @@ static bool add_bucket(struct reading *reading, const struct record *record, con
     return add_stack(reading, stack, depth) && keep_unpublished(reading, &all);
 }
 
-// Without counts of bytes each block has those that all of the bucket have.
+// Works bytes out from blocks, which all have the size of their bucket.
 static void fill_bytes(const uint64_t *blocks, uint64_t size, struct record *record) {
     struct counts *all[RECORDS] = {&record->published, &record->future[0], &record->future[1],
                                    &record->future[2]};

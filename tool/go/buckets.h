@@ -40,7 +40,7 @@ bool go_profile_read(const struct memory_reader *memory, const struct go_profile
 bool go_profile_is_bucket(const struct memory_reader *memory, uint64_t address);
 void go_profile_free(struct go_profile *profile);
 
-// What a number of samples of so many bytes stands for, as runtime/pprof has it
+// Turns samples of so many bytes into what they stand for, as runtime/pprof does
 // (scaleHeapSample).
 void go_profile_scale(uint64_t rate, uint64_t *count, uint64_t *bytes);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The newest commit's figures as services that draw benchmarks over time take them: the
 // "customSmallerIsBetter" list of github-action-benchmark, and Bencher's metric format (BMF).
-#include <stdlib.h>
-
 #include "tool/base/json.h"
 #include "tool/history/screen.h"
 
@@ -13,32 +11,24 @@ struct spread {
     size_t run_count;  // that know the figure
 };
 
-static int by_value(const void *a, const void *b) {
-    int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
-    return (first > second) - (first < second);
-}
-
-// False without memory.
+// The median is that of the screen. False without memory.
 static bool spread_find(const struct history *history, const struct history_series *series,
-                        int measure, struct spread *spread) {
+                        enum history_measure measure, struct spread *spread) {
     size_t newest = history->commits.count - 1;
-    int64_t *values = calloc(series->points.count + 1, sizeof *values);
-    *spread = (struct spread){0};
-    if (!values) return false;
+    struct history_line line;
+    *spread = (struct spread){.least = INT64_MAX, .most = INT64_MIN};
+    if (!history_line_of(series, measure, &line)) return false;
     for (size_t i = 0; i < series->points.count; i++) {
         const struct history_point *point = &series->points.items[i];
         const struct history_figure *figure = &point->figures[measure];
         if (point->commit != newest || !figure->is_known) continue;
         if (figure->interval > spread->interval) spread->interval = figure->interval;
-        values[spread->run_count++] = figure->value;
+        if (figure->value < spread->least) spread->least = figure->value;
+        if (figure->value > spread->most) spread->most = figure->value;
+        spread->run_count++;
     }
-    qsort(values, spread->run_count, sizeof *values, by_value);
-    if (spread->run_count) {
-        spread->median = values[spread->run_count / 2];
-        spread->least = values[0];
-        spread->most = values[spread->run_count - 1];
-    }
-    free(values);
+    if (spread->run_count) spread->median = line.values[line.count - 1];
+    history_line_free(&line);
     return true;
 }
 
@@ -88,7 +78,7 @@ static bool put_series(struct json *json, const struct history *history,
     if (put == put_metric) json_open_object(json, name);
     for (int measure = 0; measure < HISTORY_MEASURES; measure++) {
         if (view->measure >= 0 && view->measure != measure) continue;
-        if (!spread_find(history, series, measure, &spread)) return false;
+        if (!spread_find(history, series, (enum history_measure)measure, &spread)) return false;
         if (spread.run_count) put(json, name, measure, &spread);
     }
     if (put == put_metric) json_close(json);

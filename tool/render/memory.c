@@ -343,7 +343,7 @@ uint64_t picture_heap_bytes(const struct picture *picture) {
     return bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
 }
 
-bool claim_of_other(struct claim *claim, const struct profile *profile) {
+bool claim_of_not_heap(struct claim *claim, const struct profile *profile) {
     enum { LEAST_BYTES = 16 << 20 };
     static const char *const words[PICTURE_PARTS] = {
         [PICTURE_FREE] = "free in the allocator", [PICTURE_MAPPED] = "mapped by the program itself",

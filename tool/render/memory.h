@@ -46,7 +46,7 @@ void memory_print_line(const struct terminal *terminal, const struct profile *pr
 // there is none.
 bool claim_of_resident(struct claim *claim, const struct profile *profile, bool is_plain);
 // Most of what was resident is no live heap, and enough to be asked for.
-bool claim_of_other(struct claim *claim, const struct profile *profile);
+bool claim_of_not_heap(struct claim *claim, const struct profile *profile);
 bool claim_of_heap(struct claim *claim, const struct profile *profile, size_t index);
 
 // Members "at_peak", "last" (null without a picture) and "points" of the object "rss".

@@ -89,7 +89,7 @@ static void labels(void **state) {
     free(text);
 }
 
-// Which cairn it is, before all processes.
+// The version of cairn stands before all processes.
 static void build(void **state) {
     (void)state;
     char *text = NULL;

@@ -45,7 +45,7 @@ static struct picture split(const struct cairn_picture *raw, uint64_t peak_bytes
     return picture;
 }
 
-// Of samples what is live is not known if there is none; a heap that never shrank has no peak yet.
+// Live memory without a sample is not known; a heap that never shrank has no peak yet.
 static void test_samples(void **state) {
     (void)state;
     const struct cairn_sampling sampling = {.is_on = 1};

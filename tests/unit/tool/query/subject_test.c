@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a word names: a file, a directory with one recording, several or none, the newest one here;
-// and a process of it.
+// Checks words that name a file, a directory with one recording, several or none, the newest one
+// here; and a process of it.
 #include "tool/query/subject.h"
 
 #include <fcntl.h>
@@ -125,7 +125,7 @@ static void test_snapshots(void **state) {
     assert_null(subject_cut_snapshot(file));
 }
 
-// Of a single recording its own process alone; of a run one that its index has.
+// A single recording is entered by its own process alone, a run by one that its index has.
 static void test_process_of_it(void **state) {
     (void)state;
     struct subject subject;

@@ -179,7 +179,7 @@ static void test_few_names(void **state) {
     check(NULL);
 }
 
-// Where a stack that was cut begins is not known.
+// A stack that was cut begins nobody knows where: shares are at least so much.
 static void test_cut_stacks(void **state) {
     (void)state;
     ADD(900, MAIN, LOAD);

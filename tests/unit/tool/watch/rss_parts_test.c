@@ -90,7 +90,7 @@ static void test_own_memory(void **state) {
     assert_int_equal(limited.picture.own_bytes, (512 + 4 + 1024) * 1024);
 }
 
-// What is live was read later than the mappings: by much, if the machine was busy.
+// Live memory is read later than the mappings: by much, if the machine is busy.
 static void test_moment(void **state) {
     (void)state;
     const int64_t mib = 1 << 20;
