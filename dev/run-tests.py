@@ -20,8 +20,8 @@ kept a processor busy; build/test-costs.tsv has those of all tests that ran ther
 
 A test is a program; status 0 is a pass, 77 says that it cannot run here (its last line says why),
 anything else is a failure. A test that cannot do a part of its work prints `skipped: REASON`. What was
-skipped is listed before the end, and the last line becomes `N passed, N failed, N skipped`; a skipped
-test is not counted as passed. Output is in build/test-logs/NAME.log, and the end of it is shown when a
+skipped and what failed is listed before the end, and the last line becomes `N passed, N failed, N
+skipped`; a skipped test is not counted as passed. Output is in build/test-logs/NAME.log, and the end of it is shown when a
 test fails. Scripts run in a scratch directory of their own, all others in the root, with BUILD_DIR and
 SOURCE_DIR set and the build directory in PATH. LC_ALL and TZ are the caller's.
 
@@ -77,6 +77,7 @@ TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 6
 LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
 FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 1  # beside all that it starts from
 SHOWN_LINES = 40
+NAMED_LINES = 5  # the same once more, before the last line
 LAST_COSTS = "test-costs.tsv"  # beside the logs' directory: the same of each test, as it ran last
 COSTS_HEAD = "test\twall\tcpu\n"
 MOSTLY_WAITS = 0.4  # of its time it computes less than this share
@@ -371,7 +372,7 @@ class Tally:
     def __init__(self, logs, is_strict):
         self.logs, self.is_strict, self.costs = logs, is_strict, {}
         self.passed, self.failed, self.skipped = 0, 0, []
-        self.again, self.unsteady, self.not_run = [], [], 0
+        self.again, self.unsteady, self.failures, self.not_run = [], [], [], 0
 
     def add(self, test, status, seconds, used, log):
         word = {0: "ok", NOT_HERE: "skipped"}.get(status, "FAIL")
@@ -386,6 +387,7 @@ class Tally:
                 self.again.append(test)
             else:
                 self.failed += 1
+                self.failures.append((test.name, last_lines(log, NAMED_LINES) if log.exists() else []))
             return
         self.skipped += [(test.name + " in part", line.removeprefix(PART_SKIPPED))
                          for line in log.read_text(errors="replace").splitlines()
@@ -421,6 +423,9 @@ class Tally:
         print(f"{sum(used for _, used in self.costs.values()):.0f} s of a processor in all")
         for name, reason in self.skipped:
             print(f"skipped: {name}: {reason}")
+        for name, lines in self.failures:  # once more, since the first part of a long output may be cut off
+            print(f"failed: {name}")
+            print("\n".join("    | " + line for line in lines))
         if self.unsteady:
             note_unsteady(self.unsteady)
             print(f"{len(self.unsteady)} unsteady: {' '.join(self.unsteady)}")

@@ -62,6 +62,8 @@ def second_tries():
     tried = [line.split()[1] for line in lines if line.startswith(("ok ", "FAIL "))]
     t.check_equal("tried twice", sorted(tried), sorted([*TESTS, "e2e/bad", "e2e/unsteady"]))
     t.check_equal("after all others", sorted(tried[-2:]), ["e2e/bad", "e2e/unsteady"])
+    named = [line.split()[1] for line in lines[:-2] if line.startswith("failed: ")]
+    t.check_equal("what failed is named at the end, too", (len(named), "e2e/bad" in named), (5, True))
     logs = TREE / "build/test-logs"
     t.check_equal("both logs", ["the first try" in (logs / f"e2e-unsteady{one}.log").read_text() for one in (".first", "")],
                   [True, False])

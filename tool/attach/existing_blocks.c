@@ -36,7 +36,8 @@ struct existing_blocks {
     bool is_another;                // its allocator is another than glibc's
     const struct threads *threads;  // that are stopped, if any
     unsigned tries;                 // of finding them at a stop
-    uint64_t usual_broken;          // broken_count while the process ran
+    uint64_t least_broken;          // the least broken_count of all looks
+    unsigned least_times;           // stops that had just that
 };
 
 // An image of the process' files whose offsets are addresses: its source is the process.
@@ -192,9 +193,10 @@ static char *texts_of(const struct existing_blocks *blocks, size_t *bytes) {
 
 // --- counting them
 
-// Stops in which the allocator's data made less sense than before, until they are taken as they
-// are.
-enum { TRIES = 30 };
+// Stops until the allocator's data is taken as it is, and those that agree on how much of it makes
+// no sense: that is so for good then. Less often it is a change that a stopped thread is in the
+// midst of.
+enum { TRIES = 30, AGREEING = 20 };
 
 // How long the process would be stopped, as docs/howto/attach.md has it: a millisecond for each
 // MiB, and for each few thousand blocks.
@@ -223,8 +225,9 @@ static bool prepare(struct attach *attach, const struct attach_request *request,
         return false;
     if (is_bounded && bytes > BYTES_MAX) return tell_duration(bytes, 0, error);
     // while the process runs its data may make no sense
+    attach->existing->least_broken = UINT64_MAX;
     if (find_blocks(attach->existing, error))
-        attach->existing->usual_broken = attach->existing->broken_count;
+        attach->existing->least_broken = attach->existing->broken_count;
     else if (attach->existing->is_another && !process_has_other_heap(attach->pid))
         return false;
     size_t blocks = attach->existing->items.count;
@@ -297,6 +300,15 @@ static void leave_out_library(struct attach *attach) {
     existing->items.count = kept;
 }
 
+static bool is_sound(struct existing_blocks *existing) {
+    if (existing->broken_count < existing->least_broken) existing->least_times = 0;
+    if (existing->broken_count <= existing->least_broken) {
+        existing->least_broken = existing->broken_count;
+        existing->least_times++;
+    }
+    return !existing->broken_count || existing->least_times >= AGREEING;
+}
+
 bool existing_blocks_find(struct attach *attach) {
     struct existing_blocks *existing = attach->existing;
     struct error error;
@@ -304,8 +316,8 @@ bool existing_blocks_find(struct attach *attach) {
     existing->copy.own_start = attach->known.space_start;
     existing->copy.own_end = attach->known.space_end;
     bool is_taken = find_blocks(existing, &error);
-    bool is_sound = is_taken && existing->broken_count <= existing->usual_broken;
-    if (is_sound || ++existing->tries >= TRIES) {
+    if ((is_taken && is_sound(existing)) || ++existing->tries >= TRIES) {
+
         if (is_taken)
             leave_out_library(attach);
         else

@@ -123,16 +123,23 @@ static uint64_t mark_list(struct reading *reading, const struct page *page, uint
     return count;
 }
 
-// True if the page's lists and its counts agree.
-static bool mark_free(struct reading *reading, const struct page *page) {
+enum page_state { PAGE_SOUND, PAGE_CHANGING, PAGE_TORN };
+
+// Its thread may be between a list and its count, or between two heads of one list: one block, or
+// none, is not where it will be.
+static enum page_state mark_free(struct reading *reading, const struct page *page) {
     const struct slice *slice = page->slice;
-    const uint64_t flags = 3;
+    const uint64_t flags = 3, first = slice->free;
+    const bool is_moving = first && first == slice->local_free;
     memset(reading->are_free, 0, ((size_t)slice->capacity / WORD_BITS + 1) * WORD);
-    const uint64_t own = mark_list(reading, page, slice->free);
-    const uint64_t local = mark_list(reading, page, slice->local_free);
+    const uint64_t own = mark_list(reading, page, first);
+    const uint64_t local = is_moving ? 0 : mark_list(reading, page, slice->local_free);
     const uint64_t others = mark_list(reading, page, slice->thread_free & ~flags);
-    return own != UINT64_MAX && local != UINT64_MAX && others != UINT64_MAX &&
-           others <= slice->used && slice->used + own + local == slice->capacity;
+    if (own == UINT64_MAX || local == UINT64_MAX || others == UINT64_MAX || others > slice->used)
+        return PAGE_TORN;
+    const uint64_t sum = slice->used + own + local, capacity = slice->capacity;
+    if (sum == capacity && !is_moving) return PAGE_SOUND;
+    return sum <= capacity + 1 && sum + 1 >= capacity ? PAGE_CHANGING : PAGE_TORN;
 }
 
 static bool note_heap(struct reading *reading, uint64_t heap) {
@@ -149,11 +156,13 @@ static bool add_page(struct reading *reading, const struct slice *slice, size_t 
     const uint64_t offset = is_small ? SMALL_OFFSET : 0;
     const struct page page = {slice, reading->address + number * SLICE_BYTES + offset,
                               slice->block_bytes >= HUGE_BLOCK_BYTES ? bytes : slice->block_bytes};
+    const bool is_page = page.block_bytes >= WORD && slice->capacity <= slice->reserved &&
+                         page.block_bytes * slice->capacity <= bytes - offset &&
+                         slice->used <= slice->capacity;
+    const enum page_state state = is_page ? mark_free(reading, &page) : PAGE_TORN;
     reading->page_count++;
-    if (page.block_bytes < WORD || page.block_bytes * slice->capacity > bytes - offset ||
-        slice->capacity > slice->reserved || slice->used > slice->capacity ||
-        !mark_free(reading, &page)) {
-        reading->torn_count++;
+    reading->torn_count += state != PAGE_SOUND;
+    if (state == PAGE_TORN) {
         reading->segments.items[reading->segments.count - 1].is_in_use = true;
         return true;
     }
