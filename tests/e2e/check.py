@@ -116,6 +116,30 @@ _, several = t.record(["sh", "-c", " & ".join(" ".join(t.program("containers", n
 text = check(several, "--budgets", "good.toml", status=1)
 t.check(re.search(r"FAIL containers \(\d+, of 2\) peak", text), f"the worst of a run: {text}")
 
+
+
+def is_gone(claim, before, after, status, words):
+    text = check("--gone", claim, "--baseline", before, after, status=status)
+    t.check(words in text, f"{claim}, {before}, {after}: {text}")
+
+
+made = {name: t.record(t.program("fixed", *name.split()))[1] for name in ("leak temporary", "leak", "temporary", "none")}
+both = made["leak temporary"]
+for claim, still, gone in (("left:open_session", "leak", "temporary"), ("left", "leak", "temporary"),
+                           ("temporary:parse_row", "temporary", "leak"), ("temporary", "temporary", "leak"),
+                           ("short_lived", "temporary", "none")):
+    is_gone(claim, both, made[gone], 0, "finding: gone")
+    is_gone(claim, both, made[still], 1, "finding: still there")
+is_gone("left:open_session", both, made["none"], 0, "before, 0 B now; 40,400 calls before, 400 now")
+is_gone("left:open_session", both, both, 1, "open_session fixed.c:")
+is_gone("growth", both, both, 1, "has no such finding; it has: temporary:parse_row")
+is_gone("left:parse_row", both, both, 1, "has no such finding")
+_, aged = t.record(t.program("fixed", "temporary"), options=["--ages"])
+is_gone("ages:parse_row", aged, made["temporary"], 1, "not known, of the later recording: it was made without --ages")
+is_gone("ages:parse_row", aged, aged, 1, "still there")
+check("--gone", "left", "--baseline", both, "--", *t.program("fixed"), status=0)
+check("--gone", "left", both, status=2)
+
 for arguments, words in (([one], "no budget"), ([one, "--max-peak", "much"], "max-peak"),
                          ([one, "--max-calls", "1x"], "max-calls"),
                          ([one, "--baseline", one, "--tolerance", "x"], "tolerance"),

@@ -69,7 +69,7 @@ def check_tools():
             names.append([tool["name"] for tool in result["tools"]])
             for tool in result["tools"]:
                 schema = tool["inputSchema"]
-                t.check(re.fullmatch(r"[a-z]+", tool["name"]) and tool["description"], f"a tool: {tool}")
+                t.check(re.fullmatch(r"[a-z_]+", tool["name"]) and tool["description"], f"a tool: {tool}")
                 t.check(schema["type"] == "object" and set(schema["required"]) <= set(schema["properties"]),
                         f"{tool['name']}: {schema}")
             for name, wanted in (("nonsense", -32602), (None, -32602)):

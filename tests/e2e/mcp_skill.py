@@ -11,9 +11,9 @@ import shutil
 import cairn_test as t
 from mcp_client import Client
 
-QUESTION = re.compile(r"^ {7}([a-z]+) (\{.*\})$")
+QUESTION = re.compile(r"^ {7}([a-z_]+) (\{.*\})$")
 ANSWER = re.compile(r"^ {7}> (.*)$")
-NEXT = re.compile(r"^  ([a-z]+) (\{.*\}): ", re.MULTILINE)
+NEXT = re.compile(r"^  ([a-z_]+) (\{.*\}): ", re.MULTILINE)
 PLACE = pathlib.Path("root").resolve()
 
 t.need("cc")

@@ -87,7 +87,8 @@ static bool add_baseline(struct budgets *budgets, const char *pattern, const cha
 
 bool budgets_read_options(const struct command_args *args, struct budgets *budgets,
                           struct error *error) {
-    const char *baseline = args_text(args, OPTION_BASELINE, NULL);
+    const char *baseline =
+        args_has(args, OPTION_GONE) ? NULL : args_text(args, OPTION_BASELINE, NULL);
     const char *tolerance = args_text(args, OPTION_TOLERANCE, NULL);
     double share = 0;
     for (size_t i = 0; i < KIND_COUNT; i++) {

@@ -6,6 +6,7 @@
 
 #include "tool/base/output.h"
 #include "tool/check/budgets.h"
+#include "tool/check/gone.h"
 #include "tool/cmds/check_adapter.h"
 #include "tool/cmds/check_memory.h"
 #include "tool/cmds/check_series.h"
@@ -83,11 +84,13 @@ static bool read_words(struct check *check, struct error *error) {
     if (!memory_budgets_read(args, &check->memory, error)) return false;
     bool is_of_memory = memory_budgets_are_any(&check->memory);
     if (!check->budgets.list.count && !is_of_memory && !args_has(args, OPTION_SERIES) &&
-        !args_has(args, OPTION_ADAPTER))
+        !args_has(args, OPTION_ADAPTER) && !args_has(args, OPTION_GONE))
         return error_set(
             error, "check: no budget and no --series; --max-peak, --max-exit, --max-calls, "
                    "--max-allocated, --max-temporary, --max-overruns, --max-waste, --max-leaked, "
-                   "--baseline or --budgets FILE");
+                   "--gone, --baseline or --budgets FILE");
+    if (args_has(args, OPTION_GONE) && !args_has(args, OPTION_BASELINE))
+        return error_set(error, "check: --gone is of a finding that --baseline OLD has");
     bool is_command = args->has_separator;
     if (is_command && check->memory.waste >= 0)
         return error_set(error, "check: --max-waste is of a process that runs or a core dump "
@@ -209,6 +212,10 @@ static bool find_results(struct check *check, struct error *error) {
     if (check->budgets.list.count &&
         !budgets_evaluate(&check->budgets, subject, args_text(args, OPTION_PROCESS, NULL), args,
                           &check->results, error))
+        return false;
+    const char *gone = args_text(args, OPTION_GONE, NULL);
+    if (gone && !gone_evaluate(gone, args_text(args, OPTION_BASELINE, NULL), subject, args,
+                               &check->results, error))
         return false;
     return add_command_result(check, error) && keep(check, subject, error);
 }

@@ -40,6 +40,7 @@ const struct command command_check = {
         {OPTION_MAX_LOST, "max-leaked", 0, "SIZE",
          "what nothing leads to at the end; also PID, core"},
         {OPTION_BASELINE, "baseline", 0, "OLD[,OLD]", "no more than these took, of each"},
+        {OPTION_GONE, "gone", 0, "FINDING", "of the baseline: left:FUNCTION, temporary ..."},
         {OPTION_TOLERANCE, "tolerance", 0, "SHARE", "more than the baseline by this (0%)"},
         {OPTION_BUDGETS, "budgets", 0, "FILE", "limits by program name, in TOML"},
         OPTION_ROW_PROCESS,

@@ -169,6 +169,16 @@ const struct mcp_tool mcp_tools[] = {
       RECORDING, PROCESS},
      {{"diff", "\"before\":\"OLD\",\"after\":\"NEW\"", "what moved since the baseline"}}},
 
+    {"verify_fix", "Whether a fix helped",
+     "Of a finding that a recording from before the fix has: gone or still there in one from after it, with the "
+     "figures of both. Record the same work twice; the calls that each made are told.",
+     "check", false, false,
+     {{"claim", MCP_TEXT, "--gone", NULL, "key of a finding, with its function: left:load, temporary:parse_row, growth", true, false},
+      {"before", MCP_FILE, "--baseline", NULL, "the recording that has it", true, false},
+      {"after", MCP_FILE, NULL, NULL, "the recording from after the fix", true, false}, PROCESS},
+     {{"diff", "\"before\":\"OLD\",\"after\":\"NEW\"", "what else moved"},
+      {"next", "\"recording\":\"NEW\"", "what is left to do"}}},
+
     {"source", "A source file with figures",
      "The lines of a source file that allocate, with bytes and calls beside them. The file has to lie below a root.",
      "report --view=annotate", false, false,
