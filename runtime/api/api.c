@@ -118,17 +118,29 @@ static void *api_pool_create(const char *name) {
     return pool;
 }
 
+// A forked child's first event may be one of a pool: its recording begins with it.
+static COLD bool begin_child(void) {
+    struct thread *thread = enter(EVENT_HERE());
+    if (thread) gate_leave(thread);
+    return is_recorded();
+}
+
 // Blocks of a pool are counted as long as the process is recorded, switched on or not.
+static bool is_counted(void) {
+    if (likely(is_recorded())) return true;
+    return process_state() == PROCESS_RECORDING && begin_child();
+}
+
 static void api_pool_alloc(void *pool, const void *block, size_t bytes) {
-    if (is_recorded()) pool_add(pool, block, bytes, 0);
+    if (is_counted()) pool_add(pool, block, bytes, 0);
 }
 
 static int api_pool_free(void *pool, const void *block) {
-    return is_recorded() && pool_take(pool, block, NULL);
+    return is_counted() && pool_take(pool, block, NULL);
 }
 
 static void api_pool_destroy(void *pool) {
-    if (is_recorded()) pool_end(pool);
+    if (is_counted()) pool_end(pool);
 }
 
 static int api_pool_stats(const char *name, struct cairn_stats *stats) {

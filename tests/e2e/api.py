@@ -196,7 +196,27 @@ t.check_equal("static stub", t.run([build("regions.c", LANGUAGES["c11"], [*compi
 for language in ("c11", "c++17"):
     check_expect(build("expect.c", LANGUAGES[language], cflags))
 
+
+
+def check_drop_in():
+    """What allocators report to heaptrack and Perfetto is in pools; the child of a fork goes on with them."""
+    plain = t.run(t.program("drop_in"))
+    t.check_equal("without cairn", (plain.status, plain.out), (0, b"0\n"))
+    result, path = t.record(t.program("drop_in", "fork"))
+    t.check_equal("its output", (result.status, result.out), (0, b"1\n"))
+    runs = [t.report(file) for file in sorted(pathlib.Path(path).glob("*.cairn"))] or [t.report(path)]
+    runs.sort(key=lambda found: found["process"]["pid"])
+    rows = [{p["name"]: (p["made"], p["allocations"], p["allocated_bytes"], p["peak_bytes"], p["at_exit_bytes"])
+             for p in found["pools"]} for found in runs]
+    textures = (1, 50, 50_000, 50_000, 30_000)
+    t.check_equal("the parent", rows[0], {"heaptrack_api": (1, 110, 5760, 5280, 2400), "textures": textures})
+    # what it had at the fork is allocated, and the peak, of the child's
+    t.check_equal("the child", rows[1:], [{"heaptrack_api": (1, 41, 2407, 2400, 967),
+                                           "textures": (1, 30, 30_000, 30_000, 30_000)}])
+
+
 check_headers()
+check_drop_in()
 check_sampled()
 check_instrumented()
 check_configured()
