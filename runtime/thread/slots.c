@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "runtime/record/totals.h"
 #include "runtime/sink/sink.h"
@@ -18,8 +19,9 @@
 enum { SLOT_LIMIT = 65535 };
 
 // Slots that are uncovered together at least. The thread in the middle of the last ones uncovers
-// the next, and waits for nobody; who comes before that is done gives way so often.
-enum { OPEN_SLOTS = 512, OPEN_TRIES = 1000 };
+// the next, and waits for nobody. Who comes before that is done gives way so often and then sleeps:
+// thousands that only gave way would take all the processors from that thread.
+enum { OPEN_SLOTS = 512, OPEN_YIELDS = 20, OPEN_SLEEPS = 400, OPEN_SLEEP_NS = 500000 };
 
 // Threads beyond this many entries that continue a slot under the same name share its entry. Beyond
 // half of the table any name does, so that slots without an entry always find one.
@@ -80,6 +82,7 @@ __thread bool slots_is_moving;
 static struct thread *threads;  // SLOT_LIMIT of them; kept in a forked child, but not used there
 static uint32_t slot_limit = SLOT_LIMIT;  // (atomic)
 static APART uint32_t covered_count;      // (atomic) of the last slots' threads (veil.h)
+static APART uint32_t vain_count;         // (atomic) covered_count that one waited in vain to fall
 static struct region thread_records;
 static struct thread *first_thread;  // (atomic) alone as long as no other registers
 
@@ -232,10 +235,24 @@ static COLD void open_next(uint32_t slot) {
     values_expect(wanted);
 }
 
+static void open_pause(int tries) {
+    const struct timespec pause = {0, OPEN_SLEEP_NS};
+    if (tries < OPEN_YIELDS)
+        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+    else
+        sys_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+}
+
+// Whoever uncovers the slot may have been stopped, or torn out of that: one thread waits for it to
+// the end, those after it only give way.
 static COLD bool slot_opens(uint32_t slot) {
     for (int i = 0; !slot_is_open(slot); i++) {
-        if (i == OPEN_TRIES) return false;
-        sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        uint32_t covered = __atomic_load_n(&covered_count, __ATOMIC_ACQUIRE);
+        if (i == OPEN_YIELDS + OPEN_SLEEPS)
+            __atomic_store_n(&vain_count, covered, __ATOMIC_RELEASE);
+        if (i >= OPEN_YIELDS && covered == __atomic_load_n(&vain_count, __ATOMIC_ACQUIRE))
+            return false;
+        open_pause(i);
     }
     return true;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn attach again and again: programs that do nothing but allocate and free, with 1 and with 16 threads,
-none of which may be harmed; and one process under load, of which attaching and leaving changes nothing but
-the memory map. `make attach-long` does it 500 and 1,000 times (ATTACH_TARGETS, ATTACH_CYCLES)."""
+none of which may be harmed; one process under load, of which attaching and leaving changes nothing but
+the memory map; and threads that wait, which leaving stops no more often than all are. `make attach-long` does it 500 and 1,000 times (ATTACH_TARGETS, ATTACH_CYCLES)."""
 
 import os
 import re
@@ -11,12 +11,14 @@ import statistics
 import subprocess
 import time
 
-from attached import files_mapped, settled, state_of
+from attached import Attached, files_mapped, settled, state_of
 from cairn_test import (CAIRN, PATIENCE_S, PROGRAMS, check, check_equal, environment, finish, fresh_path,
                         need_attach)
 
 TARGETS = int(os.environ.get("ATTACH_TARGETS", "4"))
 CYCLES = int(os.environ.get("ATTACH_CYCLES", "6"))
+WAITING_THREADS = 100
+LEAVES = 3  # on a busy machine a stop may be tried again
 IS_LONG = "ATTACH_CYCLES" in os.environ
 UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1000}
 
@@ -123,8 +125,37 @@ def cycles(count):
     say(f"{count} cycles with 16 threads: nothing changed; {sum_up(pauses)}")
 
 
+def waits_of(pid):
+    """How often each thread but the first has begun to wait."""
+    waits = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8") as status:
+            waits[tid] = int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read(), re.M)[1])
+    del waits[str(pid)]
+    return waits
+
+
+def stops_by_leaving(pid):
+    """How often leaving has stopped the thread that it stopped most: that begins to wait twice each time."""
+    attached = Attached(pid, "--top", "1")
+    before = waits_of(pid)
+    attached.leave()
+    return max(waits_of(pid)[tid] - begun for tid, begun in before.items()) // 2
+
+
+def leaving_stops_few():
+    """One thread is in a hook; only that is waited for, and all are stopped before and after."""
+    process = start("waiting", WAITING_THREADS)
+    stops = [stops_by_leaving(process.pid) for _ in range(LEAVES)]
+    check(min(stops) <= 2, f"a thread that waits is stopped twice at most: {stops}")
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=PATIENCE_S)
+    check_equal("threads that wait", (rest, process.returncode), ("sound\n", 0))
+
+
 need_attach()
 tight_loops(1, (TARGETS + 1) // 2)
 tight_loops(16, TARGETS // 2)
 cycles(CYCLES)
+leaving_stops_few()
 finish()

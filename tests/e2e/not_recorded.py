@@ -243,6 +243,39 @@ def few_calls():
         t.check(f"not kept: {sums} processes of few calls (" in result.err.decode(), f"{what}: {result.err}")
 
 
+MAPS = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    size_t bytes = (size_t)atol(words[1]) << 10;
+    for (int i = 0; i < 2; i++) {
+        if (fork() == 0) {
+            void *volatile block = malloc(count);
+            void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memset(pages, block != NULL, bytes);
+            _exit(0);
+        }
+        wait(NULL);
+    }
+    return 0;
+}
+"""
+
+
+def few_calls_that_map():
+    """Forks of a call each: those that have mapped 1 MiB are kept, where mappings are recorded."""
+    with open("maps.c", "w", encoding="ascii") as file:
+        file.write(MAPS)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", "maps", "maps.c"], check=True)
+    for kibibytes, kept in (1020, 1), (1024, 3):
+        path = t.fresh_path("maps") + ".cairn"
+        t.run_cairn("run", "--mmap", "-o", path, "--", os.path.abspath("maps"), str(kibibytes))
+        t.check_equal(f"forks that map {kibibytes} KiB", len(reports_of(path)), kept)
+
+
 # Starts its arguments without variables, by a system call instruction of its own.
 UNSEEN = """
 #include <stdlib.h>
@@ -288,5 +321,6 @@ def nobody_told():
 
 
 few_calls()
+few_calls_that_map()
 nobody_told()
 t.finish()

@@ -92,11 +92,12 @@ def check_summary_file():
 
 def check_no_overwrite():
     place = scratch("again")
-    for _ in range(3):
-        t.check_equal("again: status", t.run_cairn("run", "-q", "-o", "x.cairn", *LEAK,
-                                                   cwd=place).status, 3)
+    lines = ("", *(f"cairn: x.cairn was there already: the recording is x.{number}.cairn\n" for number in (1, 2, 3)))
+    for options, line in zip(([], [], [], ["--exec"]), lines):
+        result = t.run_cairn("run", "-q", *options, "-o", "x.cairn", *LEAK, cwd=place)
+        t.check_equal(f"again, {options}: status and stderr", (result.status, result.err.decode()), (3, line))
     names = sorted(path.name for path in place.iterdir())
-    t.check_equal("again: three recordings", len(names), 3)
+    t.check_equal("again: as many recordings", len(names), len(lines))
 
 
 def check_statuses():

@@ -119,6 +119,7 @@ void attach_close(struct attach *attach) {
     modules_free(&attach->modules);
     threads_free(&attach->threads);
     array_free(&attach->makers);
+    array_free(&attach->inside);
     remote_close(&attach->remote);
 }
 
@@ -429,8 +430,8 @@ bool attach_follow(struct attach *attach, bool *has_changed, struct error *error
     return !*has_changed || take_slots(attach, error);
 }
 
-// The slots lead past the library; waits until its last call has returned. Threads are looked at
-// one by one until then, since those that are outside do not come in again.
+// The slots lead past the library; waits until its last call has returned. Only threads that were
+// inside at the stop are looked at until then, since those that are outside do not come in again.
 static bool stop_when_nobody_is_inside(struct attach *attach, struct error *error) {
     uint64_t end = clock_now_ns() + LEAVE_PATIENCE_NS;
     for (;;) {

@@ -44,9 +44,16 @@ static bool is_inside(struct attach *attach, const struct stopped_thread *thread
 }
 
 bool quiesce_is_any_inside(struct attach *attach) {
+    thread_list *inside = &attach->inside;
     bool is_any = false;
-    for (size_t i = 0; i < attach->threads.stopped.count && !is_any; i++)
-        is_any = is_inside(attach, &attach->threads.stopped.items[i]);
+    inside->count = 0;
+    for (size_t i = 0; i < attach->threads.stopped.count; i++) {
+        const struct stopped_thread *thread = &attach->threads.stopped.items[i];
+        if (!is_inside(attach, thread)) continue;
+        is_any = true;
+        pid_t *slot = array_push(inside);
+        if (slot) *slot = thread->tid;  // one that finds no room is met again at the next stop
+    }
     return is_any;
 }
 
@@ -59,12 +66,6 @@ void quiesce_list_threads(pid_t pid, thread_list *list) {
         if (slot) *slot = tid;
     }
     process_list_close(&threads);
-}
-
-static bool has(const thread_list *list, pid_t tid) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i] == tid) return true;
-    return false;
 }
 
 // Stops one thread; false if there is nothing to see. One that waits in the kernel would not stop
@@ -85,24 +86,23 @@ static bool see_outside(struct attach *attach, pid_t tid) {
     return is_outside;
 }
 
-void quiesce_await(struct attach *attach, uint64_t end_ns) {
-    thread_list there = {0}, outside = {0};
-    bool is_any = true;
-    while (is_any && clock_now_ns() < end_ns) {
-        is_any = false;
-        quiesce_list_threads(attach->pid, &there);
-        for (size_t i = 0; i < there.count; i++) {
-            pid_t tid = there.items[i], *slot;
-            if (has(&outside, tid)) continue;
-            if (!see_outside(attach, tid))
-                is_any = true;
-            else if ((slot = array_push(&outside)))
-                *slot = tid;
-        }
-        if (is_any) usleep(AWAIT_PAUSE_US);
+// Looks at the threads of a list, one by one and again and again; those that `is_over` is true of
+// leave it. False: some were left at `end_ns`.
+static bool await_each(struct attach *attach, thread_list *list,
+                       bool (*is_over)(struct attach *, pid_t), uint64_t end_ns) {
+    for (;;) {
+        size_t kept = 0;
+        for (size_t i = 0; i < list->count; i++)
+            if (!is_over(attach, list->items[i])) list->items[kept++] = list->items[i];
+        list->count = kept;
+        if (!kept) return true;
+        if (clock_now_ns() > end_ns) return false;
+        usleep(AWAIT_PAUSE_US);
     }
-    array_free(&there);
-    array_free(&outside);
+}
+
+void quiesce_await(struct attach *attach, uint64_t end_ns) {
+    await_each(attach, &attach->inside, see_outside, end_ns);
 }
 
 // The first thread goes on until it stops; false, with it stopped, for another reason than a system
@@ -144,17 +144,7 @@ static bool see_made(struct attach *attach, pid_t tid) {
 }
 
 bool quiesce_await_makers(struct attach *attach, uint64_t end_ns) {
-    thread_list *makers = &attach->makers;
-    while (makers->count) {
-        size_t kept = 0;
-        for (size_t i = 0; i < makers->count; i++)
-            if (!see_made(attach, makers->items[i])) makers->items[kept++] = makers->items[i];
-        makers->count = kept;
-        if (!kept) break;
-        if (clock_now_ns() > end_ns) return false;
-        usleep(AWAIT_PAUSE_US);
-    }
-    return true;
+    return await_each(attach, &attach->makers, see_made, end_ns);
 }
 
 void quiesce_rehearse(struct attach *attach) {

@@ -9,12 +9,12 @@
 // At a stop: no thread is, or will return, to where jumps are written or put back.
 bool quiesce_is_way_free(struct attach *attach);
 
-// At a stop: a thread is in the library's code, or in the way.
+// At a stop: a thread is in the library's code, or in the way. attach->inside has those that are.
 bool quiesce_is_any_inside(struct attach *attach);
 
-// Nothing leads into the library any more: stops each thread alone, again and again until it was
-// seen outside, or `end_ns` has passed. The others go on meanwhile, so that waiting for one does
-// not cost the whole process a pause.
+// Nothing leads into the library any more: stops each thread of attach->inside alone, again and
+// again until it was seen outside, or `end_ns` has passed. The others go on meanwhile, so that
+// waiting for one does not cost the whole process a pause.
 void quiesce_await(struct attach *attach, uint64_t end_ns);
 
 // The same for attach->makers, until each was seen outside of pthread_create. False: some were not

@@ -85,6 +85,7 @@ struct attach {
     pid_t caller_tid;                  // of the thread that makes calls
     bool have_others_run;              // beside the last calls, since one was slow
     thread_list makers;                // inside pthread_create as the library was loaded
+    thread_list inside;                // the library's code at the last stop, of those that leave
     // May be set after attach_open. How long a safe moment is waited for; 0: as usual. And what is
     // called meanwhile, while the process runs; NULL: nothing.
     uint64_t patience_ns;

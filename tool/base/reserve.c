@@ -18,24 +18,28 @@ static bool add_piece(struct reserve *reserve) {
     return true;
 }
 
+static size_t pieces_of(size_t bytes) {
+    return (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+}
+
 bool reserve_take(struct reserve *reserve, size_t bytes) {
     const size_t uppermost = 1;
-    size_t wanted = (bytes + PIECE_BYTES - 1) / PIECE_BYTES + uppermost;
-    while (reserve->pieces.count < wanted)
+    while (reserve->pieces.count < pieces_of(bytes) + uppermost)
         if (!add_piece(reserve)) return false;
     return true;
 }
 
-void reserve_use(struct reserve *reserve) {
+void reserve_use(struct reserve *reserve, size_t bytes) {
     void **pieces = reserve->pieces.items;
     size_t count = reserve->pieces.count, uppermost = 0;
     if (!count) return;
     for (size_t i = 1; i < count; i++)
         if ((uintptr_t)pieces[i] > (uintptr_t)pieces[uppermost]) uppermost = i;
-    for (size_t i = 0; i < count; i++)
-        if (i != uppermost) free(pieces[i]);
-    pieces[0] = pieces[uppermost];
-    reserve->pieces.count = 1;
+    void *kept = pieces[uppermost];
+    pieces[uppermost] = pieces[0];
+    pieces[0] = kept;
+    for (size_t given = pieces_of(bytes); given && count > 1; given--) free(pieces[--count]);
+    reserve->pieces.count = count;
 }
 
 void reserve_free(struct reserve *reserve) {

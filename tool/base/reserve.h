@@ -4,7 +4,7 @@
 // libraries that are called then have it too.
 //
 //     if (!reserve_take(&reserve, bytes)) return error_set(error, "out of memory");
-//     reserve_use(&reserve);  // from here on malloc has so much without asking the system
+//     reserve_use(&reserve, bytes);  // from here on malloc has so much without asking the system
 //
 // The blocks that it becomes may be needed later too: it is taken anew before each such time.
 #ifndef TOOL_BASE_RESERVE_H
@@ -18,8 +18,9 @@ struct reserve {
 
 // Puts aside what is missing of so many bytes. False without memory; what there was is kept.
 bool reserve_take(struct reserve *reserve, size_t bytes);
-// Gives malloc all but the uppermost piece, which keeps the others from going back to the system.
-void reserve_use(struct reserve *reserve);
+// Gives malloc so much of it, but never the uppermost piece, which keeps the others from going back
+// to the system.
+void reserve_use(struct reserve *reserve, size_t bytes);
 void reserve_free(struct reserve *reserve);
 
 #endif

@@ -240,6 +240,7 @@ static int session_report(struct session *session) {
     bool is_quiet = args_has(session->args, OPTION_QUIET);
     FILE *out = is_failed || is_quiet ? NULL : stderr;
     bool is_reported = finish_print(out, session->store.path, &options, NULL, &error);
+    if (!out) finish_say_numbered(&session->store);
     if (problem->text[0]) return command_fail(STATUS_FAILURE, problem);
     if (session->watch.problem.text[0])
         return command_fail(STATUS_FAILURE, &session->watch.problem);

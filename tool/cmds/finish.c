@@ -118,3 +118,11 @@ bool finish_print(FILE *out, const char *path, const struct summary_options *opt
     return subject.is_run ? finish_run(out, subject.path, options, &view, error)
                           : finish_recording(out, subject.path, options, &view, early, error);
 }
+
+void finish_say_numbered(const struct run_directory *store) {
+    char taken[NAME_MAX], name[NAME_MAX];
+    if (!store->taken[0]) return;
+    text_escape(taken, sizeof taken, store->taken);
+    text_escape(name, sizeof name, text_base_name(store->path));
+    fprintf(stderr, "cairn: %s was there already: the recording is %s\n", taken, name);
+}

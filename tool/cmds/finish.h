@@ -5,6 +5,7 @@
 
 #include "tool/cmds/report_run.h"
 #include "tool/watch/memory.h"
+#include "tool/watch/run_directory.h"
 
 // What can be done of that while the recording is saved: it is read from the process' memory.
 struct finish_early {
@@ -25,5 +26,9 @@ void finish_free(struct finish_early *early);
 // `early` NULL: nothing was begun.
 bool finish_print(FILE *out, const char *path, const struct summary_options *options,
                   struct finish_early *early, struct error *error);
+
+// Says on stderr where the recording is if something was at the path that was asked for: where no
+// summary says it.
+void finish_say_numbered(const struct run_directory *store);
 
 #endif

@@ -216,6 +216,7 @@ static void run_report(struct run_command *run) {
     } else if (run->store.is_made) {
         bool is_done = finish_print(run->summary, run->store.path, &options, &run->early, &error);
         if (!is_done && run->summary) run_say(run, error.text);
+        if (!run->summary) finish_say_numbered(&run->store);
     } else if (run->summary && run->watch.writer.problem.text[0]) {
         run_say(run, "the recording is lost: nothing of it was kept");
     } else if (!run->watch.writer.problem.text[0]) {
@@ -280,6 +281,7 @@ static int run_exec(struct run_command *run, struct error *error) {
     const char *name = program_called(&run->program, run->args->words[0]);
     if (!run_directory_choose(&run->store, output, name, (int)getpid(), error))
         return STATUS_RUN_FAILED;
+    finish_say_numbered(&run->store);
     run->launch.output = run->store.path;
     if (run->launch.library[0]) library_mark(run->launch.library, CAIRN_MARK_ALONE, 0);
     if (!run_lead(run, error) || !launch_set_environment(&run->launch, error))

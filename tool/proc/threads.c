@@ -146,15 +146,19 @@ static size_t count_threads(pid_t pid) {
     return count;
 }
 
-// Takes the memory for a stop of so many threads: their list, and what looks at their stacks and
-// calls in the process need.
-static bool take_memory(struct threads *threads, size_t count) {
+// Returns what looks at the stacks of so many threads, and calls in the process, need.
+static size_t memory_for(size_t count) {
     const size_t least_bytes = 1 << 20, thread_bytes = 4 << 10;
+    return least_bytes + count * thread_bytes;
+}
+
+// Takes the memory for a stop of so many threads, their list too.
+static bool take_memory(struct threads *threads, size_t count) {
     while (threads->stopped.capacity < count)
         if (!array_make_room((void **)&threads->stopped.items, &threads->stopped.capacity,
                              threads->stopped.capacity, sizeof *threads->stopped.items))
             return false;
-    return reserve_take(&threads->reserve, least_bytes + count * thread_bytes);
+    return reserve_take(&threads->reserve, memory_for(count));
 }
 
 static bool begin(struct threads *threads, pid_t pid, size_t count, struct error *error) {
@@ -163,7 +167,7 @@ static bool begin(struct threads *threads, pid_t pid, size_t count, struct error
     threads->stopped.count = 0;
     if (!has_memory) return error_set(error, "out of memory");
     sched_boost(&threads->own, 0);
-    reserve_use(&threads->reserve);
+    reserve_use(&threads->reserve, memory_for(count));
     threads->since_ns = clock_now_ns();
     return true;
 }

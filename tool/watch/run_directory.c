@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "format/packed.h"
+#include "tool/base/text.h"
 #include "tool/model/reader.h"
 #include "tool/model/run.h"
 #include "tool/model/run_row.h"
@@ -60,15 +61,18 @@ static bool check_writable(const char *path, struct error *error) {
 }
 
 // NAME.cairn, NAME.1.cairn, NAME.2.cairn, …: the first that is free.
-static bool number_until_free(char *path, struct error *error) {
+static bool number_until_free(struct run_directory *directory, struct error *error) {
     const int most_attempts = 10000;
-    char wanted[PATH_MAX];
+    char *path = directory->path, wanted[PATH_MAX];
     snprintf(wanted, sizeof wanted, "%s", path);
     char *dot = strrchr(wanted, '.');
     if (!dot || strchr(dot, '/')) dot = wanted + strlen(wanted);
+    if (exists(path) && !directory->taken[0])
+        snprintf(directory->taken, sizeof directory->taken, "%s", text_base_name(path));
     for (int attempt = 1; exists(path); attempt++) {
         if (attempt > most_attempts) return error_set(error, "%s: too many recordings", wanted);
-        snprintf(path, PATH_MAX, "%.*s.%d%s", (int)(dot - wanted), wanted, attempt, dot);
+        snprintf(path, sizeof directory->path, "%.*s.%d%s", (int)(dot - wanted), wanted, attempt,
+                 dot);
     }
     return true;
 }
@@ -92,7 +96,7 @@ bool run_directory_choose(struct run_directory *directory, const char *output, c
     if (strlen(directory->path) + sizeof ".10000.save" + NAME_MAX >= CAIRN_TEXT_PATH)
         return error_set(error, "%s: path too long", directory->path);
     return check_kind(directory->path, error) && check_writable(directory->path, error) &&
-           number_until_free(directory->path, error);
+           number_until_free(directory, error);
 }
 
 // Some fifty lines of the index. If the file system has no unnamed files, or no room for it,
@@ -115,7 +119,7 @@ static bool give_reserve(struct run_directory *directory) {
 bool run_directory_make(struct run_directory *directory, struct error *error) {
     while (mkdir(directory->path, 0700) != 0) {
         if (errno != EEXIST) return error_set(error, "%s: %s", directory->path, strerror(errno));
-        if (!number_until_free(directory->path, error)) return false;
+        if (!number_until_free(directory, error)) return false;
     }
     directory->is_made = true;
     directory->reserve = take_reserve(directory->path);

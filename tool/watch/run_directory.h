@@ -24,8 +24,9 @@
 #define RUN_LOST_TEXT 512u
 
 struct run_directory {
-    char path[PATH_MAX];  // absolute
-    bool is_made;         // the directory is there, or in the end the file
+    char path[PATH_MAX];   // absolute
+    bool is_made;          // the directory is there, or in the end the file
+    char taken[NAME_MAX];  // what was asked for, if something has that name; "": nothing had
     uint64_t row_count;
     uint64_t small_count;               // files of small processes
     char only[NAME_MAX];                // name of the first file that was written

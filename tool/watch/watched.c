@@ -305,6 +305,21 @@ static bool open_memory(const struct watched *process, struct recording *recordi
     return recording_open_memory(memory->header, memory->bytes, recording, NULL);
 }
 
+// Returns the bytes of mappings that hold something and that it made itself, or by stacks by which
+// it inherited others.
+static uint64_t bytes_mapped(const struct recording *recording) {
+    uint64_t bytes = 0;
+    struct cairn_mapper mapper;
+    size_t count = recording_count(recording, CAIRN_SECTION_MAPPERS);
+    for (size_t i = 0; i < count; i++) {
+        bool is_counted = recording_mapper(recording, i, &mapper) && mapper.calls &&
+                          mapper.kind != CAIRN_MAPPING_RESERVED &&
+                          mapper.kind != CAIRN_MAPPING_ALLOCATOR;
+        if (is_counted) bytes += mapper.mapped_bytes;
+    }
+    return bytes;
+}
+
 bool watched_is_short_lived(const struct watched *process) {
     struct recording recording;
     if (!open_memory(process, &recording)) return true;
@@ -312,9 +327,10 @@ bool watched_is_short_lived(const struct watched *process) {
     struct cairn_guard guard;
     bool has_damage = recording_guard(&recording, &guard) && guard.overrun_blocks;
     bool has_unrecorded = recording.header.lost[CAIRN_LOST_PROCESSES] != 0;
+    uint64_t bytes = figures.allocated_bytes + bytes_mapped(&recording);
     recording_close(&recording);
-    return figures.allocations < SHORT_LIVED_CALLS && figures.allocated_bytes < SHORT_LIVED_BYTES &&
-           !has_damage && !has_unrecorded;
+    return figures.allocations < SHORT_LIVED_CALLS && bytes < SHORT_LIVED_BYTES && !has_damage &&
+           !has_unrecorded;
 }
 
 bool watched_is_worthless(const struct watched *process, bool is_replaced) {

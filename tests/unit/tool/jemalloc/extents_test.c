@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/tool/damaged_heap.h"
 #include "tool/jemalloc/heap.h"
 
 enum {
@@ -224,35 +225,24 @@ static void test_what_is_beside_blocks(void **state) {
     glibc_heap_free(&heap);
 }
 
-static uint64_t next(uint64_t *chance) {
-    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return *chance >> 16;
-}
-
-// A word of the records, or one that leads to them or to a leaf, becomes a number, a place nearby,
-// or any word.
+// A word of the records, or one that leads to them or to a leaf.
 static void damage(uint64_t *chance) {
-    uint64_t *places[] = {&made->records[next(chance) % 3][next(chance) % RECORD_WORDS],
-                          word_of(HEAP - ((next(chance) % 8) << PAGE_SHIFT)),
-                          &made->data[BEFORE + (HEAP >> GIB_SHIFT) + next(chance) % LEAF_COUNT]};
-    uint64_t *word = places[next(chance) % (sizeof places / sizeof *places)];
-    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
-                              *word ^ UINT64_C(1) << next(chance) % 64};
-    *word = words[next(chance) % (sizeof words / sizeof *words)];
+    uint64_t *places[] = {
+        &made->records[random_below(chance, 3)][random_below(chance, RECORD_WORDS)],
+        word_of(HEAP - (random_below(chance, 8) << PAGE_SHIFT)),
+        &made->data[BEFORE + (HEAP >> GIB_SHIFT) + random_below(chance, LEAF_COUNT)]};
+    uint64_t *word = places[random_below(chance, sizeof places / sizeof *places)];
+    const uint64_t flipped = *word ^ UINT64_C(1) << random_below(chance, 64);
+    *word = damaged_word(*word, chance, &flipped, 1);
 }
 
-// Words of the tables at random: it ends, and what it finds is in order.
+static void read_damaged(struct glibc_heap *heap) {
+    read_heap(heap);
+}
+
 static void test_damage_ends(void **state) {
-    enum { ROUNDS = 50, WORDS_MOST = 6 };
-    uint64_t chance = 1;
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        struct glibc_heap heap;
-        assert_int_equal(setup(state), 0);
-        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
-        read_heap(&heap);
-        glibc_heap_free(&heap);
-        teardown(state);
-    }
+    damaged_heap_ends(state,
+                      &(struct damaged_heap){setup, teardown, damage, read_damaged, .rounds = 50});
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

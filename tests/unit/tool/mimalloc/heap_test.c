@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/tool/damaged_heap.h"
+
 enum {
     SLICE = 64 << 10,
     SLICES = 512,
@@ -217,35 +219,22 @@ static void test_slices_that_go_nowhere_end(void **state) {
     assert_int_equal(read_all(&heap), MIMALLOC_NONE);
 }
 
-static uint64_t next(uint64_t *chance) {
-    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return *chance >> 16;
-}
-
-// A word of the header, of the slices or of the page becomes a number, a place nearby, or any word.
+// A word of the header, of the slices or of the page.
 static void damage(uint64_t *chance) {
-    uint64_t *word = &made->words[next(chance) % (HEADER_WORDS + 4 * SLICE_WORDS)];
-    if (next(chance) % 3 == 0)
-        word = &made->words[(block(next(chance) % BLOCKS) - SEGMENT) / sizeof *word];
-    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
-                              block(next(chance) % BLOCKS)};
-    *word = words[next(chance) % (sizeof words / sizeof *words)];
+    uint64_t *word = &made->words[random_below(chance, HEADER_WORDS + 4 * SLICE_WORDS)];
+    if (random_below(chance, 3) == 0)
+        word = &made->words[(block(random_below(chance, BLOCKS)) - SEGMENT) / sizeof *word];
+    const uint64_t place = block(random_below(chance, BLOCKS));
+    *word = damaged_word(*word, chance, &place, 1);
 }
 
-// Words of the tables and of the heap at random: it ends, and what it finds is in order.
+static void read_damaged(struct glibc_heap *heap) {
+    read_all(heap);
+}
+
 static void test_damage_ends(void **state) {
-    enum { ROUNDS = 2000, WORDS_MOST = 8 };
-    uint64_t chance = 1;
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        struct glibc_heap heap;
-        assert_int_equal(setup(state), 0);
-        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
-        read_all(&heap);
-        for (size_t i = 1; i < heap.chunks.count; i++)
-            assert_true(heap.chunks.items[i - 1].address <= heap.chunks.items[i].address);
-        glibc_heap_free(&heap);
-        teardown(state);
-    }
+    damaged_heap_ends(
+        state, &(struct damaged_heap){setup, teardown, damage, read_damaged, .rounds = 2000});
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

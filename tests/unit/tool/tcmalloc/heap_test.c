@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/tool/damaged_heap.h"
 #include "tool/tcmalloc/places.h"
 
 enum {
@@ -233,13 +234,6 @@ static void test_the_variant_for_debugging_is_refused(void **state) {
     check_none();
 }
 
-static uint64_t next(uint64_t *chance) {
-    *chance = *chance * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return *chance >> 16;
-}
-
-// Most words that are not 0 are told apart by what they lead to: a number, a place nearby, any
-// word.
 static void damage(uint64_t *chance) {
     const struct {
         void *start;
@@ -250,28 +244,21 @@ static void damage(uint64_t *chance) {
                  {&made->leaf[(HEAP >> TCMALLOC_PAGE_SHIFT) % LEAF_WORDS], 128 * sizeof(uint64_t)},
                  {&made->tables, sizeof made->tables},
                  {made->page, sizeof made->page}};
-    const uint64_t which = next(chance) % (sizeof parts / sizeof *parts);
+    const size_t which = random_below(chance, sizeof parts / sizeof *parts);
     uint64_t *word =
-        (uint64_t *)parts[which].start + next(chance) % (parts[which].bytes / sizeof *word);
-    const uint64_t words[] = {next(chance) % 8, *word + next(chance) % 64 * 8, next(chance),
-                              block(next(chance) % BLOCKS), span_at(next(chance) % SPANS)};
-    *word = words[next(chance) % (sizeof words / sizeof *words)];
+        (uint64_t *)parts[which].start + random_below(chance, parts[which].bytes / sizeof *word);
+    const uint64_t places[] = {block(random_below(chance, BLOCKS)),
+                               span_at(random_below(chance, SPANS))};
+    *word = damaged_word(*word, chance, places, sizeof places / sizeof *places);
 }
 
-// Words of the tables and of the heap at random: it ends, and what it finds is in order.
+static void read_damaged(struct glibc_heap *heap) {
+    read_all(heap);
+}
+
 static void test_damage_ends(void **state) {
-    enum { ROUNDS = 200, WORDS_MOST = 8 };
-    uint64_t chance = 1;
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        struct glibc_heap heap;
-        assert_int_equal(setup(state), 0);
-        for (unsigned i = 0; i <= round % WORDS_MOST; i++) damage(&chance);
-        read_all(&heap);
-        for (size_t i = 1; i < heap.chunks.count; i++)
-            assert_true(heap.chunks.items[i - 1].address <= heap.chunks.items[i].address);
-        glibc_heap_free(&heap);
-        teardown(state);
-    }
+    damaged_heap_ends(state,
+                      &(struct damaged_heap){setup, teardown, damage, read_damaged, .rounds = 200});
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
