@@ -18,6 +18,7 @@ static void set_amount(struct claim *claim, const struct profile *profile, enum 
     claim_set(claim, "bytes", measured_shown(bytes));
     claim_set(claim, "blocks", measured_shown(blocks));
     claim_set(claim, "is_one", blocks.value == 1);
+    claim_set(claim, "is_since_attach", profile_lacks_older(profile));
     claim_set(claim, "interval_bytes", measured_interval(bytes));
     if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
     claim_set_text(claim, "interval", interval_amount(bytes, true, is_plain).text);
@@ -86,8 +87,15 @@ bool claim_of_cost(struct claim *claim, const struct profile *profile) {
     return true;
 }
 
+enum { TOUCHED_PARTS = 50 };
+
 static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned percent) {
     return now->all_bytes && bytes >= now->all_bytes / 100 * percent;
+}
+
+// Returns false if a part of the largest block was never touched, but for its last page.
+static bool is_block_used(const struct claim_now *now) {
+    return now->block_bytes - now->block_bytes / TOUCHED_PARTS <= now->used_bytes;
 }
 
 static enum claim_key choose_now(const struct claim_now *now) {
@@ -95,6 +103,8 @@ static enum claim_key choose_now(const struct claim_now *now) {
     if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
     if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
+    if (now->knows_waste && is_block_used(now) && is_share(now->block_bytes, now, NOW_MOST_SHARE))
+        return CLAIM_NOW_BLOCK;
     if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))
         return CLAIM_NOW_USED;
     return CLAIM_NOW_LARGEST;
@@ -104,6 +114,7 @@ void claim_of_now(struct claim *claim, const struct claim_now *now) {
     *claim = (struct claim){.key = choose_now(now)};
     uint64_t bytes = now->largest_bytes;
     if (claim->key == CLAIM_NOW_FREE) bytes = now->free_bytes;
+    if (claim->key == CLAIM_NOW_BLOCK) bytes = now->block_bytes;
     if (claim_has(claim, "wasted_bytes")) {
         bytes = now->used_bytes;
         claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);
