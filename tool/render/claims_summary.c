@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/claims_summary.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "tool/render/interval.h"
 
 void claim_set_sure(struct claim *claim, const struct profile *profile) {
@@ -72,18 +75,36 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile) {
     claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
 }
 
+// Returns one in so many bytes, a power of two, as gives some thousands of samples of the program.
+static uint64_t good_rate(const struct profile *profile) {
+    enum { SAMPLES_GOOD = 2000, RATE_LEAST = 4 << 10, RATE_USUAL = 512 << 10 };
+    uint64_t rate = RATE_LEAST;
+    while (rate < RATE_USUAL && rate * 2 <= profile->totals.allocated_bytes / SAMPLES_GOOD)
+        rate *= 2;
+    return rate;
+}
+
+static void set_rate(struct claim *claim, uint64_t rate_bytes) {
+    enum { KIB_SHIFT = 10, TEXT_BYTES = 32 };
+    char text[TEXT_BYTES];
+    claim_set(claim, "rate_bytes", (int64_t)rate_bytes);
+    snprintf(text, sizeof text, "%" PRIu64 "KiB", rate_bytes >> KIB_SHIFT);
+    claim_set_text(claim, "rate", text);
+}
+
 bool claim_of_cost(struct claim *claim, const struct profile *profile) {
-    enum { STACKS_LEAST = 1 << 16, BYTES_LEAST = 8 << 20 };
+    enum { STACKS_LEAST = 1 << 16, BYTES_LEAST = 8 << 20, PROGRAM_PARTS = 4 };
     const struct cairn_header *header = &profile->recording->header;
     uint64_t rss = header->rss_peak_bytes, own = header->own_bytes;
     uint64_t rest = rss > own ? rss - own : 0;
     *claim = (struct claim){.key = CLAIM_RECORDING_COST};
     if (profile->sampling.is_on || profile->built_stack_count < STACKS_LEAST || !rss) return false;
-    if (own < BYTES_LEAST || own < rest) return false;
+    if (own < BYTES_LEAST || own < rest / PROGRAM_PARTS) return false;
     claim_set(claim, "own_bytes", (int64_t)own);
     claim_set(claim, "program_bytes", (int64_t)rest);
     claim_set(claim, "stacks", (int64_t)profile->built_stack_count);
     claim_set(claim, "is_attached", header->is_attached);
+    set_rate(claim, good_rate(profile));
     return true;
 }
 

@@ -20,7 +20,7 @@ const char *claim_left_word(const struct profile *profile);
 // One of CLAIM_EXACT, CLAIM_EXACT_CALLS and CLAIM_NOT_EXACT.
 void claim_of_exactness(struct claim *claim, const struct profile *profile);
 
-// False: recording every allocation took less memory than the program, or not for its stacks.
+// False: recording every allocation took little memory beside the program, or not for its stacks.
 bool claim_of_cost(struct claim *claim, const struct profile *profile);
 
 // Percent of resident memory from which on a part is told first.
