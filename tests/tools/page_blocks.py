@@ -65,7 +65,7 @@ OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|read at \d|at [\d.]+ m?s$|pe
 
 
 # A finding about pages is there if somebody looked at them in time; the lines that follow it lie further in.
-OF_PAGES = re.compile(r"^\s*\d\S* \w+ of .* live were never touched at ")
+OF_PAGES = re.compile(r"^\s*(?:at least )?\d\S* \w+ of .* live were never touched at ")
 
 
 def without_machine(lines):

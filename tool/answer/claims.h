@@ -63,6 +63,7 @@ enum claim_key {
     CLAIM_NOW_FREE,   // of a process that is not recorded, why it is so big: free in malloc
     CLAIM_NOW_OTHER,  // neither that nor in use there
     CLAIM_NOW_WASTE,  // in use there, and of no use
+    CLAIM_NOW_BLOCK,  // one block alone
     CLAIM_NOW_USED,
     CLAIM_NOW_LARGEST,     // none of these
     CLAIM_MOVED,           // of a history: a commit moved a figure
@@ -83,7 +84,7 @@ enum claim_unit {
     CLAIM_UNIT_WORDS,  // a part of the sentence that other values say as numbers; not in JSON
 };
 
-enum { CLAIM_VALUES_MAX = 14, CLAIM_NAMES_BYTES = 1536, CLAIM_SENTENCE_BYTES = 1024 };
+enum { CLAIM_VALUES_MAX = 16, CLAIM_NAMES_BYTES = 1536, CLAIM_SENTENCE_BYTES = 1024 };
 
 struct claim_field {
     const char *name;  // as in JSON and in the sentence

@@ -51,12 +51,22 @@ static void find_name(struct overview *overview, const char *word) {
     text_escape(overview->name, sizeof overview->name, *name ? name : word);
 }
 
+static uint64_t largest_block(const struct glibc_heap *heap) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < heap->chunks.count; i++) {
+        const struct glibc_chunk *chunk = &heap->chunks.items[i];
+        if (!chunk_is_free(chunk) && chunk->size > largest) largest = chunk->size;
+    }
+    return largest;
+}
+
 // Looks at the heap of what is open; keeps the reason if there is none.
 static void look_at_heap(struct overview *overview) {
     struct error error = {""};
     struct core_subject *subject = &overview->subject;
     bool is_ok = core_need_heap(subject, &error);
     overview->has_other = is_ok && core_heap_of(subject)->other.name;
+    if (is_ok) overview->block_bytes = largest_block(core_heap_of(subject));
     if (overview->has_other) return;
     is_ok = is_ok && heap_look_survey(&subject->look, NULL, &overview->heap, &error);
     overview->has_heap = is_ok;

@@ -48,6 +48,7 @@ bool overview_claim(const struct overview *overview, struct claim *claim) {
                                   .used_bytes = resident_parts_bytes(&overview->parts, PART_USED),
                                   .free_bytes = resident_parts_bytes(&overview->parts, PART_FREE),
                                   .wasted_bytes = wasted_bytes(overview),
+                                  .block_bytes = overview->block_bytes,
                                   .knows_waste = overview->has_waste,
                                   .largest_bytes = largest->bytes,
                                   .largest = largest->text,

@@ -60,18 +60,29 @@ static bool is_slab_plausible(const struct record *record, uint64_t bytes) {
     return regions && regions <= JEMALLOC_REGIONS_MAX && get(record, field_free) <= regions;
 }
 
+static uint64_t start_of(const struct record *record) {
+    return record->address & ~(PAGE_BYTES - 1);
+}
+
+static uint64_t bytes_of(const struct record *record) {
+    return record->bytes_and_number & ~(PAGE_BYTES - 1);
+}
+
+// Returns whether a word and the record that it leads to can be a leaf's, whatever page it is of.
+static bool may_be_record(const struct record *record, uint64_t word) {
+    enum { UNUSED_LOW_BITS = 0x60 };
+    const uint64_t bytes = bytes_of(record), start = start_of(record);
+    return !(word & UNUSED_LOW_BITS) && !get(record, field_beyond) &&
+           get(record, field_state) <= JEMALLOC_MOVING && bytes && bytes <= ADDRESS_MOST && start &&
+           start <= ADDRESS_MOST;
+}
+
 // Compares what the leaf's word says of an extent with what its record says.
 static bool is_plausible(const struct record *record, uint64_t word, uint64_t page) {
-    enum { UNUSED_LOW_BITS = 0x60 };
-    const uint64_t bytes = record->bytes_and_number & ~(PAGE_BYTES - 1);
-    const uint64_t start = record->address & ~(PAGE_BYTES - 1), state = get(record, field_state);
-    if ((word & UNUSED_LOW_BITS) || get(record, field_beyond) || state > JEMALLOC_MOVING)
-        return false;
-    if (!bytes || bytes > ADDRESS_MOST || !start || start > ADDRESS_MOST || page < start ||
-        page - start >= bytes)
-        return false;
+    const uint64_t bytes = bytes_of(record), start = start_of(record);
+    if (!may_be_record(record, word) || page < start || page - start >= bytes) return false;
     // of what is no slab the last page's word keeps what was there before
-    if (state != JEMALLOC_ACTIVE || page != start) return true;
+    if (get(record, field_state) != JEMALLOC_ACTIVE || page != start) return true;
     const uint64_t size_class = get(record, field_class);
     if (size_class != word >> CLASS_SHIFT || get(record, field_slab) != (word & 1)) return false;
     if (get(record, field_slab)) return is_slab_plausible(record, bytes);
@@ -140,7 +151,9 @@ static int judge_leaf(const struct memory_reader *memory, uint64_t leaf, uint64_
     struct record record;
     if (!may_be_leaf(leaf) || !find_first_word(memory, leaf, pieces_left, &first)) return LEAF_NONE;
     if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
-    if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES)) return LEAF_NONE;
+    if (!memory_read(memory, first.word & RECORD_MASK, &record, RECORD_BYTES) ||
+        !may_be_record(&record, first.word))  // else all places that its numbers span are tried
+        return LEAF_NONE;
     const uint64_t number = (first.address - leaf) / sizeof(uint64_t);
     const uint64_t last = (record.address + record.bytes_and_number) >> LEAF_SHIFT;
     for (*top = record.address >> LEAF_SHIFT; *top <= last && *top < LEVEL_WORDS; ++*top)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/base/array.h"
+#include "tool/model/curve.h"
 #include "tool/model/heaps.h"
 #include "tool/model/reached.h"
 #include "tool/model/timeline.h"
@@ -286,26 +287,6 @@ static bool estimate_changes(const struct growth *growth, struct fitting *fittin
     return fitting->more_at_end && fitting->more_at_peak;
 }
 
-// Fits a line to the curve, over time in cells; returns the slope, and how much of the curve it
-// explains.
-static double fit_line(const int64_t *curve, uint32_t cells, double *fit) {
-    double n = cells, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
-    *fit = 0;
-    for (uint32_t cell = 0; cell < cells; cell++) {
-        const double at = cell, value = (double)curve[cell];
-        x += at;
-        xx += at * at;
-        y += value;
-        yy += value * value;
-        xy += at * value;
-    }
-    double x_spread = n * xx - x * x, y_spread = n * yy - y * y, common = n * xy - x * y;
-    if (!(x_spread > 0) || !(y_spread > 0)) return 0;
-    double explained = common * common / (x_spread * y_spread);
-    *fit = explained < 1 ? explained : 1;
-    return common / x_spread;
-}
-
 // Returns the time of the moment whose values the cell has.
 static uint64_t moment_of(const struct growth *growth, uint32_t cell) {
     size_t point = growth->point_count - 1;
@@ -364,10 +345,17 @@ static int64_t interval_of(const struct fitting *fitting, const struct stack *st
     return more ? estimate_bytes_interval(&more[stack->number]) : 0;
 }
 
-// Says if the curve goes on to rise in its last third, beyond all of the one before. False: it
-// rises there by so little that it neither grows nor is flat.
-static bool judge_last_third(const struct fitting *fitting, size_t index,
-                             struct growth_stack *stack) {
+// Returns whether a rise beyond what the curve had been is more than its ups and downs make.
+static bool is_beyond_chance(const struct growth *growth, uint32_t cells, int64_t rise,
+                             int64_t fall, double fit) {
+    const double moments = growth->point_count < cells ? (double)growth->point_count : cells;
+    return rise > fall || curve_is_sure(fit, moments);
+}
+
+// Says if the curve goes on to rise in its last third, beyond all of the one before, and not by
+// chance. False: it rises there by so little that it neither grows nor is flat.
+static bool judge_last_third(const struct growth *growth, const struct fitting *fitting,
+                             size_t index, struct growth_stack *stack) {
     const uint32_t third = fitting->cells - fitting->cells / THIRDS;
     const int64_t *curve = fitting->curves + index * CELLS, last = stack->last_bytes;
     int64_t before = 0;
@@ -378,6 +366,9 @@ static bool judge_last_third(const struct fitting *fitting, size_t index,
     bool is_rising =
         rise >= rise_least(fitting->snapshots->profile) || (double)rise >= steady_share * own;
     stack->has_stalled = !is_rising || stack->bytes_per_s <= 0;
+    const int64_t fall = curve_fall(curve, third / 2, fitting->cells);
+    if (!stack->has_stalled && !is_beyond_chance(growth, fitting->cells, rise, fall, stack->fit))
+        return false;
     return is_rising || (double)rise <= flat_share * own;
 }
 
@@ -396,12 +387,12 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     stack.last_bytes = last;
     stack.freed_bytes = is_freed ? growth_rise(at_end, last) : 0;
     stack.interval_bytes = interval_of(fitting, &profile->stacks[stack.stack], is_freed);
-    double slope = fit_line(curve, cells, &stack.fit);
+    double slope = curve_fit(curve, cells, &stack.fit);
     // chance alone makes every second stack of samples rise
     const int64_t rise = growth_rise(first, last);
     if (rise < least || rise <= stack.interval_bytes) return;
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
-    if (!judge_last_third(fitting, index, &stack)) return;
+    if (!judge_last_third(growth, fitting, index, &stack)) return;
     if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;

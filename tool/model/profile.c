@@ -216,6 +216,11 @@ bool profile_is_empty(const struct profile *profile) {
     return !profile->totals.allocations && !profile->inherited.blocks;
 }
 
+bool profile_lacks_older(const struct profile *profile) {
+    const struct cairn_header *header = profile->recording ? &profile->recording->header : NULL;
+    return header && header->is_attached && !header->has_census;
+}
+
 bool profile_has_frees(const struct profile *profile) {
     return !profile->recording || !profile->recording->header.has_no_frees;
 }

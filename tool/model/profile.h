@@ -274,6 +274,9 @@ bool profile_name_stacks(const struct profile *profile, struct stack *stacks, si
 // memory.
 uint32_t *profile_stack_indexes(const struct profile *profile);
 
+// Blocks that were there before cairn attached are in no figure: they were not counted.
+bool profile_lacks_older(const struct profile *profile);
+
 // Nothing was allocated, nothing inherited.
 bool profile_is_empty(const struct profile *profile);
 

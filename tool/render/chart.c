@@ -305,8 +305,9 @@ bool chart_print_combined(const struct terminal *terminal, struct combined *comb
     chart->end_ns = last_known_ns(combined) > start ? last_known_ns(combined) - start : 1;
     fill_combined(chart, combined);
     if (!chart->most_bytes) chart->most_bytes = 1;
-    struct unit_text least = units_size_as((int64_t)peak.low_bytes, view->is_plain_number);
-    struct unit_text most = units_size_as((int64_t)peak.high_bytes, view->is_plain_number);
+    const struct measured lowest = measured_bytes((int64_t)peak.low_bytes, &peak.estimate);
+    struct unit_text least = units_size_as(measured_shown(lowest), view->is_plain_number);
+    struct unit_text most = units_size_as(measured_shown(highest), view->is_plain_number);
     bool is_one = !strcmp(least.text, most.text);
     snprintf(bytes, sizeof bytes, "%s%s%s%s%s", least.text, is_one ? "" : " to ",
              is_one ? "" : most.text, interval_amount(highest, true, view->is_plain_number).text,

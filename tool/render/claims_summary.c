@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/claims_summary.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "tool/render/interval.h"
 
 void claim_set_sure(struct claim *claim, const struct profile *profile) {
@@ -18,6 +21,7 @@ static void set_amount(struct claim *claim, const struct profile *profile, enum 
     claim_set(claim, "bytes", measured_shown(bytes));
     claim_set(claim, "blocks", measured_shown(blocks));
     claim_set(claim, "is_one", blocks.value == 1);
+    claim_set(claim, "is_since_attach", profile_lacks_older(profile));
     claim_set(claim, "interval_bytes", measured_interval(bytes));
     if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
     claim_set_text(claim, "interval", interval_amount(bytes, true, is_plain).text);
@@ -71,23 +75,48 @@ void claim_of_exactness(struct claim *claim, const struct profile *profile) {
     claim_set(claim, "is_import", recording_imported(profile->recording) != NULL);
 }
 
+// Returns one in so many bytes, a power of two, as gives some thousands of samples of the program.
+static uint64_t good_rate(const struct profile *profile) {
+    enum { SAMPLES_GOOD = 2000, RATE_LEAST = 4 << 10, RATE_USUAL = 512 << 10 };
+    uint64_t rate = RATE_LEAST;
+    while (rate < RATE_USUAL && rate * 2 <= profile->totals.allocated_bytes / SAMPLES_GOOD)
+        rate *= 2;
+    return rate;
+}
+
+static void set_rate(struct claim *claim, uint64_t rate_bytes) {
+    enum { KIB_SHIFT = 10, TEXT_BYTES = 32 };
+    char text[TEXT_BYTES];
+    claim_set(claim, "rate_bytes", (int64_t)rate_bytes);
+    snprintf(text, sizeof text, "%" PRIu64 "KiB", rate_bytes >> KIB_SHIFT);
+    claim_set_text(claim, "rate", text);
+}
+
 bool claim_of_cost(struct claim *claim, const struct profile *profile) {
-    enum { STACKS_LEAST = 1 << 16, BYTES_LEAST = 8 << 20 };
+    enum { STACKS_LEAST = 1 << 16, BYTES_LEAST = 8 << 20, PROGRAM_PARTS = 4 };
     const struct cairn_header *header = &profile->recording->header;
     uint64_t rss = header->rss_peak_bytes, own = header->own_bytes;
     uint64_t rest = rss > own ? rss - own : 0;
     *claim = (struct claim){.key = CLAIM_RECORDING_COST};
     if (profile->sampling.is_on || profile->built_stack_count < STACKS_LEAST || !rss) return false;
-    if (own < BYTES_LEAST || own < rest) return false;
+    if (own < BYTES_LEAST || own < rest / PROGRAM_PARTS) return false;
     claim_set(claim, "own_bytes", (int64_t)own);
     claim_set(claim, "program_bytes", (int64_t)rest);
     claim_set(claim, "stacks", (int64_t)profile->built_stack_count);
     claim_set(claim, "is_attached", header->is_attached);
+    set_rate(claim, good_rate(profile));
     return true;
 }
 
+enum { TOUCHED_PARTS = 50 };
+
 static bool is_share(uint64_t bytes, const struct claim_now *now, unsigned percent) {
     return now->all_bytes && bytes >= now->all_bytes / 100 * percent;
+}
+
+// Returns false if a part of the largest block was never touched, but for its last page.
+static bool is_block_used(const struct claim_now *now) {
+    return now->block_bytes - now->block_bytes / TOUCHED_PARTS <= now->used_bytes;
 }
 
 static enum claim_key choose_now(const struct claim_now *now) {
@@ -95,6 +124,8 @@ static enum claim_key choose_now(const struct claim_now *now) {
     if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
     if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
+    if (now->knows_waste && is_block_used(now) && is_share(now->block_bytes, now, NOW_MOST_SHARE))
+        return CLAIM_NOW_BLOCK;
     if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))
         return CLAIM_NOW_USED;
     return CLAIM_NOW_LARGEST;
@@ -104,6 +135,7 @@ void claim_of_now(struct claim *claim, const struct claim_now *now) {
     *claim = (struct claim){.key = choose_now(now)};
     uint64_t bytes = now->largest_bytes;
     if (claim->key == CLAIM_NOW_FREE) bytes = now->free_bytes;
+    if (claim->key == CLAIM_NOW_BLOCK) bytes = now->block_bytes;
     if (claim_has(claim, "wasted_bytes")) {
         bytes = now->used_bytes;
         claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);

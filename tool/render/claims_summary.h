@@ -20,7 +20,7 @@ const char *claim_left_word(const struct profile *profile);
 // One of CLAIM_EXACT, CLAIM_EXACT_CALLS and CLAIM_NOT_EXACT.
 void claim_of_exactness(struct claim *claim, const struct profile *profile);
 
-// False: recording every allocation took less memory than the program, or not for its stacks.
+// False: recording every allocation took little memory beside the program, or not for its stacks.
 bool claim_of_cost(struct claim *claim, const struct profile *profile);
 
 // Percent of resident memory from which on a part is told first.
@@ -31,6 +31,7 @@ struct claim_now {
     const char *allocator;                       // whose heap it is
     uint64_t all_bytes, used_bytes, free_bytes;  // in use in that heap, and free there
     uint64_t wasted_bytes;                       // of that in use; 0 if it is not known
+    uint64_t block_bytes;                        // of the largest block in use
     bool knows_waste;
     uint64_t largest_bytes;
     const char *largest;

@@ -347,14 +347,23 @@ void diff_join_rows(struct diff *diff, uint32_t from, uint32_t to) {
     diff->joined_count++;
 }
 
+// Returns the label, with its location where others have the same one.
+static const char *key_of_group(const struct group *group, char key[2 * GROUP_TEXT_BYTES]) {
+    if (!group->is_ambiguous) return group->label;
+    snprintf(key, 2 * (size_t)GROUP_TEXT_BYTES, "%s (%s)", group->label, group->location);
+    return key;
+}
+
 bool diff_add_groups(struct diff *diff, size_t recording, const struct grouping *grouping,
                      const struct profile *profile, const struct frame_names *names,
                      const struct view_options *view, struct error *error) {
     struct group_list list;
+    char key[2 * GROUP_TEXT_BYTES];
     bool is_ok = group_list_build(&list, grouping, profile, names, view, error), has_memory = true;
     for (size_t i = 0; i < list.groups.count && is_ok && has_memory; i++) {
         const struct group *group = &list.groups.items[i];
-        has_memory = diff_add(diff, recording, group->label, group->location, group->self);
+        has_memory =
+            diff_add(diff, recording, key_of_group(group, key), group->location, group->self);
     }
     group_list_free(&list);
     if (!has_memory) error_set(error, "no memory for the comparison");

@@ -92,6 +92,7 @@ static void fill_untouched(const struct finding *finding, struct claim *claim) {
     claim_set(claim, "bytes", (int64_t)finding->bytes);
     claim_set(claim, "of_bytes", (int64_t)finding->of_bytes);
     claim_set(claim, "at_ns", (int64_t)finding->at_ns);
+    claim_set(claim, "is_least", finding->is_least);
 }
 
 static void fill_arenas(const struct finding *finding, struct claim *claim) {

@@ -18,7 +18,7 @@ enum {
     LARGE_BLOCK_BITS = 13,  // of the least size of a block that may have a page of its own
 };
 static const double near_share = 0.98, untouched_share = 0.1, arenas_share = 0.1, small_share = 0.5,
-                    peak_share = 0.9,
+                    peak_share = 0.9, least_share = 0.02,
                     fault_gain = 0.02;  // time once, no memory: last
 
 bool finding_find_free(struct findings *findings, const struct profile *profile,
@@ -125,7 +125,8 @@ static uint64_t beyond_resident(const struct profile *profile,
 }
 
 // Returns what was not touched in the picture and cannot have been later: a block that is being
-// filled looks like one that is reserved, but then resident memory rises.
+// filled looks like one that is reserved, but then resident memory rises. `is_least`: what else
+// rose since then, and what else was resident, may have made it less than it is.
 static uint64_t never_touched(const struct profile *profile, const struct cairn_picture *picture,
                               bool *is_least) {
     uint64_t peak = profile->recording->header.rss_peak_bytes, bytes = picture->untouched_bytes;
@@ -133,6 +134,7 @@ static uint64_t never_touched(const struct profile *profile, const struct cairn_
     uint64_t beyond = beyond_resident(profile, picture);
     *is_least = beyond > bytes + bytes / 4;
     if (*is_least) bytes = beyond;
+    *is_least |= (double)later > least_share * (double)bytes;
     return bytes > later ? bytes - later : 0;
 }
 

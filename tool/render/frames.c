@@ -143,13 +143,18 @@ static bool is_same_text(const char *a, const char *b) {
     return a == b || (a && b && !strcmp(a, b));
 }
 
+static bool is_in_one_file(const struct frame *a, const struct frame *b) {
+    if (!a->file || !b->file || a->file == b->file) return true;
+    return !strcmp(text_base_name(a->file), text_base_name(b->file));
+}
+
 bool frame_is_same_function(const struct frame *a, const struct frame *b) {
     if (a == b) return true;
     // of frames that were sealed the hash says at once that they are not
     if (a->function_hash != b->function_hash && a->function_hash && b->function_hash) return false;
     if (!is_same_text(a->function, b->function) || !is_same_text(a->module, b->module))
         return false;
-    return a->function || a->offset == b->offset;
+    return a->function ? is_in_one_file(a, b) : a->offset == b->offset;
 }
 
 bool frame_is_same(const struct frame *a, const struct frame *b) {

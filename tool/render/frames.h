@@ -65,7 +65,8 @@ struct frame_lead {
 struct frame_lead frame_list_lead(const struct frame_list *list);
 const struct frame *frame_list_first_own(const struct frame_list *list);  // of it the frame
 
-// The same function at the same line; `frame_is_same_function` leaves out the line.
+// The same function at the same line; `frame_is_same_function` leaves out the line. Functions of
+// one name in several files of a module, as static ones, are several.
 bool frame_is_same(const struct frame *a, const struct frame *b);
 bool frame_is_same_function(const struct frame *a, const struct frame *b);
 uint64_t frame_hash(const struct frame *frame, bool has_line);

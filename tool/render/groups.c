@@ -198,12 +198,12 @@ static bool module_of(const struct frame *frame, char *label, char *location) {
 }
 
 static const struct grouping groupings[] = {
-    {"functions", "function", true, true, function_of, NULL},
-    {"lines", "line", true, false, line_of, NULL},
-    {"files", "file", true, true, file_of, NULL},
-    {"directories", "directory", true, true, directory_of, NULL},
-    {"modules", "module", true, true, module_of, NULL},
-    {"types", "type", false, true, NULL, type_of_stack},
+    {"functions", "function", true, true, true, function_of, NULL},
+    {"lines", "line", true, false, false, line_of, NULL},
+    {"files", "file", true, true, false, file_of, NULL},
+    {"directories", "directory", true, true, false, directory_of, NULL},
+    {"modules", "module", true, true, false, module_of, NULL},
+    {"types", "type", false, true, false, NULL, type_of_stack},
 };
 
 const struct grouping *grouping_find(const char *name) {
@@ -225,13 +225,30 @@ int64_t group_list_find(const struct group_list *list, const char *label) {
     return -1;
 }
 
+// Returns the index of the group with this label, and that location if it tells groups apart; -1:
+// there is none. Those of other locations become ambiguous, which `is_ambiguous` says too.
+static int64_t find_at(struct group_list *list, const struct grouping *grouping, const char *label,
+                       const char *location, bool *is_ambiguous) {
+    struct index_probe probe = index_probe_start(&list->by_label, hash_of_text(label));
+    for (uint32_t index; index_probe_next(&list->by_label, &probe, &index);) {
+        struct group *group = &list->groups.items[index];
+        if (strcmp(group->label, label) != 0) continue;
+        if (!grouping->is_in_location || !strcmp(group->location, location)) return index;
+        group->is_ambiguous = *is_ambiguous = true;
+    }
+    return -1;
+}
+
 // Index of the group, made if there is none; -1 without memory.
-static int64_t find_or_add(struct group_list *list, const char *label, const char *location) {
-    int64_t known = group_list_find(list, label);
+static int64_t find_or_add(struct group_list *list, const struct grouping *grouping,
+                           const char *label, const char *location) {
+    bool is_ambiguous = false;
+    int64_t known = find_at(list, grouping, label, location, &is_ambiguous);
     if (known >= 0) return known;
     struct group *group = array_push(&list->groups);
     if (!group) return -1;
-    *group = (struct group){.label = strdup(label), .location = strdup(location)};
+    *group = (struct group){
+        .label = strdup(label), .location = strdup(location), .is_ambiguous = is_ambiguous};
     uint32_t index = (uint32_t)(list->groups.count - 1);
     bool is_ok = group->label && group->location &&
                  index_table_insert(&list->by_label, hash_of_text(label), index);
@@ -249,7 +266,7 @@ static int64_t group_of(struct group_list *list, const struct grouping *grouping
             return (int64_t)list->frames.items[index].group_plus_1 - 1;
     char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES];
     bool has_group = grouping->of_frame(frame, label, location);
-    int64_t group = has_group ? find_or_add(list, label, location) : NO_GROUP;
+    int64_t group = has_group ? find_or_add(list, grouping, label, location) : NO_GROUP;
     if (group < 0) return group;
     struct group_of_frame *known = array_push(&list->frames);
     if (!known) return NO_MEMORY;
@@ -295,9 +312,9 @@ static bool add_frames(struct group_list *list, const struct grouping *grouping,
     return has_memory;
 }
 
-static bool add_text(struct group_list *list, const char *label, const char *location,
-                     struct measured measured) {
-    int64_t group = find_or_add(list, label, location);
+static bool add_text(struct group_list *list, const struct grouping *grouping, const char *label,
+                     const char *location, struct measured measured) {
+    int64_t group = find_or_add(list, grouping, label, location);
     if (group < 0) return false;
     measured_add(&list->groups.items[group].self, measured);
     measured_add(&list->groups.items[group].total, measured);
@@ -308,10 +325,10 @@ static bool add_stack(struct group_list *list, const struct grouping *grouping,
                       const struct frame_list *frames, uint32_t stack, struct measured measured,
                       struct marks *marks) {
     char label[GROUP_TEXT_BYTES], location[GROUP_TEXT_BYTES] = "";
-    if (!frames->frames.count) return add_text(list, STACK_NOT_RECORDED, "", measured);
+    if (!frames->frames.count) return add_text(list, grouping, STACK_NOT_RECORDED, "", measured);
     if (grouping->of_frame) return add_frames(list, grouping, frames, stack, measured, marks);
     grouping->of_stack(frames, label, location);
-    return add_text(list, label, location, measured);
+    return add_text(list, grouping, label, location, measured);
 }
 
 static int compare(const void *a, const void *b) {
@@ -320,7 +337,8 @@ static int compare(const void *a, const void *b) {
         return first->self.value < second->self.value ? 1 : -1;
     if (first->total.value != second->total.value)
         return first->total.value < second->total.value ? 1 : -1;
-    return strcmp(first->label, second->label);
+    int order = strcmp(first->label, second->label);
+    return order ? order : strcmp(first->location, second->location);
 }
 
 // Sorting moves the groups, so that the tables have to be made anew.

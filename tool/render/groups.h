@@ -14,7 +14,8 @@
 #include "tool/render/terminal.h"
 
 struct group {
-    char *label, *location;  // safe texts; the label is the key
+    char *label, *location;  // safe texts; the label is the key, of functions both are
+    bool is_ambiguous;       // another one has the same label
     struct measured self, total;
 };
 
@@ -23,6 +24,7 @@ struct grouping {
     const char *one;   // "function"
     bool has_total;
     bool has_stable_names;  // the same in another build of the program
+    bool is_in_location;    // groups of one label in several locations are several
     // Key and place of a frame, false: it belongs to no group. For groups that a frame decides.
     bool (*of_frame)(const struct frame *frame, char *label, char *location);
     // The same for groups that a whole stack decides, all frames included.
@@ -49,7 +51,7 @@ bool group_list_build(struct group_list *list, const struct grouping *grouping,
                       const struct view_options *view, struct error *error);
 void group_list_free(struct group_list *list);
 
-// Index of the group with this label; -1: none.
+// Index of a group with this label; -1: none.
 int64_t group_list_find(const struct group_list *list, const char *label);
 
 // Type and where it was found, as a group (groups.h) has them. All frames of `frames` are looked

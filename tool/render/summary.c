@@ -42,7 +42,7 @@ static void print_claim(const struct terminal *terminal, const struct summary *s
     char sentence[CLAIM_SENTENCE_BYTES];
     claim_sentence(claim, summary->view->is_plain_number, sentence);
     const char *rest = sentence + strlen(key) + 1;
-    int figure = (int)strlen(size_of(summary, measured.value).text);
+    int figure = (int)strlen(size_of(summary, measured_shown(measured)).text);
     int samples = (int)strlen(interval_samples(measured).text);
     int middle = (int)strlen(rest) - figure - samples;
     print_key(terminal, key);
@@ -75,6 +75,10 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
 // What a fork found when it began, or cairn when it attached: no calls of this process.
 static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
     const struct inherited *inherited = &summary->profile->inherited;
+    if (profile_lacks_older(summary->profile)) {
+        print_key(terminal, "before");
+        fputs("not counted: what was allocated before attach (--scan-heap)\n", terminal->out);
+    }
     if (!inherited->blocks) return;
     const struct cairn_header *header = &summary->profile->recording->header;
     print_key(terminal, header->has_census ? "before" : "inherited");
@@ -324,6 +328,8 @@ static void print_advice(const struct terminal *terminal, const struct summary *
     int64_t interval = measured_interval(peak);
     bool is_wide = interval > peak.value / 2, is_narrow = interval < peak.value / 10;
     bool has_few = measured_samples(peak) < SAMPLES_LEAST;
+    // nothing to draw from: no other rate would show more
+    if (profile_lacks_older(profile) && profile->totals.allocated_bytes < RATE_LEAST) return;
     if (!profile->sampling.is_on || is_narrow || !(has_few || is_wide)) return;
     bool is_slowed = profile->sampling.slowed_count && profile->sampling.cpu_budget_millionths &&
                      profile->sampling.rate_most_bytes > profile->sampling.rate_bytes;

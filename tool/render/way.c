@@ -17,8 +17,10 @@ enum {
     TOLD_PERCENT = 5,     // a function with less is not told where the way parts
     NAMED_PERCENT = 80,   // where less has names, nothing is told of where it parts
     TOLD = 3,
-    LABEL_BYTES = 160,
+    LABEL_BYTES = 256,
     LABEL_COLUMNS = 48,
+    FILE_BYTES = 256,
+    FILE_COLUMNS = 24,
     SAMPLES_LEAST = 100,  // of the whole
 };
 
@@ -153,17 +155,11 @@ static bool spots_add(struct spots *spots, struct spot spot) {
     return added != NULL;
 }
 
-// Functions of one name in several files of a program, as static ones, are several.
-static bool is_same(const struct frame *a, const struct frame *b) {
-    return frame_is_same_function(a, b) &&
-           (!a->file || !b->file || !strcmp(text_base_name(a->file), text_base_name(b->file)));
-}
-
 static bool turns_add(struct turns *turns, const struct walk *walk, const struct frame *frame,
                       struct spot spot) {
     struct turn *turn = NULL;
     for (size_t i = 0; i < turns->list.count && !turn; i++)
-        if (is_same(turns->list.items[i].frame, frame)) turn = &turns->list.items[i];
+        if (frame_is_same_function(turns->list.items[i].frame, frame)) turn = &turns->list.items[i];
     if (!turn) {
         turn = array_push(&turns->list);
         if (!turn) return false;
@@ -236,7 +232,7 @@ static void way_free(struct way *way) {
 
 static bool is_known(const struct way *way, const struct frame *frame) {
     for (size_t i = 0; i < way->functions.count; i++)
-        if (is_same(way->functions.items[i], frame)) return true;
+        if (frame_is_same_function(way->functions.items[i], frame)) return true;
     return false;
 }
 
@@ -300,6 +296,25 @@ static int by_value(const void *a, const void *b) {
     return (first->value < second->value) - (first->value > second->value);
 }
 
+static bool has_namesake(const struct turns *parts, size_t index) {
+    const char *function = parts->list.items[index].frame->function;
+    for (size_t i = 0; i < parts->list.count; i++)
+        if (i != index && !strcmp(parts->list.items[i].frame->function, function)) return true;
+    return false;
+}
+
+// Writes the function's name, with its file where another part has the same one: "load (b.c)".
+static void label_part(const struct turns *parts, size_t index, char label[LABEL_BYTES]) {
+    const struct frame *frame = parts->list.items[index].frame;
+    char file[FILE_BYTES];
+    frame_label(frame, label, LABEL_BYTES, LABEL_COLUMNS);
+    if (!frame->file || !has_namesake(parts, index)) return;
+    text_escape(file, sizeof file, text_base_name(frame->file));
+    text_cut(file, FILE_COLUMNS);
+    const size_t used = strlen(label);
+    snprintf(label + used, LABEL_BYTES - used, " (%s)", file);
+}
+
 // "parse 40 %, index 33 %, cache 12 %". False where it does not part, or too little of `value` has
 // names.
 static bool write_parts(struct turns *parts, int64_t value, const struct sums *sums, char *out,
@@ -314,7 +329,7 @@ static bool write_parts(struct turns *parts, int64_t value, const struct sums *s
         const struct turn *turn = &parts->list.items[told];
         if (!has_share(sums, turn->value, TOLD_PERCENT)) break;
         told_value += turn->value;
-        frame_label(turn->frame, label, sizeof label, LABEL_COLUMNS);
+        label_part(parts, told, label);
         used += (size_t)snprintf(out + used, size - used, "%s%s %s", used ? ", " : "", label,
                                  units_percent(turn->value, sums->whole).text);
     }

@@ -85,6 +85,22 @@ static void test_fall(void **state) {
     end_book();
 }
 
+// What goes up and down at random is as high as never before in the end once in a while; a leak
+// that goes up and down by as much is one.
+static void test_chance(void **state) {
+    (void)state;
+    book((const int64_t[]){0, 1100, 300, 1400, 900, 200, 1500, 700, 1200, 600, 900, 1900}, 12,
+         false);
+    assert_true(growth.is_known);
+    assert_int_equal(growth.count, 0);
+    end_book();
+    book((const int64_t[]){0, 1100, 900, 2400, 1900, 1700, 3500, 3700, 3200, 4600, 4900, 5700}, 12,
+         false);
+    assert_int_equal(growth.count, 1);
+    assert_false(growth.list->has_stalled);
+    end_book();
+}
+
 static void test_not_known(void **state) {
     (void)state;
     book((const int64_t[]){1000, 2000, 3000}, 3, false);  // few moments
@@ -116,6 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_leak),       cmocka_unit_test(test_freed_at_shutdown),
         cmocka_unit_test(test_flat_since), cmocka_unit_test(test_fall),
-        cmocka_unit_test(test_not_known),  cmocka_unit_test(test_curve)};
+        cmocka_unit_test(test_chance),     cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_curve)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

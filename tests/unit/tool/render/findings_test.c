@@ -489,6 +489,19 @@ static void test_untouched(void **state) {
     picture.untouched_bytes = 20 * MIB;
     picture.swap_bytes = 4096;
     check_absent(FINDING_UNTOUCHED);
+    book_picture(40 * MIB, 50 * MIB);  // what became resident later may be of it, or not
+    making.header.rss_peak_bytes = 110 * MIB;
+    picture.untouched_bytes = 20 * MIB;
+    finding = find(FINDING_UNTOUCHED);
+    assert_non_null(finding);
+    assert_int_equal(finding->saved_bytes, 10 * MIB);
+    assert_true(finding->is_least);
+    close_made();
+    book_picture(40 * MIB, 50 * MIB);
+    picture.untouched_bytes = 20 * MIB;
+    finding = find(FINDING_UNTOUCHED);
+    assert_false(finding->is_least);
+    close_made();
     book_picture(MIB, 2 * MIB);  // it is of what was there before cairn was
     making_inherited(&making, "allocated before attach", 40, 40 * MIB);
     picture.live_bytes = 41 * MIB;

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tool/render/calls.h"
+#include "tool/render/groups.h"
 #include "tool/render/way.h"
 
 // Places by number: the first frame is the innermost, a second one what it is inlined into.
@@ -48,11 +50,14 @@ static const struct frame_names names = {.of_place = frames_of};
 static struct recording recording;
 static struct profile profile;
 static struct stack stacks[64];
+static struct place code_places[PLACES];
 
 static int setup(void **state) {
     (void)state;
     memset(stacks, 0, sizeof stacks);
     profile = (struct profile){.recording = &recording, .stacks = stacks};
+    profile.places.list.items = code_places;
+    profile.places.list.count = PLACES;
     return tree_start(&profile.tree) ? 0 : -1;
 }
 
@@ -137,7 +142,28 @@ static void test_one_name_in_two_files(void **state) {
     (void)state;
     ADD(600, MAIN, LOAD);
     ADD(400, MAIN, OTHER_LOAD);
-    check("100 % of the peak heap (1000 B) came through main: load 60 %, load 40 %");
+    check("100 % of the peak heap (1000 B) came through main: load (a.c) 60 %, load (b.c) 40 %");
+}
+
+// The same in the list of functions and in the tree of calls.
+static void test_one_name_in_two_rows(void **state) {
+    (void)state;
+    const struct view_options view = {.by = MEASURE_PEAK};
+    struct group_list list;
+    struct calls calls;
+    ADD(600, MAIN, LOAD);
+    ADD(400, MAIN, OTHER_LOAD);
+    assert_true(group_list_build(&list, grouping_find("functions"), &profile, &names, &view, NULL));
+    assert_int_equal(list.groups.count, 3);
+    assert_string_equal(list.groups.items[0].location, "a.c");
+    assert_string_equal(list.groups.items[1].location, "b.c");
+    assert_int_equal(list.groups.items[1].self.value, 400);
+    assert_true(list.groups.items[0].is_ambiguous && list.groups.items[1].is_ambiguous);
+    assert_false(list.groups.items[2].is_ambiguous);
+    group_list_free(&list);
+    assert_true(calls_build(&calls, &profile, &names, &view, NULL));
+    assert_int_equal(calls.nodes.count, 1 + 3);  // the root, main and two
+    calls_free(&calls);
 }
 
 static void test_several_beginnings(void **state) {
@@ -218,6 +244,7 @@ int main(void) {
         TEST(test_the_way_parts),
         TEST(test_the_way_parts_in_many),
         TEST(test_one_name_in_two_files),
+        TEST(test_one_name_in_two_rows),
         TEST(test_several_beginnings),
         TEST(test_what_is_inlined),
         TEST(test_a_recursion_is_told_once),
