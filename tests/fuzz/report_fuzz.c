@@ -59,7 +59,7 @@ static void print_views(const struct profile *profile) {
     summary_print_file(&terminal, &summary);
     struct answer stacks;
     if (stacks_answer(&stacks, profile, &names, &view, NULL)) print_answer(&terminal, &stacks);
-    tree_print(&terminal, profile, &names, &view, NULL);
+    if (tree_answer(&stacks, profile, &names, &view, NULL)) print_answer(&terminal, &stacks);
     struct answer answer;
     if (regions_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);
     if (pools_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);

@@ -120,11 +120,21 @@ enum answer_use {
     ANSWER_FOR_PEOPLE,    // it stands for rows that programs get
 };
 
+// How a row of a tree hangs on the one above its level.
+enum answer_branch {
+    ANSWER_ONLY,   // nothing else does
+    ANSWER_INNER,  // others follow
+    ANSWER_LAST,
+    ANSWER_STEM,  // the whole, for a screen
+};
+
 struct answer_row {
     size_t level;  // 0; a part of the last row above it has one more
     enum answer_use use;
+    enum answer_branch branch;
     struct answer_cell cells[ANSWER_COLUMNS_MAX];
-    bool is_strong;                   // the text behind its figures
+    bool is_strong, is_dim;           // the text behind its figures
+    bool is_address;                  // its name, which is cut and not shortened
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
@@ -170,6 +180,8 @@ struct answer {
     // On a screen a row is a block of lines (blocks.h), of `noun` (one and several); NULL: `say`
     // tells the row's figures, too. It prints more of the last row; NULL: nothing.
     bool are_blocks;
+    bool are_branches;    // on a screen a row is a branch of a tree (branches.h)
+    size_t hidden_count;  // of it: internal frames that are left out
     const char *const *noun;
     void (*say)(const struct terminal *terminal, struct answer *answer, enum answer_say where);
     bool is_sampled;             // of an answer without a profile

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/answer/blocks.h"
+#include "tool/answer/branches.h"
 #include "tool/answer/forms.h"
 #include "tool/base/text.h"
 #include "tool/render/columns.h"
@@ -242,6 +243,10 @@ bool answer_print_text(const struct terminal *terminal, struct answer *answer,
     answer->is_screen = true;
     if (answer->are_blocks) {
         blocks_print(terminal, answer);
+        return answer_check(answer, error);
+    }
+    if (answer->are_branches) {
+        branches_print(terminal, answer);
         return answer_check(answer, error);
     }
     if (answer->subject) {
