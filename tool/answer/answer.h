@@ -99,10 +99,13 @@ enum {
     ANSWER_NOTE_BYTES = 1024
 };
 
+enum answer_readers { ANSWER_EVERYONE, ANSWER_PEOPLE };  // programs have a claim or a value instead
+
 // A line beside the rows.
 struct answer_line {
     bool is_above;       // them, on a screen
     bool is_for_people;  // programs have it as a claim or a value
+    bool is_part;        // on a screen, of a sentence that all such lines make
     enum style style;
     char text[ANSWER_NOTE_BYTES];
 };
@@ -221,6 +224,10 @@ void answer_show_above(struct answer *answer, enum style style, const char *form
 // Adds a line below the rows that programs have as a value.
 void answer_show(struct answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+// Adds a part of the sentence below the rows.
+void answer_part(struct answer *answer, enum answer_readers readers, enum style style,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 // Adds a value of all of it.
 void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value);

@@ -115,7 +115,7 @@ const struct view views[] = {
      .measure = "calls", .top = STACKS_TOP, .depth = CANDIDATES_DEPTH,
      .threshold = candidates_threshold,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_LOG, .run = RUN_ONE,
-     .rows = pool_candidates_answer, .screen = pool_candidates_print,
+     .rows = pool_candidates_answer,
      .reference = {.question = "Where would an arena, a slab or a buffer on the stack pay?",
                    .options = "--top --depth --threshold --all-frames --bytes",
                    .recorded_with = "cairn run --events",
