@@ -151,7 +151,7 @@ struct answer {
     const char *view;
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
     char title_rest[ANSWER_TEXT_BYTES];  // behind it
-    bool is_titled;                      // a screen has another title, which is there already
+    bool is_path;                        // the title, which loses directories on a narrow screen
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
     struct answer_line notes[ANSWER_NOTES_MAX];
     size_t note_count;

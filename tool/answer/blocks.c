@@ -112,7 +112,7 @@ static void print_block(const struct terminal *terminal, struct answer *answer,
     if (answer->noun) print_phrases(terminal, answer, row);
     if (!answer->noun) answer->say(terminal, answer, ANSWER_SAY_FIGURES);
     if (answer->say) answer->say(terminal, answer, ANSWER_SAY_ABOVE);
-    stacks_print_frames(terminal, row->frames, row->cut, answer->options->depth);
+    if (row->frames) stacks_print_frames(terminal, row->frames, row->cut, answer->options->depth);
     if (answer->say) answer->say(terminal, answer, ANSWER_SAY_BELOW);
 }
 

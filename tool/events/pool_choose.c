@@ -327,8 +327,8 @@ static bool make_members(struct choosing *choosing) {
     return true;
 }
 
-// Candidates that gain the same are in the order of their first stacks: their keys are hashes, which
-// differ from one report to the next.
+// Candidates that gain the same are in the order of their first stacks: their keys are hashes,
+// which differ from one report to the next.
 static int by_calls_gone(const void *left, const void *right, void *context) {
     const struct pool_candidate *a = left, *b = right;
     const struct pool_member *members = context;

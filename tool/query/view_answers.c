@@ -5,7 +5,6 @@
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
 #include "tool/render/contexts_screen.h"
-#include "tool/render/findings.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
@@ -83,18 +82,6 @@ bool view_answer_pools(const struct view_subject *subject, struct answer *answer
     return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
-bool view_print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    const struct profile *profile = &subject->opened->profile;
-    struct findings findings;
-    if (profile_is_sum(profile))
-        return error_set(error, "findings are of one process: give --process");
-    return findings_find(&findings, profile, error) &&
-           findings_settle(&findings, profile, subject->names, error) &&
-           findings_print_all(&findings, &terminal, profile, subject->names,
-                              &subject->request->options, error);
-}
-
 bool view_answer_snapshots(const struct view_subject *subject, struct answer *answer,
                            struct error *error) {
     return snapshots_answer(answer, &subject->opened->profile, &subject->request->options, error);
@@ -105,12 +92,6 @@ bool view_print_memory(FILE *out, const struct view_subject *subject, struct err
     (void)error;
     memory_print(&terminal, &subject->opened->profile, &subject->request->options);
     return true;
-}
-
-bool view_print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return annotate_print(&terminal, &subject->opened->profile, subject->names,
-                          &subject->request->options, subject->request->source, error);
 }
 
 // Takes the totals of a recording; processes and cores do not come here.
