@@ -111,6 +111,32 @@ def check_refusals(path):
             t.check(refused.status == 1 and f"cairn report --view {view} PID".encode() in refused.err, f"{view} of a recording: {refused.err}")
 
 
+def check_rows(what, words, document, keys):
+    """In each form, with the figures of the document that --json is."""
+    table = list(csv.DictReader(io.StringIO(t.run_cairn(*words[:1], "--format", "csv", *words[1:]).out.decode())))
+    lines = [json.loads(line) for line in t.run_cairn(*words[:1], "--format", "ndjson", *words[1:]).out.decode().splitlines()]
+    kept = KEPT[what]["columns"]
+    t.check(table and set(kept) <= set(table[0]), f"{what}: columns: {table[:1]}")
+    t.check_equal(f"{what}: values", [[row[key] for key in keys] for row in table], [[plain(row[key]) for key in keys] for row in document])
+    t.check_equal(f"{what}: ndjson", [[row[key] for key in keys] for row in lines], [[row[key] for key in keys] for row in document])
+    told = t.run_cairn(*words[:1], "--format", "md", *words[1:]).out.decode()
+    t.check_equal(f"{what}: Markdown", sum(line.startswith("| ") for line in told.splitlines()), len(document) + 1)
+
+
+def check_whole_process():
+    """Why a process is so big, and what nothing leads to in it, as rows."""
+    with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        for words in (("report", process.pid), ("report", "--no-stop", process.pid)):
+            document = json.loads(t.run_cairn(words[0], "--json", *words[1:]).out)
+            rows = [{"part": part, **row} for part in ("resident", "types", "waste", "owners", "remedies") for row in document[part] or ()]
+            check_rows("overview", words, rows, ("part", "what") if "--no-stop" in words else ("part", "bytes", "what"))
+        document = json.loads(t.run_cairn("leaks", "--unreachable", "--json", process.pid).out)
+        check_rows("unreachable", ("leaks", "--unreachable", process.pid), document["lost"], ("name", "kind", "direct_bytes", "indirect_blocks"))
+        process.stdin.close()
+        process.kill()
+
+
 def check_not_recorded():
     """Who asks a process that is not recorded, or a core dump, for a view of a recording is told what can be had of it."""
     told = "its memory is shown by the views types, heap, pages, owners, containers, waste and remedies: cairn report --view owners "
@@ -221,6 +247,7 @@ check_long_names()
 check_part(recording)
 check_run()
 check_memory()
+check_whole_process()
 check_not_recorded()
 check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
 _, named = t.record(t.program("contexts"))
