@@ -22,6 +22,7 @@ MEMORY = ("heap", "pages", "owners", "types", "containers", "waste", "remedies")
 KEPT = json.loads((t.SOURCE / "tests/compat/answers.json").read_text("utf-8"))
 KEYS = ("allocations", "frees", "allocated_bytes", "peak_bytes", "peak_blocks", "at_exit_bytes")
 LONG = "a" * 10000
+LINE_MOST = 160  # of a screen that is too narrow for its figures, and of a line of source
 
 
 def asked(path, view, form, *options, status=0):
@@ -67,6 +68,25 @@ def check_forms(path, view, *options):
     if view not in ("snapshots", "tree", "memory", "annotate", "heap", "owners", "waste", "remedies") and rows:  # of many high-water marks people get one line
         t.check_equal(f"{view}: rows of Markdown", sum(line.startswith("| ") for line in shown), answer["shown"] + 1)
     return answer
+
+
+def check_screen(path, view, columns):
+    """Whatever names are, a screen has no control characters, and its lines have an end."""
+    shown = t.run_cairn("report", "--view", view, path, env={"COLUMNS": str(columns)})
+    what, text = f"{view} of {path} in {columns} columns", shown.out.decode()
+    t.check_equal(f"{what}: {shown.err}", shown.status in (0, 1) and bool(text or shown.err), True)
+    t.check(all(letter.isprintable() or letter == "\n" for letter in text), f"{what}: {text!r}")
+    long = [line for line in text.splitlines() if len(line) > max(columns, LINE_MOST)]
+    t.check(not long, f"{what}: {long}")
+    return text
+
+
+def check_screens(*paths):
+    for path in paths:
+        for view in LISTS:
+            for columns in (20, 80, 400):
+                check_screen(path, view, columns)
+            check_closed_pipe(path, view, ("",))
 
 
 def check_stacks(path, document):
@@ -165,9 +185,9 @@ def check_memory():
             t.check(answer["rows"] or view == "containers", f"{view}: no rows")
             t.check(view == "heap" or answer["claims"], f"{view}: no claims")
         for columns in (20, 400):
-            for view in ("types", "waste"):
-                shown = t.run_cairn("report", "--view", view, str(pid), env={"COLUMNS": str(columns)})
-                t.check(shown.status == 0 and b"BLOCKS" in shown.out, f"{view} of {columns} columns: {shown.out} {shown.err}")
+            for view in MEMORY:
+                shown = check_screen(str(pid), view, columns)
+                t.check(view not in ("types", "waste") or "BLOCKS" in shown, f"{view} of {columns} columns: {shown}")
         check_closed_pipe(str(pid), "waste", ("json", "csv", "md"))
         process.stdin.close()
 
@@ -226,10 +246,11 @@ def check_long_names():
 
 
 def check_closed_pipe(path, view, forms):
+    """Forms by name; "": the screen."""
     for form in forms:
         reader, writer = os.pipe()
         os.close(reader)
-        result = subprocess.run([t.CAIRN, "report", "--view", view, "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
+        result = subprocess.run([t.CAIRN, "report", "--view", view, *(["--format", form] if form else []), path], stdout=writer, stderr=subprocess.PIPE,
                                 check=False, timeout=t.TIMEOUT_S)
         os.close(writer)
         t.check(result.returncode != 0 and b"Sanitizer" not in result.stderr, f"a closed pipe: {form}: {result}")
@@ -249,6 +270,7 @@ check_run()
 check_memory()
 check_whole_process()
 check_not_recorded()
+check_screens(recording, "long.cairn")
 check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")
