@@ -22,6 +22,7 @@ MEMORY = ("heap", "pages", "owners", "types", "containers", "waste", "remedies")
 KEPT = json.loads((t.SOURCE / "tests/compat/answers.json").read_text("utf-8"))
 KEYS = ("allocations", "frees", "allocated_bytes", "peak_bytes", "peak_blocks", "at_exit_bytes")
 LONG = "a" * 10000
+LINE_MOST = 160  # of a screen that is too narrow for its figures, and of a line of source
 
 
 def asked(path, view, form, *options, status=0):
@@ -69,6 +70,25 @@ def check_forms(path, view, *options):
     return answer
 
 
+def check_screen(path, view, columns):
+    """Whatever names are, a screen has no control characters, and its lines have an end."""
+    shown = t.run_cairn("report", "--view", view, path, env={"COLUMNS": str(columns)})
+    what, text = f"{view} of {path} in {columns} columns", shown.out.decode()
+    t.check_equal(f"{what}: {shown.err}", shown.status in (0, 1) and bool(text or shown.err), True)
+    t.check(all(letter.isprintable() or letter == "\n" for letter in text), f"{what}: {text!r}")
+    long = [line for line in text.splitlines() if len(line) > max(columns, LINE_MOST)]
+    t.check(not long, f"{what}: {long}")
+    return text
+
+
+def check_screens(*paths):
+    for path in paths:
+        for view in LISTS:
+            for columns in (20, 80, 400):
+                check_screen(path, view, columns)
+            check_closed_pipe(path, view, ("",))
+
+
 def check_stacks(path, document):
     """A second time, from the document of the whole."""
     known = {stack["id"]: stack for stack in document["stacks"]}
@@ -111,6 +131,32 @@ def check_refusals(path):
             t.check(refused.status == 1 and f"cairn report --view {view} PID".encode() in refused.err, f"{view} of a recording: {refused.err}")
 
 
+def check_rows(what, words, document, keys):
+    """In each form, with the figures of the document that --json is."""
+    table = list(csv.DictReader(io.StringIO(t.run_cairn(*words[:1], "--format", "csv", *words[1:]).out.decode())))
+    lines = [json.loads(line) for line in t.run_cairn(*words[:1], "--format", "ndjson", *words[1:]).out.decode().splitlines()]
+    kept = KEPT[what]["columns"]
+    t.check(table and set(kept) <= set(table[0]), f"{what}: columns: {table[:1]}")
+    t.check_equal(f"{what}: values", [[row[key] for key in keys] for row in table], [[plain(row[key]) for key in keys] for row in document])
+    t.check_equal(f"{what}: ndjson", [[row[key] for key in keys] for row in lines], [[row[key] for key in keys] for row in document])
+    told = t.run_cairn(*words[:1], "--format", "md", *words[1:]).out.decode()
+    t.check_equal(f"{what}: Markdown", sum(line.startswith("| ") for line in told.splitlines()), len(document) + 1)
+
+
+def check_whole_process():
+    """Why a process is so big, and what nothing leads to in it, as rows."""
+    with t.Process(t.program("owners"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        for words in (("report", process.pid), ("report", "--no-stop", process.pid)):
+            document = json.loads(t.run_cairn(words[0], "--json", *words[1:]).out)
+            rows = [{"part": part, **row} for part in ("resident", "types", "waste", "owners", "remedies") for row in document[part] or ()]
+            check_rows("overview", words, rows, ("part", "what") if "--no-stop" in words else ("part", "bytes", "what"))
+        document = json.loads(t.run_cairn("leaks", "--unreachable", "--json", process.pid).out)
+        check_rows("unreachable", ("leaks", "--unreachable", process.pid), document["lost"], ("name", "kind", "direct_bytes", "indirect_blocks"))
+        process.stdin.close()
+        process.kill()
+
+
 def check_not_recorded():
     """Who asks a process that is not recorded, or a core dump, for a view of a recording is told what can be had of it."""
     told = "its memory is shown by the views types, heap, pages, owners, containers, waste and remedies: cairn report --view owners "
@@ -139,9 +185,9 @@ def check_memory():
             t.check(answer["rows"] or view == "containers", f"{view}: no rows")
             t.check(view == "heap" or answer["claims"], f"{view}: no claims")
         for columns in (20, 400):
-            for view in ("types", "waste"):
-                shown = t.run_cairn("report", "--view", view, str(pid), env={"COLUMNS": str(columns)})
-                t.check(shown.status == 0 and b"BLOCKS" in shown.out, f"{view} of {columns} columns: {shown.out} {shown.err}")
+            for view in MEMORY:
+                shown = check_screen(str(pid), view, columns)
+                t.check(view not in ("types", "waste") or "BLOCKS" in shown, f"{view} of {columns} columns: {shown}")
         check_closed_pipe(str(pid), "waste", ("json", "csv", "md"))
         process.stdin.close()
 
@@ -200,10 +246,11 @@ def check_long_names():
 
 
 def check_closed_pipe(path, view, forms):
+    """Forms by name; "": the screen."""
     for form in forms:
         reader, writer = os.pipe()
         os.close(reader)
-        result = subprocess.run([t.CAIRN, "report", "--view", view, "--format", form, path], stdout=writer, stderr=subprocess.PIPE,
+        result = subprocess.run([t.CAIRN, "report", "--view", view, *(["--format", form] if form else []), path], stdout=writer, stderr=subprocess.PIPE,
                                 check=False, timeout=t.TIMEOUT_S)
         os.close(writer)
         t.check(result.returncode != 0 and b"Sanitizer" not in result.stderr, f"a closed pipe: {form}: {result}")
@@ -221,7 +268,9 @@ check_long_names()
 check_part(recording)
 check_run()
 check_memory()
+check_whole_process()
 check_not_recorded()
+check_screens(recording, "long.cairn")
 check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")

@@ -19,10 +19,10 @@ GROWER = t.program("grower")
 
 
 class Watch:
-    def __init__(self, cgroup, directory, *options):
+    def __init__(self, cgroup, directory, *options, env=None):
         self.directory = directory
         self.tool = subprocess.Popen([t.CAIRN, "attach", "--cgroup", str(cgroup.path), "--keep", directory, *options],
-                                     env=t.environment(), stderr=subprocess.DEVNULL)
+                                     env=t.environment(env), stderr=subprocess.DEVNULL)
         t.wait_until(lambda: "watching" in self.log())
 
     def log(self):
@@ -155,6 +155,24 @@ def check_fast():
                                        watch.log()), pause=0.1)
 
 
+def check_starved(every):
+    """While allocations of the guard fail it goes on, and so do the processes; what happens afterwards is told."""
+    starve = pathlib.Path(f"starve-{every}").absolute()
+    env = {"LD_PRELOAD": str(t.BUILD / "tests/starved_preload.so"), "STARVED": f"%{every}", "STARVED_SINCE": str(starve)}
+    with Cgroup("starved", 96) as cgroup, Watch(cgroup, f"starved-{every}", env=env) as watch:
+        starve.touch()
+        program = cgroup.start(GROWER[0], "70", "4", "0")
+        program.stdout.readline()
+        for _ in range(3):
+            step(program)
+        t.check_equal(f"each {every}th: the guard goes on", watch.tool.poll(), None)
+        starve.unlink()
+        step(program)
+        t.wait_until(lambda: f"{program.pid}" in watch.log())
+        end_by_kernel(program)
+        t.wait_until(lambda: f"grower {program.pid} was killed" in watch.log())
+
+
 def check_rate(count, mebibytes, rate):
     with Cgroup("rate", mebibytes) as cgroup, Watch(cgroup, f"rate-{rate}") as watch:
         for _ in range(count):
@@ -190,6 +208,8 @@ else:
     check_narrow()
     check_python()
     check_fast()
+    for number in 1, 2, 3, 5:
+        check_starved(number)
     check_rate(2, 96, 10)
     if os.environ.get("CAIRN_LONG"):
         check_rate(100, 256, 50)

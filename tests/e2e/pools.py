@@ -95,6 +95,8 @@ def plan_of(found, file):
 def check_real(name, argv, env):
     path, _ = logged(argv, env)
     found = found_in(path)
+    tables = {t.run_cairn("report", "--view", "pool-candidates", "--format", "csv", path).out for _ in range(4)}
+    t.check_equal(f"{name}: tables of four reports", len(tables), 1)
     plan = t.fresh_path(f"plan-{name}")
     planned = plan_of(found, plan)
     plain, plain_counts = t.count(argv, env=env)

@@ -3,14 +3,17 @@
 """The tool without memory. Each of its allocations fails, and all from one on, while it has stopped a process (cairn
 attach) and from the end of a program on (cairn run); and while it leaves a process there is none but what it put aside.
 The process goes on unharmed, is recorded or one line says why not, and can be attached to again; what a program
-recorded is kept. CAIRN_LONG=1 leaves none out."""
+recorded is kept. `cairn serve` loses requests at most: it answers again as soon as there is memory (tests/e2e/oom has the
+same of the guard of a cgroup). CAIRN_LONG=1 leaves none out."""
 
+import http.client
 import os
 import pathlib
 
 from attached import Target
-from cairn_test import (BUILD, BUILT_CAIRN, CAIRN, cannot_run_here, check, check_equal, finish, fresh_path,
-                        need_attach, report, run)
+from cairn_test import (BUILD, BUILT_CAIRN, CAIRN, PATIENCE_S, Process, cannot_run_here, check, check_equal, finish,
+                        fresh_path, need_attach, report, run, run_cairn, wait_until)
+from served import Server
 
 STARVED = str(BUILD / "tests/starved_preload.so")
 IS_LONG = bool(os.environ.get("CAIRN_LONG"))
@@ -64,6 +67,30 @@ def ran(which):
     return asked
 
 
+def asked_of(server, path):
+    """The status of the answer; None: the connection was given up."""
+    try:
+        return server.get(path).status
+    except (http.client.HTTPException, OSError):
+        return None
+
+
+def served(target, every):
+    """Each such allocation of the server fails while a file is there."""
+    starve = pathlib.Path(fresh_path("starve")).absolute()
+    env = {"LD_PRELOAD": STARVED, "STARVED": f"%{every}", "STARVED_SINCE": str(starve)}
+    what = f"serve, each {every}th"
+    with Server(target.pid, env=env) as server:
+        check_equal(f"{what}: before", asked_of(server, "/metrics"), 200)
+        starve.touch()
+        got = [asked_of(server, path) for path in ("/", "/metrics", "/processes", "/debug/pprof/heap?gc=1", "/recording")]
+        starve.unlink()
+        check(all(status in (None, 200, 404, 500, 503) for status in got), f"{what}: {got}")
+        check(every > 1 or None in got, f"{what}: nothing failed: {got}")
+        check_equal(f"{what}: afterwards", [asked_of(server, path) for path in ("/metrics", "/debug/pprof/heap")], [200, 200])
+    check_equal(f"{what}: the program goes on", target.tell("keep 1 100"), "done", is_grave=True)
+
+
 need_attach()
 program = Target(threads=2)
 program.tell("keep 20 100")
@@ -75,7 +102,12 @@ check(stops > 1, f"{stops} allocations while it is stopped")
 for chosen in numbers(stops, stops):
     attached(program, chosen)
 attached(program, "all")
-program.end("starved")
+with Process([CAIRN, "attach", str(program.pid), "-q", "-o", fresh_path("served") + ".cairn"]) as recorder:
+    wait_until(lambda: run_cairn("ctl", program.pid, "status").status == 0)
+    for number in (1, 2, 3, 5, 7, 11, 13, 29) if not IS_LONG else range(1, 60):
+        served(program, number)
+    program.end("starved")
+    check_equal("its recorder", recorder.wait(timeout=PATIENCE_S), 0)
 crowd = Target(threads=60)
 attached(crowd, "all")
 crowd.end("a crowd without memory")

@@ -38,7 +38,10 @@ static void print_sum(const struct opened *sum, const struct frame_names *names)
         answer_print_text(&terminal, &stacks, NULL);
         answer_close(&stacks);
     }
-    tree_print(&terminal, &sum->profile, names, &view, NULL);
+    if (tree_answer(&stacks, &sum->profile, names, &view, NULL)) {
+        answer_print_text(&terminal, &stacks, NULL);
+        answer_close(&stacks);
+    }
     text_end(&screen, check_screen);
 }
 

@@ -31,9 +31,9 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
     struct findings findings;
     if (findings_find(&findings, profile, NULL))
         findings_settle(&findings, profile, names, NULL) &&
-            findings_print(&findings, terminal, profile, names, view, NULL) &&
-            findings_print_all(&findings, terminal, profile, names, view, NULL);
+            findings_print(&findings, terminal, profile, names, view, NULL);
     struct answer stacks;
+    if (findings_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     for (int kind = SHAPES_TEMPORARY; kind <= SHAPES_AGES; kind++)
         if (shapes_answer(&stacks, profile, names, view, (enum shapes_kind)kind, short_ns, NULL))
             print_answer(terminal, &stacks);
@@ -59,7 +59,7 @@ static void print_views(const struct profile *profile) {
     summary_print_file(&terminal, &summary);
     struct answer stacks;
     if (stacks_answer(&stacks, profile, &names, &view, NULL)) print_answer(&terminal, &stacks);
-    tree_print(&terminal, profile, &names, &view, NULL);
+    if (tree_answer(&stacks, profile, &names, &view, NULL)) print_answer(&terminal, &stacks);
     struct answer answer;
     if (regions_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);
     if (pools_answer(&answer, profile, &view, NULL)) print_answer(&terminal, &answer);

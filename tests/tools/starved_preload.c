@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes allocations of the tool fail: those numbered STARVED=FIRST-LAST, with 0 none. STARVED_SINCE
 // is which are numbered: "stop": those made while it has stopped a process by ptrace; "end": those
-// behind the end of a program that it waited for. STARVED_TOLD names a file to which it writes, as
-// it ends, how many were asked for.
+// behind the end of a program that it waited for; "/FILE": those made while that file is there.
+// STARVED=%N is every N-th of them. STARVED_TOLD names a file to which it writes, as it ends, how
+// many were asked for.
 //
 // Libraries that fail where they should report, libdw and libelf, are let be: what the tool puts
 // aside (tool/base/reserve.h) is for them. With STARVED=all nothing is left of malloc's memory, and
@@ -34,7 +35,7 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 
 enum { RANGES = 4 };
 static struct { uintptr_t start, end; } ranges[RANGES];  // of code that is let be
-static unsigned long first, last;
+static unsigned long first, last, every;
 static const char *since;
 static bool takes_all;
 static pid_t tool;
@@ -69,6 +70,7 @@ __attribute__((constructor)) static void begin(void) {
     if (!numbers || strcmp(program_invocation_short_name, "cairn") != 0) return;
     since = getenv("STARVED_SINCE");
     takes_all = !strcmp(numbers, "all");
+    if (*numbers == '%') every = strtoul(numbers + 1, NULL, 10);
     first = strtoul(numbers, NULL, 10);
     last = dash ? strtoul(dash + 1, NULL, 10) : first;
     size_t count = 0;
@@ -87,13 +89,14 @@ __attribute__((destructor)) static void tell(void) {
 
 static bool is_counted(void) {
     if (!tool || tool != getpid()) return false;
+    if (since && *since == '/') return !access(since, F_OK);
     return !since || strcmp(since, "stop") ? atomic_load(&has_ended) : atomic_load(&stopped) > 0;
 }
 
 static bool is_starved(const void *caller) {
     if (!is_counted() || is_let_be(caller)) return false;
     unsigned long number = atomic_fetch_add(&asked, 1) + 1;
-    if (number < first || number > last) return false;
+    if (every ? number % every != 0 : number < first || number > last) return false;
     errno = ENOMEM;
     return true;
 }

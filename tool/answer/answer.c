@@ -89,6 +89,16 @@ void answer_show_above(struct answer *answer, enum style style, const char *form
     va_end(arguments);
 }
 
+void answer_part(struct answer *answer, enum answer_readers readers, enum style style,
+                 const char *format, ...) {
+    const struct answer_line like = {
+        .is_for_people = readers == ANSWER_PEOPLE, .is_part = true, .style = style};
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(answer, like, format, arguments);
+    va_end(arguments);
+}
+
 static struct answer_cell *add_fact(struct answer *answer, const char *key, enum answer_unit unit) {
     assert(answer->fact_count < ANSWER_FACTS_MAX);
     struct answer_fact *fact = &answer->facts[answer->fact_count++];

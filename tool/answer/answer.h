@@ -99,10 +99,13 @@ enum {
     ANSWER_NOTE_BYTES = 1024
 };
 
+enum answer_readers { ANSWER_EVERYONE, ANSWER_PEOPLE };  // programs have a claim or a value instead
+
 // A line beside the rows.
 struct answer_line {
     bool is_above;       // them, on a screen
     bool is_for_people;  // programs have it as a claim or a value
+    bool is_part;        // on a screen, of a sentence that all such lines make
     enum style style;
     char text[ANSWER_NOTE_BYTES];
 };
@@ -120,11 +123,21 @@ enum answer_use {
     ANSWER_FOR_PEOPLE,    // it stands for rows that programs get
 };
 
+// How a row of a tree hangs on the one above its level.
+enum answer_branch {
+    ANSWER_ONLY,   // nothing else does
+    ANSWER_INNER,  // others follow
+    ANSWER_LAST,
+    ANSWER_STEM,  // the whole, for a screen
+};
+
 struct answer_row {
     size_t level;  // 0; a part of the last row above it has one more
     enum answer_use use;
+    enum answer_branch branch;
     struct answer_cell cells[ANSWER_COLUMNS_MAX];
-    bool is_strong;                   // the text behind its figures
+    bool is_strong, is_dim;           // the text behind its figures
+    bool is_address;                  // its name, which is cut and not shortened
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
@@ -138,7 +151,7 @@ struct answer {
     const char *view;
     char title[ANSWER_TEXT_BYTES];       // "3 regions"
     char title_rest[ANSWER_TEXT_BYTES];  // behind it
-    bool is_titled;                      // a screen has another title, which is there already
+    bool is_path;                        // the title, which loses directories on a narrow screen
     char none[ANSWER_TEXT_BYTES];        // in the place of rows where there is none
     struct answer_line notes[ANSWER_NOTES_MAX];
     size_t note_count;
@@ -170,6 +183,8 @@ struct answer {
     // On a screen a row is a block of lines (blocks.h), of `noun` (one and several); NULL: `say`
     // tells the row's figures, too. It prints more of the last row; NULL: nothing.
     bool are_blocks;
+    bool are_branches;    // on a screen a row is a branch of a tree (branches.h)
+    size_t hidden_count;  // of it: internal frames that are left out
     const char *const *noun;
     void (*say)(const struct terminal *terminal, struct answer *answer, enum answer_say where);
     bool is_sampled;             // of an answer without a profile
@@ -209,6 +224,10 @@ void answer_show_above(struct answer *answer, enum style style, const char *form
 // Adds a line below the rows that programs have as a value.
 void answer_show(struct answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+// Adds a part of the sentence below the rows.
+void answer_part(struct answer *answer, enum answer_readers readers, enum style style,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 // Adds a value of all of it.
 void answer_fact(struct answer *answer, const char *key, enum answer_unit unit, int64_t value);

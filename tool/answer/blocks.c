@@ -112,16 +112,23 @@ static void print_block(const struct terminal *terminal, struct answer *answer,
     if (answer->noun) print_phrases(terminal, answer, row);
     if (!answer->noun) answer->say(terminal, answer, ANSWER_SAY_FIGURES);
     if (answer->say) answer->say(terminal, answer, ANSWER_SAY_ABOVE);
-    stacks_print_frames(terminal, row->frames, row->cut, answer->options->depth);
+    if (row->frames) stacks_print_frames(terminal, row->frames, row->cut, answer->options->depth);
     if (answer->say) answer->say(terminal, answer, ANSWER_SAY_BELOW);
 }
 
 static void print_notes(const struct terminal *terminal, const struct answer *answer,
                         bool are_above) {
-    for (size_t i = 0; i < answer->note_count; i++)
-        if (answer->notes[i].is_above == are_above)
-            terminal_print(terminal, answer->notes[i].style, "%s%s\n", are_above ? "" : "\n",
-                           answer->notes[i].text);
+    struct parts parts = {.terminal = terminal};
+    for (size_t i = 0; i < answer->note_count; i++) {
+        const struct answer_line *line = &answer->notes[i];
+        if (line->is_above != are_above) continue;
+        if (!are_above && !parts.used) fputc('\n', terminal->out);
+        if (line->is_part)
+            parts_add(&parts, line->style, "%s", line->text);
+        else
+            terminal_print(terminal, line->style, "%s\n", line->text);
+    }
+    parts_end(&parts);
 }
 
 void blocks_print(const struct terminal *terminal, struct answer *answer) {

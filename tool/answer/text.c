@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/answer/blocks.h"
+#include "tool/answer/branches.h"
 #include "tool/answer/forms.h"
 #include "tool/base/text.h"
 #include "tool/render/columns.h"
@@ -236,6 +237,19 @@ static void print_lines(const struct terminal *terminal, const struct answer *an
             terminal_print(terminal, answer->notes[i].style, "%s\n", answer->notes[i].text);
 }
 
+static void print_title(const struct terminal *terminal, struct answer *answer) {
+    const size_t rest = text_columns(answer->title_rest);
+    if (answer->subject) {
+        terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
+        fputs(" \xc2\xb7 ", terminal->out);
+    }
+    if (answer->is_path)
+        shorten_path(answer->title, terminal->columns > rest ? terminal->columns - rest : 0);
+    terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
+    list_print_cut(terminal, answer->options, answer->shown, answer->count);
+    terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+}
+
 bool answer_print_text(const struct terminal *terminal, struct answer *answer,
                        struct error *error) {
     struct answer_row row;
@@ -244,15 +258,11 @@ bool answer_print_text(const struct terminal *terminal, struct answer *answer,
         blocks_print(terminal, answer);
         return answer_check(answer, error);
     }
-    if (answer->subject) {
-        terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
-        fputs(" \xc2\xb7 ", terminal->out);
+    if (answer->are_branches) {
+        branches_print(terminal, answer);
+        return answer_check(answer, error);
     }
-    if (!answer->is_titled) {
-        terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
-        list_print_cut(terminal, answer->options, answer->shown, answer->count);
-        terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
-    }
+    print_title(terminal, answer);
     print_lines(terminal, answer, true);
     if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
     if (answer->count || answer->has_heads_always) print_heads(terminal, answer);

@@ -76,6 +76,14 @@ static bool pause_for(const struct oom_guard *guard, uint64_t ns) {
     return ppoll(&file, 1, &time, NULL) <= 0;
 }
 
+static void take(struct oom_guard *guard, uint64_t now_ns) {
+    oom_choose(guard, now_ns);
+    guard->is_armed = false;
+    guard->taken_growth = guard->growth;
+    guard->taken_used_bytes = guard->memory.used_bytes;
+}
+
+// Takes evidence where it is due; without memory the next turn tries again.
 static void turn(struct oom_guard *guard, uint64_t now_ns) {
     note_growth(guard, now_ns);
     oom_say_kills(guard, now_ns);
@@ -83,11 +91,7 @@ static void turn(struct oom_guard *guard, uint64_t now_ns) {
     guard->seen = (struct measured_at){now_ns, guard->memory.used_bytes};
     guard->crossed_seen_ns = guard->crossed_ns;
     if (is_short && oom_free_taking(guard)) {
-        oom_list_processes(guard, now_ns);
-        oom_choose(guard, now_ns);
-        guard->is_armed = false;
-        guard->taken_growth = guard->growth;
-        guard->taken_used_bytes = guard->memory.used_bytes;
+        if (oom_list_processes(guard, now_ns)) take(guard, now_ns);
     } else if (now_ns >= guard->next_listing_ns) {
         oom_list_processes(guard, now_ns);
         oom_forget_gone(guard, now_ns);

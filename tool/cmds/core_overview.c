@@ -17,8 +17,7 @@
 struct overview_wish {
     bool has_limit;  // of a process no more is copied than `cairn core` copies unasked
     bool may_stop;   // false: it is looked at while it goes on
-    bool is_json;
-    const struct request *request;  // resident memory alone, as it has it; NULL: the whole answer
+    const struct request *request;  // of the view memory: its part of the answer
 };
 
 static bool is_core_without_recording(const char *path) {
@@ -207,12 +206,14 @@ static void close_overview(struct overview *overview) {
 static bool report(const char *word, const struct overview_wish *wish, struct error *error) {
     struct overview overview;
     bool is_ok = open_overview(&overview, word, wish, error);
-    if (is_ok && wish->request) {
+    if (is_ok && view_has(wish->request->view, VIEW_IS_RESIDENT)) {
         is_ok = resident_parts_print(&overview.parts, overview.name, overview.pid, wish->request,
                                      error);
     } else if (is_ok) {
         overview_fill(&overview);
-        if (wish->is_json)
+        if (wish->request->form)
+            is_ok = overview_print_form(&overview, wish->request, error);
+        else if (wish->request->is_json)
             overview_print_json(&overview);
         else
             overview_print_screen(&overview);
@@ -233,6 +234,7 @@ static bool is_plain_question(const struct command_args *args, const struct requ
         while (at < ALLOWED && allowed[at] != id) at++;
         bool is_form = view_has(request->view, VIEW_IS_RESIDENT) &&
                        (id == OPTION_VIEW || id == OPTION_FORMAT || id == OPTION_BYTES);
+        is_form |= id == OPTION_FORMAT && !args_has(args, OPTION_VIEW);
         if (at == ALLOWED && !is_form) return false;
     }
     return !args->command->view;
@@ -243,8 +245,7 @@ bool core_overview_answers(const struct command_args *args, const struct request
     const char *word = args->words[0];
     const struct overview_wish wish = {.has_limit = !args_has(args, OPTION_NO_COPY_LIMIT),
                                        .may_stop = !args_has(args, OPTION_NO_STOP),
-                                       .is_json = args_has(args, OPTION_JSON),
-                                       .request = request->view ? request : NULL};
+                                       .request = request};
     struct error error;
     if (!is_plain_question(args, request) || !core_overview_is_possible(word)) return false;
     *status = report(word, &wish, &error) ? STATUS_OK : command_fail(STATUS_FAILURE, &error);

@@ -8,10 +8,9 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/cmds/core_foreign.h"
+#include "tool/query/views.h"
 
 enum { TENTH = 10 };
-
-// --- forms
 
 static const struct {
     const char *key, *title;
@@ -147,6 +146,103 @@ static void put_sizes(struct json *json, const struct overview *overview) {
     }
 }
 
+// Returns how long the process was paused; false: it was not.
+static bool pause_of(const struct overview *overview, uint64_t *pause_ns) {
+    const bool is_copied = overview->is_open && !overview->is_core;
+    const bool is_go = overview->go_finding == GO_FOUND && !overview->is_core;
+    *pause_ns = (is_copied ? overview->subject.look.live.pause_ns : 0) +
+                (is_go ? overview->go.pause_ns : 0);
+    return is_copied || is_go;
+}
+
+static const char *not_known(const struct overview *overview) {
+    return overview->has_heap || overview->has_other ? NULL : overview->why_no_heap;
+}
+
+enum overview_column {
+    OVERVIEW_PART,
+    OVERVIEW_SHARE,
+    OVERVIEW_BYTES,
+    OVERVIEW_CLASS,
+    OVERVIEW_WHAT,
+    OVERVIEW_COLUMNS
+};
+
+static const struct answer_column overview_columns[OVERVIEW_COLUMNS] = {
+    [OVERVIEW_PART] = ANSWER_NAMES("part", ANSWER_TAIL, .head = "part"),
+    [OVERVIEW_SHARE] = ANSWER_FIGURES("share", NULL, ANSWER_RATIO, 6),
+    [OVERVIEW_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 10),
+    [OVERVIEW_CLASS] = ANSWER_DATA("class", ANSWER_TEXT),
+    [OVERVIEW_WHAT] = ANSWER_NAMES("what", ANSWER_TAIL, .head = "what")};
+
+struct overview_rows {
+    const struct overview *overview;
+    size_t section, at;
+};
+
+static bool next_overview(struct answer *answer, struct answer_row *row) {
+    struct overview_rows *rows = answer->state;
+    const struct section *section = &rows->overview->sections[rows->section];
+    while (rows->at == section->count) {
+        if (++rows->section == SECTIONS) return false;
+        section++;
+        rows->at = 0;
+    }
+    const struct section_row *told = &section->rows[rows->at++];
+    answer_set_text(row, OVERVIEW_PART, section_words[rows->section].key);
+    answer_set_ratio(row, OVERVIEW_SHARE, (int64_t)told->bytes, (int64_t)section->all_bytes);
+    answer_set(row, OVERVIEW_BYTES, (int64_t)told->bytes);
+    if (told->class) answer_set_text(row, OVERVIEW_CLASS, told->class);
+    answer_set_text(row, OVERVIEW_WHAT, told->label);
+    return true;
+}
+
+static void tell_sizes(const struct overview *overview, struct answer *answer) {
+    const struct cairn_picture *picture = &overview->resident.picture;
+    const bool is_core = overview->is_core;
+    const int64_t resident = (int64_t)picture->rss_bytes, swapped = (int64_t)picture->swap_bytes;
+    uint64_t pause_ns;
+    const bool was_paused = pause_of(overview, &pause_ns);
+    answer_fact_known(answer, "rss_bytes", ANSWER_BYTES, resident, !is_core);
+    answer_fact_known(answer, "swap_bytes", ANSWER_BYTES, swapped, !is_core);
+    answer_fact_known(answer, "dump_bytes", ANSWER_BYTES, resident, is_core);
+    answer_fact_known(answer, "missing_bytes", ANSWER_BYTES,
+                      is_core ? (int64_t)overview->subject.core->missing_bytes : 0, is_core);
+    answer_fact_known(answer, "pause_ns", ANSWER_TIME, (int64_t)pause_ns, was_paused);
+    answer_fact_text(answer, "core", is_core ? overview->name : NULL);
+    answer_fact_text(answer, "not_known", not_known(overview));
+}
+
+bool overview_print_form(const struct overview *overview, const struct request *request,
+                         struct error *error) {
+    struct overview_rows rows = {.overview = overview};
+    struct answer answer = {.view = "overview",
+                            .options = &request->options,
+                            .columns = overview_columns,
+                            .column_count = OVERVIEW_COLUMNS,
+                            .pid = (uint32_t)overview->pid,
+                            .program = overview->name,
+                            .next_row = next_overview,
+                            .state = &rows};
+    char sentence[CLAIM_SENTENCE_BYTES], next[OVERVIEW_NEXT_BYTES], foreign[FOREIGN_BYTES];
+    struct claim claim;
+    for (int i = 0; i < SECTIONS; i++) answer.count += overview->sections[i].count;
+    answer.shown = answer.count;
+    overview_sentence(overview, sentence);
+    overview_next(overview, next);
+    snprintf(answer.title, sizeof answer.title, "%.*s", (int)sizeof answer.title - 1, sentence);
+    answer.claim_count = overview_claim(overview, &claim);
+    answer.claims = &claim;
+    tell_sizes(overview, &answer);
+    answer_fact_text(&answer, "not_read", find_foreign(overview, foreign) ? foreign : NULL);
+    answer_fact_text(&answer, "next", *next ? next : NULL);
+    for (int i = 0; i < SECTIONS; i++)
+        if (*overview->sections[i].why)
+            answer_note(&answer, "%s: not known: %s", section_words[i].key,
+                        overview->sections[i].why);
+    return request->form->print(stdout, &answer, error);
+}
+
 void overview_print_json(const struct overview *overview) {
     char sentence[CLAIM_SENTENCE_BYTES], next[OVERVIEW_NEXT_BYTES];
     overview_sentence(overview, sentence);
@@ -163,12 +259,9 @@ void overview_print_json(const struct overview *overview) {
         json_put_null(&json, "pid");
     json_put_string(&json, "name", overview->name);
     put_sizes(&json, overview);
-    const bool is_copied = overview->is_open && !overview->is_core;
-    const bool is_go = overview->go_finding == GO_FOUND && !overview->is_core;
-    if (is_copied || is_go)
-        json_put_uint(&json, "pause_ns",
-                      (is_copied ? overview->subject.look.live.pause_ns : 0) +
-                          (is_go ? overview->go.pause_ns : 0));
+    uint64_t pause_ns;
+    if (pause_of(overview, &pause_ns))
+        json_put_uint(&json, "pause_ns", pause_ns);
     else
         json_put_null(&json, "pause_ns");
     json_put_string(&json, "sentence", sentence);
@@ -176,8 +269,7 @@ void overview_print_json(const struct overview *overview) {
         claim_put_json_alone(&json, &claim);
     else
         json_put_null(&json, "claims");
-    json_put_string(&json, "not_known",
-                    overview->has_heap || overview->has_other ? NULL : overview->why_no_heap);
+    json_put_string(&json, "not_known", not_known(overview));
     json_put_string(&json, "not_read", find_foreign(overview, foreign) ? foreign : NULL);
     for (int i = 0; i < SECTIONS; i++)
         put_section(&json, &overview->sections[i], section_words[i].key);

@@ -80,5 +80,8 @@ void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTE
 
 void overview_print_screen(const struct overview *overview);
 void overview_print_json(const struct overview *overview);
+// Prints its rows in the form that is asked for. False with an error.
+bool overview_print_form(const struct overview *overview, const struct request *request,
+                         struct error *error);
 
 #endif

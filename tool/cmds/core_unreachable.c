@@ -14,7 +14,7 @@
 #include "tool/cmds/core_kin.h"
 #include "tool/heap/owners.h"
 #include "tool/model/index_table.h"
-#include "tool/render/columns.h"
+#include "tool/query/look_answer.h"
 #include "tool/render/reachability.h"
 
 enum { OFFENDERS = 3 };
@@ -34,8 +34,6 @@ struct lost_sums {
     struct index_table index;  // of rows, by kin
     uint64_t blocks, bytes;    // directly lost
 };
-
-// --- sums
 
 static struct lost_row *row_of(struct lost_sums *sums, const struct core_kin *kin) {
     uint64_t hash = hash_mix(kin->value, index_table_seed() + kin->kind);
@@ -77,8 +75,6 @@ static bool sum_up(struct lost_sums *sums) {
     return true;
 }
 
-// --- output
-
 static struct cairn_reachability reachability_of(const struct lost_sums *sums) {
     const struct core_owners *owners = &sums->owners;
     return (struct cairn_reachability){
@@ -92,17 +88,8 @@ static struct cairn_reachability reachability_of(const struct lost_sums *sums) {
     };
 }
 
-static void print_head(const struct lost_sums *sums, const struct terminal *terminal) {
-    const struct cairn_reachability reachability = reachability_of(sums);
-    char name[KIN_LABEL_BYTES];
-    text_escape(name, sizeof name, sums->subject->look.name);
-    terminal_print(terminal, STYLE_STRONG, "%s", name);
-    printf(" · ");
-    reachability_print_sums(terminal, &reachability);
-}
-
-// Why blocks have no stack, and what would give later ones theirs.
-static void print_stackless(const struct lost_sums *sums, const struct terminal *terminal) {
+// Says why blocks have no stack, and what would give later ones theirs.
+static void tell_stackless(const struct lost_sums *sums, struct answer *answer) {
     const struct core_subject *subject = sums->subject;
     uint64_t blocks = 0, bytes = 0;
     for (size_t i = 0; i < sums->rows.count; i++) {
@@ -112,12 +99,12 @@ static void print_stackless(const struct lost_sums *sums, const struct terminal 
         bytes += row->bytes + row->below_bytes;
     }
     if (!blocks) return;
-    terminal_print(
-        terminal, STYLE_DIM, "%s in %s without a stack: %s\n", units_size((int64_t)bytes).text,
-        units_counted((int64_t)blocks, "block", "blocks").text,
-        !subject->is_recorded      ? "nothing was recorded (later ones: cairn attach --exact)"
-        : core_is_sampled(subject) ? "a sample was recorded (all later ones: cairn attach --exact)"
-                                   : "allocated before cairn came");
+    answer_note(answer, "%s in %s without a stack: %s", units_size((int64_t)bytes).text,
+                units_counted((int64_t)blocks, "block", "blocks").text,
+                !subject->is_recorded ? "nothing was recorded (later ones: cairn attach --exact)"
+                : core_is_sampled(subject)
+                    ? "a sample was recorded (all later ones: cairn attach --exact)"
+                    : "allocated before cairn came");
 }
 
 // A name as a regular expression that matches it alone, for a shell.
@@ -150,53 +137,85 @@ static bool find_function(const struct lost_sums *sums, size_t shown, char *labe
     return true;
 }
 
-// The stack of a process, else the blocks, whose addresses `cairn core ... explain` takes.
-static bool print_next(const struct lost_sums *sums, size_t shown,
-                       const struct terminal *terminal) {
+// Tells the command that shows the stack of a process, else the blocks, whose addresses `cairn core
+// ... explain` takes.
+static bool tell_next(const struct lost_sums *sums, struct answer *answer) {
     char name[KIN_LABEL_BYTES], label[KIN_LABEL_BYTES] = "", quoted[4 * KIN_LABEL_BYTES];
     const struct heap_look *look = &sums->subject->look;
     if (confine_is_on()) return true;
-    if (!look->is_core && !find_function(sums, shown, label)) return false;
+    if (!look->is_core && !find_function(sums, answer->shown, label)) return false;
     text_quote(quoted, sizeof quoted, look->name);
     text_escape(name, sizeof name, quoted);
-    terminal_print(terminal, STYLE_DIM, "\nnext: ");
+    answer_show(answer, "%s", "");
     if (*label) {
         quote_name(label, quoted, sizeof quoted);
-        printf("cairn leaks --focus %s %s\n", quoted, name);
+        answer_show(answer, "next: cairn leaks --focus %s %s", quoted, name);
     } else {
-        printf("cairn core %s list leaked\n", name);
+        answer_show(answer, "next: cairn core %s list leaked", name);
     }
     return true;
 }
 
-static bool print_rows(const struct lost_sums *sums, const struct view_options *options) {
-    static const struct column items[] = {{"DIRECTLY", 10, STYLE_PLAIN, false},
-                                          {"BLOCKS", 10, STYLE_PLAIN, false},
-                                          {"INDIRECTLY", 11, STYLE_PLAIN, false},
-                                          {"BLOCKS", 10, STYLE_PLAIN, false}};
-    const struct columns columns = {items, sizeof items / sizeof *items, 0, 1};
-    const struct terminal terminal = terminal_of(stdout);
-    size_t count = sums->rows.count,
-           shown = options->top && options->top < count ? options->top : count;
-    bool is_ok = true;
-    print_head(sums, &terminal);
-    if (count) list_print_cut(&terminal, options, shown, count);
-    putchar('\n');
-    if (!count) return true;
-    columns_print_heads(&terminal, &columns);
-    printf("  %s\n", sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE");
-    for (size_t i = 0; i < shown && is_ok; i++) {
-        const struct lost_row *row = &sums->rows.items[i];
-        char label[KIN_LABEL_BYTES];
-        const struct unit_text texts[] = {
-            units_size((int64_t)row->bytes), units_count((int64_t)row->blocks),
-            units_size((int64_t)row->below_bytes), units_count((int64_t)row->below_blocks)};
-        is_ok = core_kin_label(sums->subject, &row->kin, label);
-        columns_print(&terminal, &columns, texts);
-        printf("  %s\n", label);
-    }
-    if (is_ok) print_stackless(sums, &terminal);
-    return is_ok && print_next(sums, shown, &terminal);
+enum lost_column {
+    LOST_BYTES,
+    LOST_BLOCKS,
+    LOST_BELOW_BYTES,
+    LOST_BELOW_BLOCKS,
+    LOST_NAME,
+    LOST_KIND,
+    LOST_COLUMNS
+};
+
+static const struct answer_column lost_columns[LOST_COLUMNS] = {
+    [LOST_BYTES] = ANSWER_FIGURES("direct_bytes", "DIRECTLY", ANSWER_BYTES, 10),
+    [LOST_BLOCKS] = ANSWER_FIGURES("direct_blocks", "BLOCKS", ANSWER_COUNT, 10),
+    [LOST_BELOW_BYTES] = ANSWER_FIGURES("indirect_bytes", "INDIRECTLY", ANSWER_BYTES, 11),
+    [LOST_BELOW_BLOCKS] = ANSWER_FIGURES("indirect_blocks", "BLOCKS", ANSWER_COUNT, 10),
+    [LOST_NAME] = ANSWER_TAILS("name", "  ", NULL, .head = "name"),
+    [LOST_KIND] = ANSWER_DATA("kind", ANSWER_TEXT)};
+
+struct lost_list {
+    const struct lost_sums *sums;
+    size_t at;
+    char label[KIN_LABEL_BYTES];
+};
+
+static bool next_lost(struct answer *answer, struct answer_row *row) {
+    struct lost_list *list = answer->state;
+    if (list->at == answer->shown) return false;
+    const struct lost_row *lost = &list->sums->rows.items[list->at++];
+    answer->is_failed = !core_kin_label(list->sums->subject, &lost->kin, list->label);
+    answer_set(row, LOST_BYTES, (int64_t)lost->bytes);
+    answer_set(row, LOST_BLOCKS, (int64_t)lost->blocks);
+    answer_set(row, LOST_BELOW_BYTES, (int64_t)lost->below_bytes);
+    answer_set(row, LOST_BELOW_BLOCKS, (int64_t)lost->below_blocks);
+    answer_set_text(row, LOST_NAME, list->label);
+    answer_set_text(row, LOST_KIND, core_kin_word(lost->kin.kind));
+    return !answer->is_failed;
+}
+
+static bool print_rows(const struct lost_sums *sums, const struct request *request,
+                       struct error *error) {
+    struct lost_list list = {.sums = sums};
+    const struct cairn_reachability reachability = reachability_of(sums);
+    struct look_answer of;
+    struct answer answer = {.view = "unreachable",
+                            .options = &request->options,
+                            .columns = lost_columns,
+                            .column_count = LOST_COLUMNS,
+                            .gap = 1,
+                            .tail_head = sums->subject->is_recorded ? "ALLOCATED BY" : "TYPE",
+                            .shown = answer_cut(request->options.top, sums->rows.count),
+                            .count = sums->rows.count,
+                            .next_row = next_lost,
+                            .state = &list};
+    reachability_text(&reachability, answer.title);
+    look_answer_of(&of, &sums->subject->look, &answer);
+    answer_fact(&answer, "reachable_bytes", ANSWER_BYTES, (int64_t)reachability.reachable_bytes);
+    answer_fact(&answer, "reachable_blocks", ANSWER_COUNT, (int64_t)reachability.reachable_blocks);
+    if (answer.count) tell_stackless(sums, &answer);
+    if (answer.count && !tell_next(sums, &answer)) return error_set(error, "out of memory");
+    return look_answer_print(request, &answer, error);
 }
 
 static bool print_json(const struct lost_sums *sums) {
@@ -235,11 +254,9 @@ static bool resolve(const struct lost_sums *sums, size_t count, struct error *er
 static bool print(const struct lost_sums *sums, void *context, struct error *error) {
     const struct request *request = context;
     if (!resolve(sums, sums->rows.count, error)) return false;
-    bool is_ok = request->is_json ? print_json(sums) : print_rows(sums, &request->options);
-    return is_ok || error_set(error, "out of memory");
+    if (!request->is_json) return print_rows(sums, request, error);
+    return print_json(sums) || error_set(error, "out of memory");
 }
-
-// --- for budgets
 
 static bool measure(const struct lost_sums *sums, void *context, struct error *error) {
     struct core_lost *lost = context;

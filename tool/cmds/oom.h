@@ -74,8 +74,8 @@ struct unit_text oom_growth(const struct oom_guard *guard);
 
 // `born` 0: whenever that was.
 struct oom_process *oom_find_process(const struct oom_guard *guard, pid_t pid, uint64_t born);
-// Takes note of who is in the cgroup now, and of who is gone.
-void oom_list_processes(struct oom_guard *guard, uint64_t now_ns);
+// Takes note of who is in the cgroup now, and of who is gone. False without memory.
+bool oom_list_processes(struct oom_guard *guard, uint64_t now_ns);
 void oom_forget_gone(struct oom_guard *guard, uint64_t now_ns);
 bool oom_is_gone(const struct oom_process *process);
 // What became of those that the kernel killed since.

@@ -33,27 +33,25 @@ enum {
     RECORD_SECONDS = 600,
 };
 
-static int compare_wanted(const void *a, const void *b) {
-    const struct oom_process *first = *(const struct oom_process *const *)a,
-                             *second = *(const struct oom_process *const *)b;
-    return (first->rss_bytes < second->rss_bytes) - (first->rss_bytes > second->rss_bytes);
+// Returns the largest of those that are large and were not taken lately, nor chosen already; NULL:
+// there is none.
+static struct oom_process *find_largest(const struct oom_guard *guard, uint64_t now_ns) {
+    struct oom_process *largest = NULL;
+    for (size_t i = 0; i < guard->processes.count; i++) {
+        struct oom_process *one = &guard->processes.items[i];
+        bool is_large = one->rss_bytes * PERCENT >= guard->memory.used_bytes * SHARE_LEAST;
+        bool is_cool = !one->taken_ns || now_ns >= one->taken_ns + cool_down_ns;
+        if (!one->is_seen || one->is_wanted || !is_large || !is_cool) continue;
+        if (!largest || one->rss_bytes > largest->rss_bytes) largest = one;
+    }
+    return largest;
 }
 
-// The largest, that were not taken lately.
+// Chooses without memory of its own: there may be none.
 void oom_choose(struct oom_guard *guard, uint64_t now_ns) {
-    size_t count = guard->processes.count, wanted = 0;
-    struct oom_process **largest = calloc(count + 1, sizeof(struct oom_process *));
-    if (!largest) return;
-    for (size_t i = 0; i < count; i++) largest[i] = &guard->processes.items[i];
-    qsort(largest, count, sizeof(struct oom_process *), compare_wanted);
-    for (size_t i = 0; i < count && wanted < TAKEN_MOST; i++) {
-        bool is_large = largest[i]->rss_bytes * PERCENT >= guard->memory.used_bytes * SHARE_LEAST;
-        bool is_cool = !largest[i]->taken_ns || now_ns >= largest[i]->taken_ns + cool_down_ns;
-        if (!largest[i]->is_seen || !is_large || !is_cool) continue;
-        largest[i]->is_wanted = true;
-        wanted++;
-    }
-    free(largest);
+    struct oom_process *largest;
+    for (int i = 0; i < TAKEN_MOST && (largest = find_largest(guard, now_ns)); i++)
+        largest->is_wanted = true;
 }
 
 // Oldest first, until a new one has room.

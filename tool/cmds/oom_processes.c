@@ -55,29 +55,33 @@ struct oom_process *oom_find_process(const struct oom_guard *guard, pid_t pid, u
     return NULL;
 }
 
-static void note_process(struct oom_guard *guard, pid_t pid) {
+// Returns false without memory.
+static bool note_process(struct oom_guard *guard, pid_t pid) {
     struct process_stat stat;
     char name[NAME_MAX];
-    if (!process_stat(pid, &stat) || process_has_ended(stat.state)) return;
+    if (!process_stat(pid, &stat) || process_has_ended(stat.state)) return true;
     struct oom_process *known = oom_find_process(guard, pid, stat.born);
     if (!known) {
         known = array_push(&guard->processes);
-        if (!known) return;
+        if (!known) return false;
         *known = (struct oom_process){.pid = pid, .born = stat.born};
     }
     known->is_seen = true;
     uint64_t rss_bytes = rss_look(pid).rss_bytes;
     if (rss_bytes) known->rss_bytes = rss_bytes;
     if (process_name(pid, name)) text_escape(known->name, sizeof known->name, name);
+    return true;
 }
 
-void oom_list_processes(struct oom_guard *guard, uint64_t now_ns) {
+bool oom_list_processes(struct oom_guard *guard, uint64_t now_ns) {
     struct process_pids list;
     for (size_t i = 0; i < guard->processes.count; i++) guard->processes.items[i].is_seen = false;
-    if (cgroup_list(&guard->cgroup, &list))
-        for (size_t i = 0; i < list.pids.count; i++) note_process(guard, list.pids.items[i]);
+    bool is_listed = cgroup_list(&guard->cgroup, &list);
+    for (size_t i = 0; is_listed && i < list.pids.count; i++)
+        is_listed = note_process(guard, list.pids.items[i]);
     array_free(&list.pids);
     guard->next_listing_ns = now_ns + listing_ns;
+    return is_listed;
 }
 
 bool oom_is_gone(const struct oom_process *known) {

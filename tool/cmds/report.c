@@ -441,16 +441,6 @@ int cmd_report(const struct command_args *args) {
         return report_memory(args, &report.request);
     int overview_status;
     if (core_overview_answers(args, &report.request, &overview_status)) return overview_status;
-    if (args_has(args, OPTION_FORMAT) && !args_has(args, OPTION_VIEW) &&
-        core_overview_is_possible(args->words[0])) {
-        char names[VIEW_NAMES_BYTES];
-        view_names_of_memory(names);
-        error_set(&error,
-                  "%s: of a process that is not recorded there are no rows for --format %s; "
-                  "--json has what is shown, and the views %s have rows",
-                  args->command->name, args_text(args, OPTION_FORMAT, ""), names);
-        return command_fail(STATUS_USAGE, &error);
-    }
     if (!filter_open(&report.filter, &report.request.filter, &error)) {
         error_wrap(&error, "%s", args->command->name);
         return command_fail(STATUS_USAGE, &error);

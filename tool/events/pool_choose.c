@@ -327,10 +327,15 @@ static bool make_members(struct choosing *choosing) {
     return true;
 }
 
-static int by_calls_gone(const void *left, const void *right) {
+// Candidates that gain the same are in the order of their first stacks: their keys are hashes,
+// which differ from one report to the next.
+static int by_calls_gone(const void *left, const void *right, void *context) {
     const struct pool_candidate *a = left, *b = right;
+    const struct pool_member *members = context;
     if (a->calls_gone != b->calls_gone) return a->calls_gone < b->calls_gone ? 1 : -1;
-    return a->first_member < b->first_member ? -1 : a->first_member > b->first_member;
+    const uint32_t first = members[a->first_member].stack, second = members[b->first_member].stack;
+    if (first != second) return first < second ? -1 : 1;
+    return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
 static void count_left_out(const struct choosing *choosing) {
@@ -355,7 +360,7 @@ bool pool_choose(const struct pool_units *units, const struct pool_search *searc
     bool is_ok = choosing.draft_of_home && choosing.arena_keys && make_drafts(&choosing) &&
                  make_candidates(&choosing) && make_members(&choosing);
     if (is_ok) {
-        qsort(found->list, found->count, sizeof *found->list, by_calls_gone);
+        qsort_r(found->list, found->count, sizeof *found->list, by_calls_gone, found->members);
         for (size_t i = 0; i < found->count; i++) found->calls_gone += found->list[i].calls_gone;
         count_left_out(&choosing);
     }

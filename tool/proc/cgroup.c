@@ -182,7 +182,7 @@ bool cgroup_look(const struct cgroup *cgroup, uint64_t exact_from, struct cgroup
 static bool list_file(int directory, struct process_pids *list) {
     int descriptor = openat(directory, "cgroup.procs", O_RDONLY | O_CLOEXEC);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
-    bool has_memory = true;
+    bool has_memory = file || descriptor < 0 || errno != ENOMEM;
     int pid;
     if (!file && descriptor >= 0) close(descriptor);
     while (file && has_memory && fscanf(file, "%d", &pid) == 1) {
@@ -197,8 +197,9 @@ static bool list_file(int directory, struct process_pids *list) {
 static bool list_below(int directory, int depth, struct process_pids *list) {
     DIR *entries = fdopendir(directory);
     if (!entries) {
+        bool has_memory = errno != ENOMEM;
         close(directory);
-        return true;
+        return has_memory;
     }
     bool has_memory = list_file(directory, list);
     for (struct dirent *entry; depth < DEPTH_MAX && has_memory && (entry = readdir(entries));) {

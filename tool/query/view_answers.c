@@ -5,7 +5,6 @@
 #include "tool/render/annotate.h"
 #include "tool/render/chart.h"
 #include "tool/render/contexts_screen.h"
-#include "tool/render/findings.h"
 #include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
@@ -17,6 +16,17 @@
 #include "tool/render/tree.h"
 #include "tool/tui/browser.h"
 
+static bool print_answer(FILE *out, const struct view_subject *subject, view_answer_fn *make,
+                         struct error *error) {
+    struct terminal terminal = terminal_of(out);
+    struct answer answer;
+    if (!make(subject, &answer, error)) return false;
+    answer.view = subject->request->view->name;
+    bool is_ok = answer_print_text(&terminal, &answer, error);
+    answer_close(&answer);
+    return is_ok;
+}
+
 bool view_answer_tree(const struct view_subject *subject, struct answer *answer,
                       struct error *error) {
     recording_drop_cells(&subject->opened->recording);  // a tree goes by stacks, and is large
@@ -27,16 +37,13 @@ bool view_answer_tree(const struct view_subject *subject, struct answer *answer,
 // On a terminal it is to be walked through, unless --print says otherwise. In a pipe it is what the
 // terminal would show; programs ask for a form.
 bool view_print_tree(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
     const struct request *request = subject->request;
-    const struct profile *profile = &subject->opened->profile;
+    if (request->is_printed || !terminal_of(out).is_terminal || !browser_is_possible())
+        return print_answer(out, subject, view_answer_tree, error);
     recording_drop_cells(&subject->opened->recording);
-    if (!request->is_printed && terminal.is_terminal && browser_is_possible()) {
-        fflush(out);
-        *error->text = 0;
-        return browser_run(profile, subject->names, &request->options, error);
-    }
-    return tree_print(&terminal, profile, subject->names, &request->options, error);
+    fflush(out);
+    *error->text = 0;
+    return browser_run(&subject->opened->profile, subject->names, &request->options, error);
 }
 
 bool view_answer_groups(const struct view_subject *subject, struct answer *answer,
@@ -55,11 +62,7 @@ bool view_answer_threads(const struct view_subject *subject, struct answer *answ
 // Adds who freed whose blocks, below the threads.
 bool view_print_threads(FILE *out, const struct view_subject *subject, struct error *error) {
     struct terminal terminal = terminal_of(out);
-    struct answer answer;
-    if (!view_answer_threads(subject, &answer, error)) return false;
-    bool is_ok = answer_print_text(&terminal, &answer, error);
-    answer_close(&answer);
-    return is_ok &&
+    return print_answer(out, subject, view_answer_threads, error) &&
            freed_by_print(&terminal, &subject->opened->profile, &subject->request->options, error);
 }
 
@@ -79,18 +82,6 @@ bool view_answer_pools(const struct view_subject *subject, struct answer *answer
     return pools_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
-bool view_print_findings(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    const struct profile *profile = &subject->opened->profile;
-    struct findings findings;
-    if (profile_is_sum(profile))
-        return error_set(error, "findings are of one process: give --process");
-    return findings_find(&findings, profile, error) &&
-           findings_settle(&findings, profile, subject->names, error) &&
-           findings_print_all(&findings, &terminal, profile, subject->names,
-                              &subject->request->options, error);
-}
-
 bool view_answer_snapshots(const struct view_subject *subject, struct answer *answer,
                            struct error *error) {
     return snapshots_answer(answer, &subject->opened->profile, &subject->request->options, error);
@@ -101,12 +92,6 @@ bool view_print_memory(FILE *out, const struct view_subject *subject, struct err
     (void)error;
     memory_print(&terminal, &subject->opened->profile, &subject->request->options);
     return true;
-}
-
-bool view_print_annotated(FILE *out, const struct view_subject *subject, struct error *error) {
-    struct terminal terminal = terminal_of(out);
-    return annotate_print(&terminal, &subject->opened->profile, subject->names,
-                          &subject->request->options, subject->request->source, error);
 }
 
 // Takes the totals of a recording; processes and cores do not come here.

@@ -25,9 +25,7 @@ view_answer_fn view_answer_no_contents;
 
 view_print_fn view_print_tree;
 view_print_fn view_print_threads;
-view_print_fn view_print_findings;
 view_print_fn view_print_memory;
-view_print_fn view_print_annotated;
 view_print_fn view_print_heap_totals;
 
 #endif

@@ -22,7 +22,6 @@ enum {
     CALLS_COLUMNS = 11,
     NUMBER_COLUMNS = 5,
     LINE_BYTES = 4096,
-    SHARE_BYTES = 128,
     TAB_COLUMNS = 8,
     LISTED_MAX = 6,
 };
@@ -111,26 +110,23 @@ static bool is_wanted(const struct annotation *annotation, unsigned number) {
     return false;
 }
 
-static void print_heading(const struct terminal *terminal, const struct annotation *annotation,
-                          const struct profile *profile, FILE *source) {
+static void tell_heading(struct answer *answer, const struct annotation *annotation, FILE *source) {
     const uint64_t ns_per_s = 1000000000u;
-    const struct group *file = annotation->file;
-    const struct measure_row *about = measure_about(annotation->view->by);
+    const struct measured total = annotation->file->total;
     struct stat status;
-    int64_t whole = measure_total(annotation->view->by, profile).value;
-    char share[SHARE_BYTES], path[sizeof annotation->path];
-    bool is_estimate = measured_interval(file->total) > 0;
-    snprintf(share, sizeof share, ", with all it calls %s%s%s %s",
-             units_percent(file->total.value, whole).text, is_estimate ? ", " : "",
-             is_estimate ? interval_note(file->total).text : "", about->snapshot);
+    bool is_estimate = measured_interval(total) > 0;
+    char path[sizeof annotation->path];
     snprintf(path, sizeof path, "%s", annotation->path);
-    shorten_path(path, terminal->columns > strlen(share) ? terminal->columns - strlen(share) : 0);
-    terminal_print(terminal, STYLE_STRONG, "%s", path);
-    fprintf(terminal->out, "%s\n", share);
+    shorten_path(path, sizeof answer->title / 2);
+    snprintf(answer->title, sizeof answer->title, "%s", path);
+    snprintf(answer->title_rest, sizeof answer->title_rest, ", with all it calls %s%s%s %s",
+             units_percent(total.value, answer->whole).text, is_estimate ? ", " : "",
+             is_estimate ? interval_note(total).text : "",
+             measure_about(annotation->view->by)->snapshot);
     if (!fstat(fileno(source), &status) &&
-        (uint64_t)status.st_mtime > profile->recording->header.start_unix_ns / ns_per_s)
-        terminal_print(terminal, STYLE_WARNING,
-                       "the file is newer than the recording: lines may have moved\n");
+        (uint64_t)status.st_mtime > answer->profile->recording->header.start_unix_ns / ns_per_s)
+        answer_note_above(answer, STYLE_WARNING,
+                          "the file is newer than the recording: lines may have moved");
 }
 
 FILE *annotate_open_source(const char *path) {
@@ -292,6 +288,7 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
                               .measure = measure_name(view->by),
                               .columns = annotated->columns,
                               .column_count = ANNOTATED_COLUMNS,
+                              .is_path = true,
                               .has_heads_always = true,
                               .whole = measure_total(view->by, profile).value,
                               .shown = count,
@@ -299,21 +296,6 @@ bool annotate_answer(struct answer *answer, const struct profile *profile,
                               .next_row = next_line,
                               .close = close_annotated,
                               .state = annotated};
-    snprintf(answer->title, sizeof answer->title, "%.*s, %s", (int)sizeof answer->title / 2,
-             annotated->annotation.path, measure_about(view->by)->snapshot);
+    tell_heading(answer, &annotated->annotation, annotated->source);
     return true;
-}
-
-bool annotate_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct frame_names *names, const struct view_options *view,
-                    const char *wanted, struct error *error) {
-    struct answer answer;
-    if (!annotate_answer(&answer, profile, names, view, wanted, error)) return false;
-    const struct annotated *annotated = answer.state;
-    print_heading(terminal, &annotated->annotation, profile, annotated->source);
-    answer.view = "annotate";
-    answer.is_titled = true;
-    bool is_ok = answer_print_text(terminal, &answer, error);
-    answer_close(&answer);
-    return is_ok;
 }

@@ -7,14 +7,10 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-// `wanted` is a file's name, or the end of its path; NULL: the file that holds the most and can be
-// read. view->top 0: the whole file, else lines with figures and those around them. False with an
-// error if no such file is there, if it cannot be read, or without memory.
-bool annotate_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct frame_names *names, const struct view_options *view,
-                    const char *wanted, struct error *error);
-
-// The same as rows, a line each; people get those that the screen has.
+// Makes a row of each line; people get those with figures and those around them, or all if
+// view->top is 0. `wanted` is a file's name, or the end of its path; NULL: the file that holds the
+// most and can be read. False with an error if no such file is there, if it cannot be read, or
+// without memory.
 bool annotate_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      const char *wanted, struct error *error);

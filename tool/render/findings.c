@@ -279,15 +279,10 @@ void finding_gain_text(const struct finding *finding, const struct profile *prof
              calls);
 }
 
-// The sentence, with the view that shows more.
-static bool text_with_view(const struct finding *finding, const struct profile *profile,
-                           const struct frame_names *names, const struct view_options *view,
-                           char text[FINDING_TEXT_BYTES]) {
-    if (!finding_text(finding, profile, names, view, text)) return false;
+void finding_add_view(enum finding_kind kind, char text[FINDING_TEXT_BYTES]) {
     size_t used = strlen(text);
-    if (rules[finding->kind].has_more)
-        snprintf(text + used, FINDING_TEXT_BYTES - used, ": --view %s", rules[finding->kind].view);
-    return true;
+    if (rules[kind].has_more)
+        snprintf(text + used, FINDING_TEXT_BYTES - used, ": --view %s", rules[kind].view);
 }
 
 bool findings_print(const struct findings *findings, const struct terminal *terminal,
@@ -297,50 +292,15 @@ bool findings_print(const struct findings *findings, const struct terminal *term
     if (!findings->count) return true;
     terminal_print(terminal, STYLE_DIM, "  findings\n");
     for (size_t i = 0; i < findings->count && i < SHOWN_MAX; i++) {
-        if (!text_with_view(&findings->list[i], profile, names, view, text))
+        if (!finding_text(&findings->list[i], profile, names, view, text))
             return error_set(error, "no memory for a stack");
+        finding_add_view(findings->list[i].kind, text);
         terminal_indent(terminal, INDENT);
         terminal_print_wrapped(terminal, INDENT, INDENT + 2, text);
     }
     if (findings->count > SHOWN_MAX) {
         terminal_indent(terminal, INDENT);
         fprintf(terminal->out, "%zu more: --view findings\n", findings->count - SHOWN_MAX);
-    }
-    return true;
-}
-
-// "sure: every call was counted".
-static bool print_sure(const struct terminal *terminal, const struct finding *finding,
-                       const struct profile *profile, const struct frame_names *names,
-                       const struct view_options *view) {
-    char text[CLAIM_SENTENCE_BYTES + 8] = "sure: ";
-    struct claim claim;
-    if (!finding_claim(finding, profile, names, view->has_all_frames, &claim)) return false;
-    claim_sure(&claim, view->is_plain_number, text + strlen(text));
-    terminal_indent(terminal, NOTE_INDENT);
-    terminal_print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
-    return true;
-}
-
-bool findings_print_all(const struct findings *findings, const struct terminal *terminal,
-                        const struct profile *profile, const struct frame_names *names,
-                        const struct view_options *view, struct error *error) {
-    char text[FINDING_TEXT_BYTES];
-    fprintf(terminal->out, findings->count ? "%s, the largest gain first\n" : "no findings\n",
-            units_counted((int64_t)findings->count, "finding", "findings").text);
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct finding *finding = &findings->list[i];
-        if (!text_with_view(finding, profile, names, view, text))
-            return error_set(error, "no memory for a stack");
-        int used = fprintf(terminal->out, "\n%3zu ", i + 1) - 1;
-        terminal_print_wrapped(terminal, (size_t)used, NOTE_INDENT, text);
-        finding_gain_text(finding, profile, view->is_plain_number, text);
-        terminal_indent(terminal, NOTE_INDENT);
-        terminal_print_wrapped(terminal, NOTE_INDENT, NOTE_INDENT, text);
-        if (!print_sure(terminal, finding, profile, names, view))
-            return error_set(error, "no memory for a stack");
-        terminal_indent(terminal, NOTE_INDENT);
-        terminal_print(terminal, STYLE_DIM, "how: %s\n", finding_help(finding->kind, text));
     }
     return true;
 }

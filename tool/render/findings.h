@@ -33,12 +33,8 @@ bool findings_print(const struct findings *findings, const struct terminal *term
                     const struct profile *profile, const struct frame_names *names,
                     const struct view_options *view, struct error *error);
 
-// All of them, with what a fix saves and where to read how (--view findings).
-bool findings_print_all(const struct findings *findings, const struct terminal *terminal,
-                        const struct profile *profile, const struct frame_names *names,
-                        const struct view_options *view, struct error *error);
-
-// A row for each, the largest gain first. False with an error: of a sum, and without memory.
+// A row for each, the largest gain first, with what a fix saves and where to read how. False with
+// an error: of a sum, and without memory.
 bool findings_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      struct error *error);
@@ -48,6 +44,8 @@ enum { FINDING_TEXT_BYTES = CLAIM_SENTENCE_BYTES };
 bool finding_text(const struct finding *finding, const struct profile *profile,
                   const struct frame_names *names, const struct view_options *view,
                   char text[FINDING_TEXT_BYTES]);
+// Adds the view that shows more: ": --view frees".
+void finding_add_view(enum finding_kind kind, char text[FINDING_TEXT_BYTES]);
 // The same as a claim.
 bool finding_claim(const struct finding *finding, const struct profile *profile,
                    const struct frame_names *names, bool has_all_frames, struct claim *claim);

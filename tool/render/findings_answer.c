@@ -4,8 +4,9 @@
 
 #include "tool/base/units.h"
 #include "tool/render/findings.h"
+#include "tool/render/stacks.h"
 
-enum { FIGURE_COLUMNS = 11 };
+enum { FIGURE_COLUMNS = 11, RANK_COLUMNS = 4 };
 
 enum finding_column {
     FINDING_SAVED_BYTES,
@@ -54,7 +55,7 @@ static bool next_finding(struct answer *answer, struct answer_row *row) {
     const struct finding *finding = &list->findings.list[list->at++];
     answer->is_failed =
         !finding_claim(finding, answer->profile, list->names, view->has_all_frames, &claim);
-    if (finding->stack)
+    if (finding->stack && !answer->is_screen)
         answer->is_failed |=
             !frame_list_fill(&list->frames, answer->profile, list->names, finding->stack->node, 0);
     if (answer->is_failed) return false;
@@ -70,8 +71,28 @@ static bool next_finding(struct answer *answer, struct answer_row *row) {
     answer_set_text(row, FINDING_SURE, list->sure);
     answer_set_text(row, FINDING_VIEW, finding_view(finding->kind));
     answer_set_text(row, FINDING_PAGE, finding_page(finding->kind));
-    if (finding->stack) row->frames = &list->frames;
+    if (finding->stack && !answer->is_screen) row->frames = &list->frames;
     return true;
+}
+
+static void say_line(const struct terminal *terminal, size_t first, char *text) {
+    terminal_indent(terminal, first);
+    terminal_print_wrapped(terminal, first ? first : RANK_COLUMNS, STACKS_NOTE_INDENT, text);
+}
+
+static void say_finding(const struct terminal *terminal, struct answer *answer,
+                        enum answer_say where) {
+    struct finding_list *list = answer->state;
+    const enum finding_kind kind = list->findings.list[list->at - 1].kind;
+    char sure[sizeof list->sure + 8], help[FINDING_HELP_BYTES];
+    if (where != ANSWER_SAY_FIGURES) return;
+    finding_add_view(kind, list->sentence);
+    snprintf(sure, sizeof sure, "sure: %s", list->sure);
+    say_line(terminal, 0, list->sentence);
+    say_line(terminal, STACKS_NOTE_INDENT, list->gain);
+    say_line(terminal, STACKS_NOTE_INDENT, sure);
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "how: %s\n", finding_help(kind, help));
 }
 
 static void close_findings(void *state) {
@@ -102,10 +123,15 @@ bool findings_answer(struct answer *answer, const struct profile *profile,
                               .has_frames = true,
                               .shown = list->findings.count,
                               .count = list->findings.count,
+                              .are_blocks = true,
+                              .say = say_finding,
                               .next_row = next_finding,
                               .close = close_findings,
                               .state = list};
     snprintf(answer->title, sizeof answer->title, "%s",
-             units_counted((int64_t)answer->count, "finding", "findings").text);
+             answer->count ? units_counted((int64_t)answer->count, "finding", "findings").text
+                           : "no findings");
+    if (answer->count)
+        snprintf(answer->title_rest, sizeof answer->title_rest, ", the largest gain first");
     return true;
 }

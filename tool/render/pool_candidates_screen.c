@@ -12,17 +12,18 @@
 
 enum { MEMBERS_SHOWN = 4, FRAMES_SHOWN = 4 };
 
-struct screen {
-    const struct terminal *terminal;
+struct pool_rows {
     const struct profile *profile;
     const struct pool_candidates *found;
     const struct frame_names *names;
     const struct view_options *view;
-    struct frame_list frames;
+    struct frame_list frames, further;
     uint32_t *index;  // profile_stack_indexes
+    bool is_failed;
+    size_t at, member;  // of a candidate, which stack comes next
+    char name[POOL_TEXT_BYTES], reason[POOL_TEXT_BYTES], gain[POOL_TEXT_BYTES];
+    char id[2 * sizeof(uint64_t) + 1];
 };
-
-// --- in words
 
 static const char *pool_kind_name(enum pool_kind kind) {
     static const char *const names[POOL_KINDS] = {[POOL_NONE] = "none",
@@ -91,32 +92,30 @@ void pool_candidate_gain(const struct pool_candidate *candidate, bool is_plain, 
              units_size_as((int64_t)candidate->live_bytes, is_plain).text);
 }
 
-// --- stacks
-
-static const struct stack *stack_of(const struct screen *screen,
+static const struct stack *stack_of(const struct pool_rows *rows,
                                     const struct pool_candidate *candidate, size_t member) {
-    uint32_t number = screen->found->members[candidate->first_member + member].stack;
-    return &screen->profile->stacks[screen->index[number] - 1];
+    uint32_t number = rows->found->members[candidate->first_member + member].stack;
+    return &rows->profile->stacks[rows->index[number] - 1];
 }
 
 // "f ← g ← h" in one line.
-static bool print_short_stack(struct screen *screen, const struct stack *stack) {
+static bool print_short_stack(const struct terminal *terminal, struct pool_rows *rows,
+                              const struct stack *stack) {
     char line[FRAMES_SHOWN * FRAME_TEXT_BYTES] = "";
     size_t index = 0;
     const struct frame *frame;
-    if (!frame_list_fill(&screen->frames, screen->profile, screen->names, stack->node, 0))
-        return false;
-    for (int i = 0; i < FRAMES_SHOWN && (frame = frame_list_next(&screen->frames, &index)); i++) {
+    if (!frame_list_fill(&rows->further, rows->profile, rows->names, stack->node, 0)) return false;
+    for (int i = 0; i < FRAMES_SHOWN && (frame = frame_list_next(&rows->further, &index)); i++) {
         char label[FRAME_TEXT_BYTES];
         size_t used = strlen(line);
         frame_label(frame, label, sizeof label, sizeof label);
         snprintf(line + used, sizeof line - used, "%s%s", i ? " \xe2\x86\x90 " : "", label);
     }
-    text_cut(line, screen->terminal->columns - STACKS_NOTE_INDENT - strlen("and "));
-    terminal_indent(screen->terminal, STACKS_NOTE_INDENT);
-    terminal_print(screen->terminal, STYLE_DIM, "and ");
-    terminal_print(screen->terminal, STYLE_NAME, "%s", *line ? line : STACK_NOT_RECORDED);
-    fputc('\n', screen->terminal->out);
+    text_cut(line, terminal->columns - STACKS_NOTE_INDENT - strlen("and "));
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "and ");
+    terminal_print(terminal, STYLE_NAME, "%s", *line ? line : STACK_NOT_RECORDED);
+    fputc('\n', terminal->out);
     return true;
 }
 
@@ -127,11 +126,11 @@ static size_t depth_of(const struct tree_node *nodes, uint32_t node) {
 }
 
 // The innermost call that the stacks have in common.
-static uint32_t common_node(const struct screen *screen, const struct pool_candidate *candidate) {
-    const struct tree_node *nodes = screen->profile->tree.nodes.items;
-    uint32_t common = stack_of(screen, candidate, 0)->node;
+static uint32_t common_node(const struct pool_rows *rows, const struct pool_candidate *candidate) {
+    const struct tree_node *nodes = rows->profile->tree.nodes.items;
+    uint32_t common = stack_of(rows, candidate, 0)->node;
     for (size_t i = 1; i < candidate->member_count && common != TREE_ROOT; i++) {
-        uint32_t node = stack_of(screen, candidate, i)->node;
+        uint32_t node = stack_of(rows, candidate, i)->node;
         size_t depth = depth_of(nodes, node), common_depth = depth_of(nodes, common);
         for (; depth > common_depth; depth--) node = nodes[node].parent;
         for (; common_depth > depth; common_depth--) common = nodes[common].parent;
@@ -143,70 +142,63 @@ static uint32_t common_node(const struct screen *screen, const struct pool_candi
     return common;
 }
 
-static bool print_common(struct screen *screen, const struct pool_candidate *candidate) {
+static bool print_common(const struct terminal *terminal, struct pool_rows *rows,
+                         const struct pool_candidate *candidate) {
     size_t index = 0;
     char label[FRAME_TEXT_BYTES];
-    uint32_t node = common_node(screen, candidate);
+    uint32_t node = common_node(rows, candidate);
     if (node == TREE_ROOT) return true;
-    if (!frame_list_fill(&screen->frames, screen->profile, screen->names, node, 0)) return false;
-    const struct frame *frame = frame_list_next(&screen->frames, &index);
+    if (!frame_list_fill(&rows->further, rows->profile, rows->names, node, 0)) return false;
+    const struct frame *frame = frame_list_next(&rows->further, &index);
     if (!frame || frame->is_hidden) return true;
     frame_label(frame, label, sizeof label, sizeof label);
-    terminal_indent(screen->terminal, STACKS_NOTE_INDENT);
-    terminal_print(screen->terminal, STYLE_DIM, "all of them in calls of ");
-    terminal_print(screen->terminal, STYLE_NAME, "%s\n", label);
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "all of them in calls of ");
+    terminal_print(terminal, STYLE_NAME, "%s\n", label);
     return true;
 }
 
-// The stack with the most calls as it is, the next ones in a line each.
-static bool print_members(struct screen *screen, const struct pool_candidate *candidate) {
-    const struct stack *first = stack_of(screen, candidate, 0);
+// The stack with the most calls is there as it is: prints the next ones in a line each.
+static bool print_members(const struct terminal *terminal, struct pool_rows *rows,
+                          const struct pool_candidate *candidate) {
     size_t count = candidate->member_count, shown = count < MEMBERS_SHOWN ? count : MEMBERS_SHOWN;
-    if (!frame_list_fill(&screen->frames, screen->profile, screen->names, first->node, 0))
-        return false;
-    stacks_print_frames(screen->terminal, &screen->frames, first->cut, screen->view->depth);
     for (size_t i = 1; i < shown; i++)
-        if (!print_short_stack(screen, stack_of(screen, candidate, i))) return false;
+        if (!print_short_stack(terminal, rows, stack_of(rows, candidate, i))) return false;
     if (shown < count) {
-        terminal_indent(screen->terminal, STACKS_NOTE_INDENT);
-        terminal_print(screen->terminal, STYLE_DIM, "and %s\n",
+        terminal_indent(terminal, STACKS_NOTE_INDENT);
+        terminal_print(terminal, STYLE_DIM, "and %s\n",
                        units_counted((int64_t)(count - shown), "more stack", "more stacks").text);
     }
     bool is_repeated = candidate->kind == POOL_ARENA && candidate->generations;
-    return count < 2 || !is_repeated || print_common(screen, candidate);
+    return count < 2 || !is_repeated || print_common(terminal, rows, candidate);
 }
 
-// --- the list
-
-static void print_note(const struct screen *screen, const char *text) {
-    terminal_indent(screen->terminal, STACKS_NOTE_INDENT);
-    terminal_print(screen->terminal, STYLE_DIM, "%s\n", text);
+static void print_note(const struct terminal *terminal, const char *text) {
+    terminal_indent(terminal, STACKS_NOTE_INDENT);
+    terminal_print(terminal, STYLE_DIM, "%s\n", text);
 }
 
-static bool print_candidate(struct screen *screen, size_t rank) {
-    const struct pool_candidate *candidate = &screen->found->list[rank];
-    char text[POOL_TEXT_BYTES];
-    bool is_plain = screen->view->is_plain_number;
-    terminal_print(screen->terminal, STYLE_DIM, "\n%3zu ", rank + 1);
-    terminal_print(
-        screen->terminal, STYLE_STRONG, "%5s",
-        units_percent((int64_t)candidate->calls_gone, (int64_t)screen->found->calls).text);
-    pool_candidate_name(candidate, is_plain, text);
-    terminal_print(screen->terminal, STYLE_PLAIN,
-                   " %s: ", units_counted((int64_t)candidate->calls_gone, "call", "calls").text);
-    terminal_print(screen->terminal, STYLE_STRONG, "%s\n", text);
-    pool_candidate_reason(candidate, text);
-    print_note(screen, text);
-    pool_candidate_gain(candidate, is_plain, text);
-    print_note(screen, text);
-    return print_members(screen, candidate);
+static void say_candidate(const struct terminal *terminal, struct answer *answer,
+                          enum answer_say where) {
+    struct pool_rows *rows = answer->state;
+    const struct pool_candidate *candidate = &rows->found->list[rows->at - 1];
+    if (where == ANSWER_SAY_FIGURES) {
+        terminal_print(terminal, STYLE_STRONG, "%5s",
+                       units_percent((int64_t)candidate->calls_gone, answer->whole).text);
+        fprintf(terminal->out,
+                " %s: ", units_counted((int64_t)candidate->calls_gone, "call", "calls").text);
+        terminal_print(terminal, STYLE_STRONG, "%s\n", rows->name);
+        print_note(terminal, rows->reason);
+        print_note(terminal, rows->gain);
+    }
+    if (where == ANSWER_SAY_BELOW) rows->is_failed |= !print_members(terminal, rows, candidate);
 }
 
-static size_t count_shown(const struct screen *screen) {
-    const struct pool_candidates *found = screen->found;
-    uint64_t least = (uint64_t)view_threshold(screen->view, (int64_t)found->calls);
+static size_t count_shown(const struct pool_rows *rows) {
+    const struct pool_candidates *found = rows->found;
+    uint64_t least = (uint64_t)view_threshold(rows->view, (int64_t)found->calls);
     size_t shown = found->count;
-    if (screen->view->top && screen->view->top < shown) shown = screen->view->top;
+    if (rows->view->top && rows->view->top < shown) shown = rows->view->top;
     while (shown && found->list[shown - 1].calls_gone < least) shown--;
     return shown;
 }
@@ -220,63 +212,6 @@ static void heading_text(const struct pool_candidates *found, char *text, size_t
                  units_percent((int64_t)found->calls_gone, (int64_t)found->calls).text,
                  units_counted((int64_t)found->calls, "call", "calls").text);
 }
-
-static void print_heading(const struct screen *screen, size_t shown) {
-    char text[POOL_TEXT_BYTES];
-    heading_text(screen->found, text, sizeof text);
-    terminal_print(screen->terminal, STYLE_STRONG, "%s", text);
-    if (screen->found->count)
-        list_print_cut(screen->terminal, screen->view, shown, screen->found->count);
-    fputc('\n', screen->terminal->out);
-}
-
-// What the answer rests on, and what is not in it.
-static void print_assumptions(const struct screen *screen) {
-    const struct pool_candidates *found = screen->found;
-    struct parts parts = {.terminal = screen->terminal};
-    fputc('\n', screen->terminal->out);
-    if (found->is_partial)
-        parts_add(&parts, STYLE_WARNING,
-                  "the log lacks events: what is known of blocks is not certain");
-    if (found->unfollowed_stacks)
-        parts_add(&parts, STYLE_WARNING, "%s left out, with %s: too many to follow",
-                  units_counted((int64_t)found->unfollowed_stacks, "stack is", "stacks are").text,
-                  units_counted((int64_t)found->unfollowed_blocks, "block", "blocks").text);
-    parts_add(&parts, STYLE_PLAIN, "blocks above %s stay with malloc",
-              units_size_as(POOL_BLOCK_MOST, screen->view->is_plain_number).text);
-    if (found->resized_stacks)
-        parts_add(&parts, STYLE_PLAIN, "%s left out, as realloc works on their blocks",
-                  units_counted((int64_t)found->resized_stacks, "stack is", "stacks are").text);
-    parts_add(&parts, STYLE_PLAIN, "%s followed at a time, of at most %s",
-              units_counted((int64_t)found->followed_blocks, "block", "blocks").text,
-              units_count((int64_t)found->followed_limit).text);
-    parts_add(&parts, STYLE_PLAIN, "assumed: other runs are like this one");
-    parts_add(&parts, STYLE_PLAIN,
-              "not known: in which function a block is used last, which a buffer needs");
-    parts_end(&parts);
-}
-
-bool pool_candidates_print(const struct terminal *terminal, const struct profile *profile,
-                           const struct frame_names *names, const struct view_options *view,
-                           struct error *error) {
-    struct screen screen = {.terminal = terminal,
-                            .profile = profile,
-                            .found = profile->pool_candidates,
-                            .names = names,
-                            .view = view,
-                            .frames = {.are_all_shown = view->has_all_frames},
-                            .index = profile_stack_indexes(profile)};
-    bool is_ok = screen.index != NULL;
-    size_t shown = count_shown(&screen);
-    if (is_ok) print_heading(&screen, shown);
-    for (size_t i = 0; is_ok && i < shown; i++) is_ok = print_candidate(&screen, i);
-    if (is_ok) print_assumptions(&screen);
-    free(screen.index);
-    frame_list_free(&screen.frames);
-    return is_ok || error_set(error, "no memory for the list of candidates");
-}
-
-// --- rows
 
 enum pool_column {
     POOL_SHARE,
@@ -318,13 +253,6 @@ static const struct answer_column pool_columns[POOL_COLUMNS] = {
     [POOL_STACKS] = ANSWER_DATA("stacks", ANSWER_COUNT),
     [POOL_ID] = ANSWER_DATA("id", ANSWER_TEXT)};
 
-struct pool_rows {
-    struct screen screen;
-    size_t at, member;  // of a candidate, which stack comes next
-    char name[POOL_TEXT_BYTES], reason[POOL_TEXT_BYTES], gain[POOL_TEXT_BYTES];
-    char id[2 * sizeof(uint64_t) + 1];
-};
-
 static void set_candidate(struct pool_rows *rows, const struct pool_candidate *candidate,
                           bool is_plain, struct answer_row *row) {
     pool_candidate_name(candidate, is_plain, rows->name);
@@ -351,10 +279,10 @@ static void set_candidate(struct pool_rows *rows, const struct pool_candidate *c
 // A candidate with the stack that has the most calls; below it, one by one, the others.
 static bool next_pool(struct answer *answer, struct answer_row *row) {
     struct pool_rows *rows = answer->state;
-    if (rows->at == answer->shown) return false;
-    struct screen *screen = &rows->screen;
-    const struct pool_candidate *candidate = &screen->found->list[rows->at];
-    const struct stack *stack = stack_of(screen, candidate, rows->member);
+    answer->is_failed = rows->is_failed;
+    if (rows->is_failed || rows->at == answer->shown) return false;
+    const struct pool_candidate *candidate = &rows->found->list[rows->at];
+    const struct stack *stack = stack_of(rows, candidate, rows->member);
     row->level = rows->member > 0;
     if (row->level)
         row->use = ANSWER_FOR_PROGRAMS;
@@ -362,10 +290,10 @@ static bool next_pool(struct answer *answer, struct answer_row *row) {
         set_candidate(rows, candidate, answer->options->is_plain_number, row);
     snprintf(rows->id, sizeof rows->id, "%016llx", (unsigned long long)stack->id);
     answer_set_text(row, POOL_ID, rows->id);
-    row->frames = &screen->frames;
-    answer->is_failed =
-        !frame_list_fill(&screen->frames, screen->profile, screen->names, stack->node, 0);
-    if (++rows->member == candidate->member_count) {
+    row->frames = &rows->frames;
+    row->cut = stack->cut;
+    answer->is_failed = !frame_list_fill(&rows->frames, rows->profile, rows->names, stack->node, 0);
+    if (answer->is_screen || ++rows->member == candidate->member_count) {
         rows->member = 0;
         rows->at++;
     }
@@ -374,8 +302,9 @@ static bool next_pool(struct answer *answer, struct answer_row *row) {
 
 static void close_pools(void *state) {
     struct pool_rows *rows = state;
-    free(rows->screen.index);
-    frame_list_free(&rows->screen.frames);
+    free(rows->index);
+    frame_list_free(&rows->frames);
+    frame_list_free(&rows->further);
     free(rows);
 }
 
@@ -391,8 +320,29 @@ static void tell_log(const struct pool_candidates *found, struct answer *answer)
     answer_fact(answer, "unfollowed_stacks", ANSWER_COUNT, (int64_t)found->unfollowed_stacks);
     answer_fact(answer, "resized_stacks", ANSWER_COUNT, (int64_t)found->resized_stacks);
     answer_fact(answer, "complete_log", ANSWER_BOOL, !found->is_partial);
-    answer_note(answer, "assumed: other runs are like this one; not known: in which function a "
-                        "block is used last, which a buffer needs");
+}
+
+// Says what the answer rests on, and what is not in it.
+static void tell_assumptions(const struct pool_candidates *found, struct answer *answer) {
+    const enum answer_readers people = ANSWER_PEOPLE;
+    if (found->is_partial)
+        answer_part(answer, people, STYLE_WARNING,
+                    "the log lacks events: what is known of blocks is not certain");
+    if (found->unfollowed_stacks)
+        answer_part(answer, people, STYLE_WARNING, "%s left out, with %s: too many to follow",
+                    units_counted((int64_t)found->unfollowed_stacks, "stack is", "stacks are").text,
+                    units_counted((int64_t)found->unfollowed_blocks, "block", "blocks").text);
+    answer_part(answer, people, STYLE_PLAIN, "blocks above %s stay with malloc",
+                units_size_as(POOL_BLOCK_MOST, answer->options->is_plain_number).text);
+    if (found->resized_stacks)
+        answer_part(answer, people, STYLE_PLAIN, "%s left out, as realloc works on their blocks",
+                    units_counted((int64_t)found->resized_stacks, "stack is", "stacks are").text);
+    answer_part(answer, people, STYLE_PLAIN, "%s followed at a time, of at most %s",
+                units_counted((int64_t)found->followed_blocks, "block", "blocks").text,
+                units_count((int64_t)found->followed_limit).text);
+    answer_part(answer, ANSWER_EVERYONE, STYLE_PLAIN, "assumed: other runs are like this one");
+    answer_part(answer, ANSWER_EVERYONE, STYLE_PLAIN,
+                "not known: in which function a block is used last, which a buffer needs");
 }
 
 bool pool_candidates_answer(struct answer *answer, const struct profile *profile,
@@ -400,17 +350,16 @@ bool pool_candidates_answer(struct answer *answer, const struct profile *profile
                             struct error *error) {
     const struct pool_candidates *found = profile->pool_candidates;
     struct pool_rows *rows = calloc(1, sizeof *rows);
-    if (rows) rows->screen.index = profile_stack_indexes(profile);
-    if (!rows || !rows->screen.index) {
+    if (rows) rows->index = profile_stack_indexes(profile);
+    if (!rows || !rows->index) {
         free(rows);
         return error_set(error, "no memory for the list of candidates");
     }
-    struct screen *screen = &rows->screen;
-    screen->profile = profile;
-    screen->found = found;
-    screen->names = names;
-    screen->view = view;
-    screen->frames.are_all_shown = view->has_all_frames;
+    rows->profile = profile;
+    rows->found = found;
+    rows->names = names;
+    rows->view = view;
+    rows->frames.are_all_shown = rows->further.are_all_shown = view->has_all_frames;
     *answer = (struct answer){.profile = profile,
                               .options = view,
                               .columns = pool_columns,
@@ -418,12 +367,15 @@ bool pool_candidates_answer(struct answer *answer, const struct profile *profile
                               .has_frames = true,
                               .has_levels = true,
                               .whole = (int64_t)found->calls,
-                              .shown = count_shown(screen),
+                              .shown = count_shown(rows),
                               .count = found->count,
+                              .are_blocks = true,
+                              .say = say_candidate,
                               .next_row = next_pool,
                               .close = close_pools,
                               .state = rows};
     heading_text(found, answer->title, sizeof answer->title);
     tell_log(found, answer);
+    tell_assumptions(found, answer);
     return true;
 }

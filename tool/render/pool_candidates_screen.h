@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pools would take the place of malloc and free, on a screen and as rows.
+// Where pools would take the place of malloc and free, as rows.
 #ifndef TOOL_RENDER_POOL_CANDIDATES_SCREEN_H
 #define TOOL_RENDER_POOL_CANDIDATES_SCREEN_H
 
@@ -9,12 +9,8 @@
 #include "tool/render/frames.h"
 #include "tool/render/terminal.h"
 
-// The profile's, which must be known. False without memory.
-bool pool_candidates_print(const struct terminal *terminal, const struct profile *profile,
-                           const struct frame_names *names, const struct view_options *view,
-                           struct error *error);
-
-// A row for each, with its stacks below it. False with an error.
+// A row for each candidate of the profile, which must be known, with its stacks below it. False
+// with an error.
 bool pool_candidates_answer(struct answer *answer, const struct profile *profile,
                             const struct frame_names *names, const struct view_options *view,
                             struct error *error);

@@ -8,17 +8,15 @@
 
 enum { INDENT = 2, KEY_COLUMNS = 13 };
 
-static void print_part(const struct terminal *terminal, const char *what, uint64_t bytes,
-                       uint64_t blocks) {
-    fprintf(terminal->out, "%s: %s in %s", what, units_size((int64_t)bytes).text,
-            units_counted((int64_t)blocks, "block", "blocks").text);
-}
-
-void reachability_print_sums(const struct terminal *terminal,
-                             const struct cairn_reachability *sums) {
-    print_part(terminal, "directly lost", sums->direct_bytes, sums->direct_blocks);
-    print_part(terminal, "; indirectly", sums->indirect_bytes, sums->indirect_blocks);
-    print_part(terminal, "; still reachable", sums->reachable_bytes, sums->reachable_blocks);
+void reachability_text(const struct cairn_reachability *sums, char text[REACHABILITY_BYTES]) {
+    snprintf(text, REACHABILITY_BYTES,
+             "directly lost: %s in %s; indirectly: %s in %s; still reachable: %s in %s",
+             units_size((int64_t)sums->direct_bytes).text,
+             units_counted((int64_t)sums->direct_blocks, "block", "blocks").text,
+             units_size((int64_t)sums->indirect_bytes).text,
+             units_counted((int64_t)sums->indirect_blocks, "block", "blocks").text,
+             units_size((int64_t)sums->reachable_bytes).text,
+             units_counted((int64_t)sums->reachable_blocks, "block", "blocks").text);
 }
 
 static void print_unknown(const struct terminal *terminal,
@@ -33,7 +31,9 @@ static void print_unknown(const struct terminal *terminal,
 }
 
 static void print_all(const struct terminal *terminal, const struct reachability *reachability) {
-    if (reachability->known_count) reachability_print_sums(terminal, &reachability->sums);
+    char text[REACHABILITY_BYTES];
+    reachability_text(&reachability->sums, text);
+    if (reachability->known_count) fputs(text, terminal->out);
     if (reachability->known_count && reachability->unknown_count) fputs("; ", terminal->out);
     if (reachability->unknown_count) print_unknown(terminal, reachability);
     fputc('\n', terminal->out);

@@ -8,8 +8,8 @@
 #include "tool/render/terminal.h"
 
 // "directly lost: 24 B in 1 block; indirectly: ...; still reachable: ...".
-void reachability_print_sums(const struct terminal *terminal,
-                             const struct cairn_reachability *sums);
+enum { REACHABILITY_BYTES = 256 };
+void reachability_text(const struct cairn_reachability *sums, char text[REACHABILITY_BYTES]);
 
 // The same of what was recorded, as a line, with why it is not known. Nothing if nobody asked.
 void reachability_print_line(const struct terminal *terminal, const struct profile *profile);

@@ -1,203 +1,210 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures stand in fixed columns at the left, the tree beside them. Only branching indents: a chain
-// of single callers is a column of names, so that deep stacks stay readable in 80 columns.
-#include "tool/render/tree.h"
-
+// The call tree as an answer: a row a call, each below its caller, without recursion, since stacks
+// may be as deep as they like.
+#include <stdlib.h>
 #include <string.h>
 
-#include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/render/calls.h"
-#include "tool/render/interval.h"
+#include "tool/render/tree.h"
 #include "tool/render/trust.h"
 
-enum {
-    WIDE_COLUMNS = 100,  // from here on there is room for the number of blocks too
-    SIZE_COLUMNS = 18,   // percent and size, with what separates them ...
-    COUNT_COLUMNS = 16,  // ... and the blocks
-    NOTE_COLUMNS = INTERVAL_NOTE_COLUMNS + 2,  // of estimates instead: how sure they are
-    LABEL_COLUMNS_MIN = 12,
-    FIGURES_BYTES = 96,
-    PREFIX_BYTES = 4096,
+enum { VALUE_COLUMNS = 11, CALLS_COLUMNS = 12 };
+
+enum tree_column {
+    TREE_SHARE,
+    TREE_VALUE,
+    TREE_CALLS,
+    TREE_NAME,
+    TREE_LOCATION,
+    TREE_LEFT_OUT,
+    TREE_FUNCTION,
+    TREE_FILE,
+    TREE_LINE,
+    TREE_MODULE,
+    TREE_COLUMNS
 };
 
-struct printer {
-    const struct terminal *terminal;
-    const struct view_options *view;
-    const struct calls *calls;
-    int64_t whole, threshold;
-    size_t figures_columns;
-    bool has_samples;
-    char prefix[PREFIX_BYTES];  // lines of the branches that are still open
-    size_t prefix_size, prefix_columns;
+// A call whose children are being told: those that are worth a row, then the sum of the others.
+struct level {
+    uint32_t next;
+    size_t shown, told, left_out;
+    struct measured rest;
+    int64_t rest_calls;
 };
 
-// The figures of a line as text; equal text is not repeated.
-static void figures_text(const struct printer *printer, struct measured measured, char *out) {
-    const struct view_options *view = printer->view;
-    struct unit_text percent = units_percent(measured.value, printer->whole);
-    const struct measure_row *about = measure_about(view->by);
-    struct unit_text size = about->is_bytes
-                                ? units_size_as(measured_shown(measured), view->is_plain_number)
-                                : units_count(measured_shown(measured));
-    int used = snprintf(out, FIGURES_BYTES, "%6s %9s  ", percent.text, size.text);
-    if (printer->figures_columns == SIZE_COLUMNS) return;
-    if (printer->has_samples) {
-        struct unit_text note = interval_note(measured);
-        int pad = NOTE_COLUMNS - (int)text_columns(note.text);
-        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%s%*s", note.text, pad, "");
-        return;
-    }
-    if (!about->is_bytes)
-        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%*s", COUNT_COLUMNS, "");
-    else
-        snprintf(out + used, FIGURES_BYTES - (size_t)used, "%7s %-6s  ",
-                 units_count(measured.blocks).text, about->noun[measured.blocks != 1]);
-}
+struct call_list {
+    struct calls calls;
+    ARRAY(struct level) levels;
+    int64_t threshold;
+    bool is_begun;
+    char name[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES];
+    struct answer_column columns[TREE_COLUMNS];
+};
 
-static void print_figures(const struct printer *printer, struct measured measured) {
-    char text[FIGURES_BYTES];
-    figures_text(printer, measured, text);
-    terminal_print(printer->terminal, STYLE_PLAIN, "%s", text);
-}
-
-static void print_prefix(const struct printer *printer, const char *branch) {
-    terminal_print(printer->terminal, STYLE_DIM, "%.*s%s", (int)printer->prefix_size,
-                   printer->prefix, branch);
-}
-
-static void print_name(const struct printer *printer, const struct call *call, size_t used) {
-    char label[FRAME_TEXT_BYTES], location[FRAME_TEXT_BYTES] = "";
-    size_t columns = printer->terminal->columns;
-    size_t room = columns > used + LABEL_COLUMNS_MIN ? columns - used : LABEL_COLUMNS_MIN;
-    if (!call->frame) {
-        terminal_print(printer->terminal, STYLE_DIM, "%s\n", STACK_NOT_RECORDED);
-        return;
-    }
-    call_location(call, location, sizeof location);
-    if (*location) text_cut(location, room / 2);
-    size_t location_columns = *location ? text_columns(location) + 1 : 0;
-    frame_label(call->frame, label, sizeof label, room - location_columns);
-    terminal_print(printer->terminal, STYLE_NAME, "%s", label);
-    if (*location) terminal_print(printer->terminal, STYLE_DIM, " %s", location);
-    fputc('\n', printer->terminal->out);
-}
-
-// Figures that read like those of the line above (`above`, may be NULL) are left out.
-static void print_line(const struct printer *printer, const struct call *call, const char *branch,
-                       const struct call *above) {
-    char text[FIGURES_BYTES], text_above[FIGURES_BYTES] = "";
-    figures_text(printer, call_measured(printer->calls, call), text);
-    if (above) figures_text(printer, call_measured(printer->calls, above), text_above);
-    if (strcmp(text, text_above) != 0)
-        terminal_print(printer->terminal, STYLE_PLAIN, "%s", text);
-    else
-        terminal_indent(printer->terminal, printer->figures_columns);
-    print_prefix(printer, branch);
-    print_name(printer, call,
-               printer->figures_columns + printer->prefix_columns + text_columns(branch));
-}
-
-// Opens a level of branches; the text is cut silently where even the prefix has no room.
-static bool prefix_push(struct printer *printer, const char *text) {
-    size_t size = strlen(text);
-    if (printer->prefix_size + size >= sizeof printer->prefix) return false;
-    memcpy(printer->prefix + printer->prefix_size, text, size);
-    printer->prefix_size += size;
-    printer->prefix_columns += text_columns(text);
-    return true;
-}
-
-static void prefix_pop(struct printer *printer, const char *text) {
-    printer->prefix_size -= strlen(text);
-    printer->prefix_columns -= text_columns(text);
-}
-
-// Children that are worth a line; the others are added up in `rest`.
-static size_t count_shown(const struct printer *printer, const struct call *call,
-                          struct measured *rest) {
-    size_t shown = 0;
-    *rest = (struct measured){0};
-    for (uint32_t at = call->first_child; at; at = printer->calls->nodes.items[at].next_sibling) {
-        const struct call *child = &printer->calls->nodes.items[at];
-        bool has_room = !printer->view->top || shown < printer->view->top;
-        if (has_room && child->value >= printer->threshold) {
-            shown++;
+// The children of a call are in order of value.
+static struct level level_of(const struct answer *answer, const struct call_list *list,
+                             const struct call *call) {
+    const struct call *nodes = list->calls.nodes.items;
+    struct level level = {.next = call->first_child};
+    for (uint32_t at = call->first_child; at; at = nodes[at].next_sibling) {
+        bool has_room = !answer->options->top || level.shown < answer->options->top;
+        if (has_room && nodes[at].value >= list->threshold) {
+            level.shown++;
             continue;
         }
-        measured_add(rest, call_measured(printer->calls, child));
+        measured_add(&level.rest, call_measured(&list->calls, &nodes[at]));
+        level.rest_calls = figures_add(level.rest_calls, nodes[at].calls);
+        level.left_out++;
     }
-    return shown;
+    return level;
 }
 
-static void print_rest(const struct printer *printer, size_t count, struct measured rest) {
-    print_figures(printer, rest);
-    print_prefix(printer, "\xe2\x94\x94 ");
-    terminal_print(printer->terminal, STYLE_DIM, "%s\n",
-                   units_counted((int64_t)count, "other", "others").text);
+// Returns true if a screen has a line for what is left out.
+static bool has_rest(const struct call_list *list, const struct level *level) {
+    return level->shown && level->left_out && level->rest.value >= list->threshold;
 }
 
-// A level with only one branch worth a line goes on in the same column; then the tree branches.
-static void print_below(struct printer *printer, const struct call *call) {
-    static const char last[] = "\xe2\x94\x94 ", inner[] = "\xe2\x94\x9c ";
-    static const char closed[] = "  ", open[] = "\xe2\x94\x82 ";
-    const struct call *nodes = printer->calls->nodes.items;
-    struct measured rest;
-    size_t shown = count_shown(printer, call, &rest);
-    while (shown == 1 && rest.value < printer->threshold) {
-        const struct call *above = call;
-        call = &nodes[call->first_child];
-        print_line(printer, call, "", above);
-        shown = count_shown(printer, call, &rest);
-    }
-    bool has_rest = shown && call->child_count > shown && rest.value >= printer->threshold;
-    uint32_t at = call->first_child;
-    for (size_t i = 0; i < shown; i++, at = nodes[at].next_sibling) {
-        bool is_last = i + 1 == shown && !has_rest;
-        print_line(printer, &nodes[at], is_last ? last : inner, NULL);
-        if (!prefix_push(printer, is_last ? closed : open)) continue;
-        print_below(printer, &nodes[at]);
-        prefix_pop(printer, is_last ? closed : open);
-    }
-    if (has_rest) print_rest(printer, call->child_count - shown, rest);
+static enum answer_branch branch_of(const struct call_list *list, const struct level *level) {
+    if (level->told < level->shown) return ANSWER_INNER;
+    if (level->shown == 1 && level->rest.value < list->threshold) return ANSWER_ONLY;
+    return has_rest(list, level) ? ANSWER_INNER : ANSWER_LAST;
 }
 
-static void print_root(const struct printer *printer, const struct profile *profile) {
-    char name[FRAME_TEXT_BYTES];
-    program_name(profile, name, sizeof name);
-    print_figures(printer, call_measured(printer->calls, printer->calls->nodes.items));
-    terminal_print(printer->terminal, STYLE_STRONG, "%s", name);
-    bool is_of_owners = recording_is_of_owners(profile->recording);
-    terminal_print(printer->terminal, STYLE_DIM, ", %s%s\n",
-                   is_of_owners ? "by who keeps it" : measure_about(printer->view->by)->snapshot,
-                   printer->view->is_inverted ? ", by allocating function" : "");
+static void set_figures(struct answer_row *row, struct measured measured, int64_t calls) {
+    answer_set_measured(row, TREE_SHARE, measured);
+    answer_set_measured(row, TREE_VALUE, measured);
+    answer_set(row, TREE_CALLS, calls);
 }
 
-bool tree_print(const struct terminal *terminal, const struct profile *profile,
-                const struct frame_names *names, const struct view_options *view,
-                struct error *error) {
-    struct calls calls;
-    bool is_ok = calls_build(&calls, profile, names, view, error);
-    if (is_ok) {
-        int64_t whole = measure_total(view->by, profile).value;
-        bool is_wide = terminal->columns >= WIDE_COLUMNS;
-        size_t figures_columns = is_wide ? SIZE_COLUMNS + COUNT_COLUMNS : SIZE_COLUMNS;
-        if (profile->sampling.is_on) figures_columns = SIZE_COLUMNS + NOTE_COLUMNS;
-        struct printer printer = {.terminal = terminal,
-                                  .view = view,
-                                  .calls = &calls,
-                                  .whole = whole,
-                                  .figures_columns = figures_columns,
-                                  .has_samples = profile->sampling.is_on != 0,
-                                  .threshold = view_threshold(view, whole)};
-        print_root(&printer, profile);
-        print_below(&printer, &calls.nodes.items[CALLS_ROOT]);
-        if (calls.hidden_count)
-            terminal_print(terminal, STYLE_DIM, "%s hidden: --all-frames\n",
-                           units_counted((int64_t)calls.hidden_count, "internal frame is",
-                                         "internal frames are")
-                               .text);
+static void tell_call(struct call_list *list, const struct call *call, struct answer_row *row) {
+    const struct frame *frame = call->frame;
+    snprintf(list->name, sizeof list->name, "%s", STACK_NOT_RECORDED);
+    if (frame) frame_label(frame, list->name, sizeof list->name, sizeof list->name);
+    call_location(call, list->location, sizeof list->location);
+    set_figures(row, call_measured(&list->calls, call), call->calls);
+    answer_set_text(row, TREE_NAME, list->name);
+    if (*list->location) answer_set_text(row, TREE_LOCATION, list->location);
+    row->is_dim = !frame;
+    if (!frame) return;
+    row->is_address = !frame->function;
+    if (frame->function) answer_set_text(row, TREE_FUNCTION, frame->function);
+    if (frame->file) answer_set_text(row, TREE_FILE, frame->file);
+    if (frame->line && !call->has_more_lines) answer_set(row, TREE_LINE, frame->line);
+    if (frame->module) answer_set_text(row, TREE_MODULE, frame->module);
+}
+
+static void tell_rest(struct call_list *list, const struct level *level, bool is_screen,
+                      struct answer_row *row) {
+    snprintf(list->name, sizeof list->name, "[%zu more]", level->left_out);
+    if (is_screen)
+        snprintf(list->name, sizeof list->name, "%s",
+                 units_counted((int64_t)level->left_out, "other", "others").text);
+    set_figures(row, level->rest, level->rest_calls);
+    answer_set_text(row, TREE_NAME, list->name);
+    answer_set(row, TREE_LEFT_OUT, (int64_t)level->left_out);
+    row->branch = ANSWER_LAST;
+    row->is_dim = true;
+}
+
+// Tells the whole, which has no row of its own but on a screen.
+static void tell_stem(const struct answer *answer, struct call_list *list, struct answer_row *row) {
+    const struct call *root = &list->calls.nodes.items[CALLS_ROOT];
+    const bool is_of_owners = recording_is_of_owners(answer->profile->recording);
+    program_name(answer->profile, list->name, sizeof list->name);
+    snprintf(list->location, sizeof list->location, ", %s%s",
+             is_of_owners ? "by who keeps it" : measure_about(answer->options->by)->snapshot,
+             answer->options->is_inverted ? ", by allocating function" : "");
+    set_figures(row, call_measured(&list->calls, root), root->calls);
+    answer_set_text(row, TREE_NAME, list->name);
+    answer_set_text(row, TREE_LOCATION, list->location);
+    row->branch = ANSWER_STEM;
+}
+
+static bool next_call(struct answer *answer, struct answer_row *row) {
+    struct call_list *list = answer->state;
+    if (!list->is_begun && answer->is_screen) {
+        list->is_begun = true;
+        tell_stem(answer, list, row);
+        return true;
     }
-    calls_free(&calls);
-    return is_ok;
+    while (list->levels.count) {
+        struct level *level = &list->levels.items[list->levels.count - 1];
+        row->level = list->levels.count - 1;
+        if (level->told < level->shown) {
+            const struct call *call = &list->calls.nodes.items[level->next];
+            level->next = call->next_sibling;
+            level->told++;
+            tell_call(list, call, row);
+            row->branch = branch_of(list, level);
+            level = array_push(&list->levels);
+            if (level) *level = level_of(answer, list, call);
+            answer->is_failed = !level;
+            return level != NULL;
+        }
+        const struct level done = *level;
+        list->levels.count--;
+        if (answer->is_screen ? !has_rest(list, &done) : !done.left_out) continue;
+        tell_rest(list, &done, answer->is_screen, row);
+        return true;
+    }
+    return false;
+}
+
+static void close_calls(void *state) {
+    struct call_list *list = state;
+    array_free(&list->levels);
+    calls_free(&list->calls);
+    free(list);
+}
+
+static void set_columns(struct call_list *list, enum measure by) {
+    const struct answer_column columns[TREE_COLUMNS] = {
+        [TREE_SHARE] = answer_share_column,
+        [TREE_CALLS] = ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS),
+        [TREE_NAME] = ANSWER_NAMES("name", ANSWER_TAIL_NAME, .head = "function"),
+        [TREE_LOCATION] = ANSWER_TAILS("location", " ", NULL, .head = "location"),
+        [TREE_LEFT_OUT] = ANSWER_DATA("left_out", ANSWER_COUNT),
+        [TREE_FUNCTION] = ANSWER_DATA("function", ANSWER_TEXT),
+        [TREE_FILE] = ANSWER_DATA("file", ANSWER_TEXT),
+        [TREE_LINE] = ANSWER_DATA("line", ANSWER_NUMBER),
+        [TREE_MODULE] = ANSWER_DATA("module", ANSWER_TEXT)};
+    memcpy(list->columns, columns, sizeof columns);
+    list->columns[TREE_VALUE] = answer_value_column(by, VALUE_COLUMNS);
+    list->columns[TREE_VALUE].is_estimate = true;
+}
+
+bool tree_answer(struct answer *answer, const struct profile *profile,
+                 const struct frame_names *names, const struct view_options *view,
+                 struct error *error) {
+    const struct measure_row *about = measure_about(view->by);
+    struct call_list *list = calloc(1, sizeof *list);
+    if (!list) return error_set(error, "no memory for the call tree");
+    struct level *root = array_push(&list->levels);
+    if (!root || !calls_build(&list->calls, profile, names, view, error)) {
+        close_calls(list);
+        return error_set(error, "no memory for the call tree");
+    }
+    set_columns(list, view->by);
+    *answer = (struct answer){.profile = profile,
+                              .options = view,
+                              .measure = measure_name(view->by),
+                              .columns = list->columns,
+                              .column_count = TREE_COLUMNS,
+                              .gap = 1,
+                              .has_levels = true,
+                              .are_branches = true,
+                              .hidden_count = list->calls.hidden_count,
+                              .noun = about->is_bytes ? about->noun : NULL,
+                              .whole = measure_total(view->by, profile).value,
+                              .next_row = next_call,
+                              .close = close_calls,
+                              .state = list};
+    list->threshold = view_threshold(view, answer->whole);
+    *root = level_of(answer, list, &list->calls.nodes.items[CALLS_ROOT]);
+    answer->shown = root->shown;
+    answer->count = root->shown + root->left_out;
+    snprintf(answer->title, sizeof answer->title, "calls%s, %s",
+             view->is_inverted ? " from allocating functions outwards" : "", about->snapshot);
+    return true;
 }

@@ -14,9 +14,4 @@ bool tree_answer(struct answer *answer, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error);
 
-// False without memory.
-bool tree_print(const struct terminal *terminal, const struct profile *profile,
-                const struct frame_names *names, const struct view_options *view,
-                struct error *error);
-
 #endif

@@ -101,7 +101,8 @@ static bool read_all(const uint8_t *bytes, size_t size) {
     struct answer stacks;
     assert_true(stacks_answer(&stacks, &profile, &names, &view, &error));
     print_answer(&terminal, &stacks, &error);
-    assert_true(tree_print(&terminal, &profile, &names, &view, &error));
+    assert_true(tree_answer(&stacks, &profile, &names, &view, &error));
+    print_answer(&terminal, &stacks, &error);
     struct findings findings;
     assert_true(findings_find(&findings, &profile, &error));
     assert_true(findings_settle(&findings, &profile, &names, &error));

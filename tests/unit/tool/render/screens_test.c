@@ -148,13 +148,12 @@ static const char *print(enum screen screen, const struct view_options *view, si
     free(text);
     FILE *out = open_memstream(&text, &size);
     struct terminal terminal = {.out = out, .columns = columns};
-    if (screen == SCREEN_STACKS) {
-        struct answer stacks;
-        assert_true(stacks_answer(&stacks, &profile, &names, view, NULL));
-        assert_true(answer_print_text(&terminal, &stacks, NULL));
-        answer_close(&stacks);
-    } else if (screen == SCREEN_TREE) {
-        assert_true(tree_print(&terminal, &profile, &names, view, NULL));
+    if (screen != SCREEN_SUMMARY) {
+        struct answer answer;
+        assert_true((screen == SCREEN_STACKS ? stacks_answer : tree_answer)(&answer, &profile,
+                                                                            &names, view, NULL));
+        assert_true(answer_print_text(&terminal, &answer, NULL));
+        answer_close(&answer);
     } else {
         struct summary summary = {.profile = &profile,
                                   .names = &names,
