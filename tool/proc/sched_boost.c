@@ -44,6 +44,7 @@ struct sched_guarded {
 static struct {
     struct sched_guarded entries[GUARDED_MAX];
     size_t last;  // where a free entry was found last
+    size_t used;  // entries that are not free
     int ends[2];  // of a pipe that nobody writes to: the guard's, which reads its end, and the
                   // tool's
     pid_t tool;   // that started the guard; 0: none
@@ -99,6 +100,7 @@ static bool start_guard(void) {
     guard.tool = tool;
     guard.is_waiting = 0;
     for (size_t i = 0; i < GUARDED_MAX; i++) guard.entries[i].tid = 0;
+    guard.used = 0;
     guard.is_there = pipe2(guard.ends, O_CLOEXEC) == 0;
     if (!guard.is_there) return false;
     // no signal: the tool's waits for children do not see it
@@ -114,20 +116,23 @@ static bool start_guard(void) {
 
 // NULL: it cannot be guarded.
 static struct sched_guarded *guard_thread(pid_t tid, const struct scheduling *usual) {
-    for (size_t i = 0; i < GUARDED_MAX; i++) {
+    for (size_t i = 0; guard.used < GUARDED_MAX && i < GUARDED_MAX; i++) {
         struct sched_guarded *entry = &guard.entries[(guard.last + i) % GUARDED_MAX];
         if (entry->tid) continue;
         guard.last = (guard.last + i + 1) % GUARDED_MAX;
         entry->usual = *usual;
         __atomic_store_n(&entry->tid, tid, __ATOMIC_RELEASE);
+        guard.used++;
         return entry;
     }
     return NULL;
 }
 
 static void unguard(struct sched_boost *boost) {
-    if (boost->guarded) __atomic_store_n(&boost->guarded->tid, 0, __ATOMIC_RELEASE);
+    if (!boost->guarded) return;
+    __atomic_store_n(&boost->guarded->tid, 0, __ATOMIC_RELEASE);
     boost->guarded = NULL;
+    if (guard.used) guard.used--;  // a child has none of what its parent guarded
 }
 
 // --- ahead of other threads on the machine

@@ -40,9 +40,15 @@ int threads_wait(pid_t tid, uint64_t timeout_ns) {
     }
 }
 
-static bool is_known(const struct threads *threads, pid_t tid) {
-    for (size_t i = 0; i < threads->stopped.count; i++)
-        if (threads->stopped.items[i].tid == tid) return true;
+// Whether a thread is among the first `count` that are stopped. They are listed in the order in
+// which they were asked: the one behind the last one found, `*next`, is looked at first.
+static bool is_known(const struct threads *threads, size_t count, size_t *next, pid_t tid) {
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (*next + i) % count;
+        if (threads->stopped.items[at].tid != tid) continue;
+        *next = at + 1;
+        return true;
+    }
     return false;
 }
 
@@ -100,8 +106,9 @@ static bool ask_new(struct threads *threads, bool *found, struct error *error) {
     if (!process_list_threads(&list, threads->pid))
         return error_set(error, errno == ENOMEM ? "out of memory" : "it has ended");
     bool is_ok = true;
+    size_t known = threads->stopped.count, next = 0;  // a listing names each thread once
     for (pid_t tid; is_ok && (tid = process_list_next(&list));) {
-        if (is_known(threads, tid)) continue;
+        if (is_known(threads, known, &next, tid)) continue;
         size_t before = threads->stopped.count;
         is_ok = thread_ask(threads, tid, error);
         if (threads->stopped.count > before) *found = true;
