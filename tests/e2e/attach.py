@@ -71,7 +71,8 @@ def few_samples():
     target.tell("keep 1 1")
     attached.leave()
     said = " ".join(attached.err.split())
-    check("say little" not in said and "before not counted" in said, f"nothing was allocated since: {attached.err}")
+    check("say little" not in said and "before not counted" in said and f"next: cairn report {target.pid}" in said,
+          f"nothing was allocated since: {attached.err}")
     target.end("few samples")
 
 

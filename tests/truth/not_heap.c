@@ -5,7 +5,7 @@
 // true: bytes live_bytes what
 // flags: -O2
 // flags: -O0 -s -DTHREADS=8
-// needs: look-at-peak
+// needs: look-at-peak looks
 #include "ledger.h"
 #include <sys/mman.h>
 

@@ -47,7 +47,11 @@ static void next_commands(const char *path, const struct opened *opened,
         *word = 0;
     const struct cairn_reachability *lost = &profile->reachability.sums;
     bool is_much_left = profile->exit_bytes > profile->peak.bytes / LEFT_SHARE;
-    if (lost->direct_blocks)
+    const struct cairn_header *header = &profile->recording->header;
+    bool is_left = profile_lacks_older(profile) && header->stop_reason == CAIRN_STOP_LEFT;
+    if (is_left && !profile->peak.bytes)  // nothing was allocated since
+        snprintf(out, size, "cairn report %" PRIu32, header->pid);
+    else if (lost->direct_blocks)
         snprintf(out, size, "cairn leaks --unreachable%s", word);
     else if (view)
         snprintf(out, size, "cairn report --view %s%s", view, word);

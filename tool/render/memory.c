@@ -358,7 +358,9 @@ bool claim_of_not_heap(struct claim *claim, const struct profile *profile) {
     for (int part = 0; part < PICTURE_PARTS; part++)
         if (words[part] && picture.bytes[part] > picture.bytes[most]) most = part;
     uint64_t live = picture.bytes[PICTURE_LIVE] + picture.bytes[PICTURE_SLACK];
-    if (picture.bytes[most] < LEAST_BYTES || live >= picture.rss_bytes / 2) return false;
+    // what malloc keeps of a heap that was larger is told as no heap only if it is the most
+    uint64_t heap = most == PICTURE_FREE ? live : picture_heap_bytes(&picture);
+    if (picture.bytes[most] < LEAST_BYTES || heap >= picture.rss_bytes / 2) return false;
     claim_set(claim, "bytes", (int64_t)picture.bytes[most]);
     claim_set(claim, "rss_bytes", (int64_t)picture.rss_bytes);
     claim_set(claim, "live_bytes", (int64_t)picture.bytes[PICTURE_LIVE]);

@@ -65,6 +65,29 @@ static void test_names(void **state) {
     assert_int_equal(recording.names.count, 0);
 }
 
+// What is free in malloc is of the heap too, unless it is the most itself.
+static void test_not_heap(void **state) {
+    (void)state;
+    for (int is_most = 0; is_most < 2; is_most++) {
+        struct cairn_picture now = {.at_ns = 1,
+                                    .rss_bytes = 100 * MIB,
+                                    .heap_bytes = 60 * MIB,
+                                    .files_bytes = (is_most ? 10 : 40) * MIB,
+                                    .stacks_bytes = (is_most ? 30 : 0) * MIB,
+                                    .live_bytes = (int64_t)(25 * MIB),
+                                    .free_resident_bytes = 35 * MIB,
+                                    .arena_count = 1,
+                                    .knows = CAIRN_PICTURE_KNOWS_MAPPED};
+        const struct cairn_picture pictures[CAIRN_PICTURE_COUNT] = {now, now};
+        struct claim claim;
+        memset(&recording, 0, sizeof recording);
+        recording.header.rss_peak_bytes = 100 * MIB;
+        assert_true(pictures_set(&recording, pictures));
+        assert_int_equal(claim_of_not_heap(&claim, &profile), is_most);
+        recording_close(&recording);
+    }
+}
+
 // Names are taken out of the rest if nobody knows what of it is mapped.
 static void test_within_rest(void **state) {
     (void)state;
@@ -78,6 +101,7 @@ static void test_within_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_not_heap),
                                        cmocka_unit_test(test_within_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
