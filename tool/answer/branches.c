@@ -125,17 +125,23 @@ static void find_columns(struct printer *printer) {
     printer->value = printer->share + 1;
 }
 
+// Makes room for the rows of a level. False without memory.
+static bool has_level(struct printer *printer, size_t level) {
+    while (printer->starts.count <= level) {
+        size_t *start = array_push(&printer->starts);
+        if (!start) return false;
+        *start = 0;
+    }
+    return printer->starts.items != NULL;
+}
+
 void branches_print(const struct terminal *terminal, struct answer *answer) {
     struct printer printer = {.terminal = terminal, .answer = answer, .hidden_from = SIZE_MAX};
     struct answer_row row;
     find_columns(&printer);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) {
         if (row.level >= printer.hidden_from) continue;
-        while (printer.starts.count < row.level + 2 && !answer->is_failed) {
-            size_t *start = array_push(&printer.starts);
-            if (start) *start = 0;
-            answer->is_failed = !start;
-        }
+        answer->is_failed |= !has_level(&printer, row.level + 1);
         if (answer->is_failed) break;
         print_row(&printer, &row);
     }

@@ -58,21 +58,25 @@ static bool has_share(const struct sums *sums, int64_t value, unsigned percent) 
 // A child comes behind its parent, so that one pass from the last node on adds all up.
 static bool sums_make(struct sums *sums, const struct profile *profile) {
     const struct tree *tree = &profile->tree;
+    const struct tree_node *nodes = tree->nodes.items;
+    const enum measure by = measure_of(profile);
     size_t count = tree->nodes.count;
     *sums = (struct sums){.values = calloc(count ? count : 1, sizeof *sums->values)};
     if (!sums->values) return false;
     for (size_t i = 0; i < profile->stack_count; i++) {
-        int64_t value = measure_stack(measure_of(profile), &profile->stacks[i]).value;
+        int64_t value = measure_value(by, &profile->stacks[i]);
         if (value <= 0) continue;
         sums->whole += value;
         if (profile->stacks[i].cut || profile->stacks[i].node == TREE_ROOT) sums->cut += value;
         sums->values[profile->stacks[i].node] += value;
     }
     if (profile->recording->header.has_census) sums->cut += (int64_t)profile->inherited.bytes;
-    for (size_t i = count; i-- > 1;) sums->values[tree->nodes.items[i].parent] += sums->values[i];
+    for (size_t i = count; i-- > 1;) sums->values[nodes[i].parent] += sums->values[i];
+    const int64_t least = sums->whole / 100 * SEEN_PERCENT;
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t parent = tree->nodes.items[i].parent;
-        if (sums->values[i] <= 0 || !has_share(sums, sums->values[parent], SEEN_PERCENT)) continue;
+        const uint32_t parent = nodes[i].parent;
+        const int64_t above = sums->values[parent];
+        if (sums->values[i] <= 0 || above <= 0 || above < least) continue;
         struct step_node *child = array_push(&sums->children);
         if (!child) return false;
         *child = (struct step_node){i, parent};
