@@ -287,13 +287,14 @@ static bool is_written_to(int file) {
     return false;
 }
 
-// A file that the tool saved is packed; what a process that goes on has as its last checkpoint has
-// neither an end nor holes.
+// A file that the tool saved is packed, or has a status, which no process has of itself; what one
+// that goes on has as its last checkpoint has neither an end nor holes.
 static bool is_leftover(int file, const struct stat *status, const struct cairn_header *header) {
     bool has_end = header->state == CAIRN_STATE_ENDED || header->state == CAIRN_STATE_STOPPED;
     bool has_holes = status->st_blocks * DISK_BLOCK_BYTES < status->st_size / 2;
     return memcmp(header->magic, CAIRN_MAGIC, CAIRN_MAGIC_BYTES) == 0 &&
-           !cairn_is_packed(header->version) && (has_end || has_holes) && !is_written_to(file);
+           !cairn_is_packed(header->version) && !header->has_exit && (has_end || has_holes) &&
+           !is_written_to(file);
 }
 
 static bool add_row(struct run_directory *directory, const char *name, const char *path,
