@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=php: the frames of PHP code of native allocations are those that debug_backtrace tells at the same
 time, at calls of many kinds, with and without opcache, and with its JIT (CAIRN_LONG=1: at 100,000 calls each way).
-Sampled stacks have them, and those of a php that was attached to. The native frames between are where they belong.
-Without the option a line of the report says so, and other versions are refused by name."""
+Sampled stacks have them, those of a php that was attached to, and those of requests one after another. The native frames
+between are where they belong. Without the option a line of the report says so, and other versions are refused by name."""
 
 import collections
 import os
 import pathlib
 import shutil
+import signal
+import socket
 import subprocess
+import urllib.request
 
 import cairn_test as t
 from attached import Attached
@@ -118,6 +121,49 @@ def attached(php):
         t.check_equal("attached: its status", process.wait(t.PATIENCE_S), 0)
 
 
+def served(php):
+    """Requests end, and the next one has other functions, mostly where those of the last one were."""
+    for name in ("ones", "twos"):
+        (pathlib.Path(place) / f"{name}.php").write_text(
+            f"<?php\nfunction {name}($n) {{ $made = new DOMDocument; while ($n--) $made->createElement('x'); }}\n"
+            f"{name}(100);\necho '{name}';\n", encoding="ascii")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    recording = f"{t.fresh_path('served')}.cairn"
+    server = [php, "-n", "-d", "extension=dom", "-S", address, "-t", place]
+    with t.Process([t.CAIRN, "run", "-q", "--frames=php", "-o", recording, "--", *server],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        for name in ["ones", "twos"] * 5:
+            t.check_equal("served: an answer", answer(f"http://{address}/{name}.php"), name)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=t.PATIENCE_S)
+    calls = collections.Counter()
+    for stack in t.report(recording)["stacks"]:
+        names = [said(frame) for frame in stack["frames"] if is_code(frame)]
+        if names[:1] == ["DOMDocument::createElement::0"]:
+            calls["\t".join(names[1:])] += stack["allocations"]
+    wanted = [f"{name}:{place}/{name}.php:2\t{{main}}:{place}/{name}.php:3" for name in ("ones", "twos")]
+    t.check_equal("served: who allocates", sorted(calls), wanted)
+    t.check_equal("served: as much each", len(set(calls.values())), 1)
+
+
+def answer(address):
+    """Waits for the server."""
+    text = []
+
+    def is_answered():
+        try:
+            with urllib.request.urlopen(address) as opened:
+                text.append(opened.read().decode())
+        except OSError:
+            return False
+        return True
+
+    t.wait_until(is_answered)
+    return text[-1] if text else None
+
+
 def without(php):
     _, recording = t.record([php, program, told, "100"])
     text = t.run_cairn("report", recording).out.decode()
@@ -160,5 +206,9 @@ for mode, options in MODES.items():
 order(found)
 sampled(found)
 attached(found)
+if b"dom" in t.run([found, "-n", "-d", "extension=dom", "-m"]).out:
+    served(found)
+else:
+    t.skip_part("PHP's extension dom is not installed")
 without(found)
 t.finish()
