@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What frames of another language cost: processor time of a program without cairn, recorded, and recorded with them, in
 turns; the least of each counts. bench/frames.py OPTION [RUNS] -- PROGRAM ARGUMENT... , as
-bench/frames.py --frames=java 5 -- javac -d /tmp/out *.java"""
+bench/frames.py --frames=java 5 -- javac -d /tmp/out *.java
+bench/frames.py --frames=php 5 -- php script.php"""
 
 import os
 import resource

@@ -24,6 +24,7 @@ ALLOWED = {
     "runtime/go": ["format", "runtime/sys", "runtime/managed"],
     "runtime/java": ["format", "runtime/sys", "runtime/managed"],
     "runtime/js": ["format", "runtime/sys", "runtime/managed"],
+    "runtime/php": ["format", "runtime/sys", "runtime/managed"],
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],

@@ -482,8 +482,8 @@ struct cairn_value {
 //     0xF0000000 | cut           a pseudo frame, enum cairn_cut
 //     0xF1000000 | module        next word: offset of the return address from module.start
 //     0xF2000000                 next two words: low, high half of the return address
-//     0xF3000000                 a frame of Python, Java or JavaScript; next two words: offset of
-//                                the code in CODES by CAIRN_CODE_ALIGN, line (0: unknown)
+//     0xF3000000                 a frame of Python, Java, JavaScript or PHP; next two words: offset
+//                                of the code in CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
 // One more escape, only as the last code of a record, says in which region the stack was seen:
@@ -523,9 +523,9 @@ struct cairn_value {
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
-// A function or other piece of Python code, a method of Java, a function of JavaScript. Behind it
-// lie its name as the language has it ("Class.method") and its file, both UTF-8 and ending in NUL.
-// The first one, which has no texts, stands for code that could not be read or kept.
+// A function or other piece of Python code, a method of Java, a function of JavaScript or PHP.
+// Behind it lie its name as the language has it ("Class.method") and its file, both UTF-8 and
+// ending in NUL. The first one, which has no texts, stands for code that could not be read or kept.
 #define CAIRN_CODE_ALIGN 8u
 struct cairn_code {
     uint32_t bytes;  // of all of it, a multiple of CAIRN_CODE_ALIGN: the next one follows
@@ -608,37 +608,6 @@ struct cairn_pace {
     uint64_t reserved[2];
 };
 #define CAIRN_PACE_TOOL 0x80000000u
-
-// The versions of CPython whose frames the library reads, as Py_Version without its lower half.
-#define CAIRN_PYTHON_FIRST 0x03080000u
-#define CAIRN_PYTHON_LAST 0x030f0000u
-#define CAIRN_PYTHON_READ "CPython 3.8 to 3.15"
-
-static inline _Bool cairn_python_is_read(uint32_t version) {
-    const uint32_t lower_half = 0xffff;
-    return version >= CAIRN_PYTHON_FIRST && (version & ~lower_half) <= CAIRN_PYTHON_LAST;
-}
-
-// The JDKs whose frames the library reads, and one that does not say which it is.
-#define CAIRN_JAVA_READ "JDK 17, 21 and 25"
-#define CAIRN_JAVA_UNKNOWN UINT16_MAX
-
-static inline _Bool cairn_java_is_read(uint32_t version) {
-    return version == 17 || version == 21 || version == 25;
-}
-
-// Go whose frames the library reads, its minor version, and one that does not say which it is.
-#define CAIRN_GO_FIRST 18u
-#define CAIRN_GO_UNKNOWN UINT16_MAX
-
-// V8 whose frames the library reads, as major << 8 | minor; each was compared with its own stacks.
-#define CAIRN_JS_READ "10.2, 11.3 and 13.6 (Node 18, 20 and 24)"
-
-static inline _Bool cairn_js_is_read(uint32_t version) {
-    const uint32_t of_node_18 = 10u << 8 | 2u, of_node_20 = 11u << 8 | 3u;
-    const uint32_t of_node_24 = 13u << 8 | 6u;
-    return version == of_node_18 || version == of_node_20 || version == of_node_24;
-}
 
 #define CAIRN_TEXT_COMMAND 4096u
 #define CAIRN_TEXT_PATH 1024u
@@ -725,8 +694,10 @@ struct cairn_header {
     struct cairn_section sections[CAIRN_SECTION_MAX];
     uint64_t checkpoint_ns;  // a file that the tool wrote while the process went on: when; else 0
     uint64_t checkpoint_pause_ns;  // after which it would have written the next one; 0: never
-    uint32_t max_depth;  // most machine frames of a stack, the innermost (--max-depth); 0: all
-    uint32_t bypassing;  // (atomic) offset in STRINGS: the first that CAIRN_LOST_DEEPBIND counts
+    uint32_t max_depth;    // most machine frames of a stack, the innermost (--max-depth); 0: all
+    uint32_t bypassing;    // (atomic) offset in STRINGS: the first that CAIRN_LOST_DEEPBIND counts
+    uint16_t php_version;  // major << 8 | minor; CAIRN_PHP_UNKNOWN; 0: no PHP, or not asked
+    uint16_t has_php_frames;  // stacks hold frames of PHP code (CAIRN_CODE_PYTHON)
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss

@@ -21,6 +21,7 @@
     row(JAVA, 0, 0, 1)                                   /* 1: frames of Java code */ \
     row(GO, 0, 0, 1)                                     /* 1: frames of Go code */ \
     row(JS, 0, 0, 1)                                     /* 1: frames of JavaScript */ \
+    row(PHP, 0, 0, 1)                                    /* 1: frames of PHP code */ \
     row(ASYNC, 0, 0, 1)                                  /* 1: who awaits coroutines */ \
     row(AGES, 0, 0, 1)                                   /* 1: how old blocks became */ \
     row(MMAP, 0, 0, 1)                                   /* 1: what the program maps itself */ \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "format/languages.h"
 #include "runtime/go/table.h"
 
 struct go go;

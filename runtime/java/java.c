@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "format/languages.h"
 #include "runtime/java/blob.h"
 #include "runtime/java/method.h"
 #include "runtime/java/vm.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "format/languages.h"
 #include "runtime/managed/memory.h"
 #include "runtime/sys/linker.h"
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "format/format.h"
+#include "format/languages.h"
 #include "runtime/sys/linker.h"
 
 struct engine_layout engine;

@@ -14,7 +14,7 @@ void memory_remember_pid(int32_t *wiped) {
     known_pid = wiped;
 }
 
-static int process_id(void) {
+int memory_process_id(void) {
     if (unlikely(!known_pid)) return sys_pid();
     int pid = __atomic_load_n(known_pid, __ATOMIC_RELAXED);
     if (likely(pid)) return pid;
@@ -27,8 +27,8 @@ bool memory_read_carefully(uintptr_t address, void *bytes, size_t size) {
     struct iovec here = {bytes, size}, there = {(void *)address, size};
     if (!size) return true;
     if (sys_is_confined()) return false;
-    return sys_call(SYS_process_vm_readv, process_id(), (long)&here, 1, (long)&there, 1, 0) ==
-           (long)size;
+    return sys_call(SYS_process_vm_readv, memory_process_id(), (long)&here, 1, (long)&there, 1,
+                    0) == (long)size;
 }
 
 // NULL: it cannot be read.

@@ -46,6 +46,8 @@ ALWAYS_INLINE void memory_note_change(void) {
 // Where the number of this process may be kept: the kernel makes 0 of it in forked children. NULL:
 // nowhere, it is asked for each time.
 void memory_remember_pid(int32_t *wiped);
+// The number of this process.
+int memory_process_id(void);
 
 // Pages that may be gone are no longer known. Before the frames of an event are read, where a
 // runtime gives memory back.

@@ -16,7 +16,7 @@ enum { HAS_MAPPING_HOOKS = 0 };
 enum { HAS_MAPPING_HOOKS = 1 };
 #endif
 
-// Where frames of Java, Go and JavaScript are known.
+// Where frames of Java, Go, JavaScript and PHP are known.
 #if defined(__x86_64__)
 enum { FRAMES_ARE_BUILT_IN = 1 };
 #else
@@ -92,6 +92,7 @@ void settings_read(void) {
         .has_java = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_JAVA, '1'),
         .has_go = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_GO, '1'),
         .has_js = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_JS, '1'),
+        .has_php = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_PHP, '1'),
         .has_async = is_switch(CAIRN_SETTING_ASYNC, '1'),
         .has_ages = is_switch(CAIRN_SETTING_AGES, '1'),
         .has_mappings = HAS_MAPPING_HOOKS && is_switch(CAIRN_SETTING_MMAP, '1'),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/start.h"
+#include "runtime/php/php.h"
 
 #include <errno.h>
 #include <string.h>
@@ -172,7 +173,8 @@ static void configure(void) {
     if (settings.has_python && !settings.has_no_stacks) python_find();
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks)
-        settings.has_java = settings.has_go = settings.has_js = settings.has_async = false;
+        settings.has_java = settings.has_go = settings.has_js = settings.has_php =
+            settings.has_async = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = event_mode_by_settings();
@@ -227,6 +229,9 @@ static void describe_languages(void) {
     header->has_go_frames = go.can_be_read;
     header->js_version = js.version;
     header->has_js_frames = js.can_be_read;
+    header->php_version = php.version;
+    php.misses_events = settings.is_sampled;
+    header->has_php_frames = php.can_be_read;
 }
 
 // Under a filter that nobody can vouch for no call is made from here on. The tool has looked for

@@ -7,6 +7,7 @@
 #include "runtime/go/go.h"
 #include "runtime/java/java.h"
 #include "runtime/js/js.h"
+#include "runtime/php/php.h"
 #include "runtime/process/settings.h"
 #include "runtime/python/python.h"
 #include "runtime/sink/sink.h"
@@ -39,6 +40,11 @@ static COLD void look_for_languages(struct managed_native native) {
         js_look();
         sink.header->js_version = js.version;
         sink.header->has_js_frames = js.can_be_read;
+    }
+    if (settings.has_php && !php.version) {
+        php_look();
+        sink.header->php_version = php.version;
+        sink.header->has_php_frames = php.can_be_read;
     }
 }
 
@@ -78,6 +84,9 @@ static struct managed_stack weave(struct thread *thread, struct managed_native n
     } else if (js.can_be_read) {
         if (unlikely(!thread->js)) thread->js = js_thread_make(limit);
         if (thread->js) return js_weave(thread->js, native, is_careful);
+    } else if (php.can_be_read) {
+        if (unlikely(!thread->php)) thread->php = php_thread_make(limit);
+        if (thread->php) return php_weave(thread->php, native, thread->tid, is_careful);
     } else if (settings.has_python) {
         if (unlikely(!thread->python)) thread->python = python_thread_make(thread->trace.room);
         if (thread->python) return python_weave(thread->python, native, is_careful);

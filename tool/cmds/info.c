@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/languages.h"
 #include "format/packed.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -109,6 +110,15 @@ static void print_js(const struct cairn_header *header) {
     print_key("javascript");
     printf("V8 %u.%u, %s\n", header->js_version >> shift, header->js_version & mask,
            header->has_js_frames ? "stacks have its frames" : "native frames only");
+}
+
+static void print_php(const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    if (!header->php_version) return;
+    print_key("php");
+    if (header->php_version != CAIRN_PHP_UNKNOWN)
+        printf("%u.%u, ", header->php_version >> shift, header->php_version & mask);
+    puts(header->has_php_frames ? "stacks have its frames" : "native frames only");
 }
 
 // Of kernels of aarch64; others need no line.
@@ -357,6 +367,7 @@ static bool info_recording(const struct command_args *args, const char *path, st
     print_java(header);
     print_go(header);
     print_js(header);
+    print_php(header);
     print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);

@@ -133,6 +133,7 @@ static const struct frames_row {
 } frames_rows[] = {{"java", CAIRN_VARIABLE(JAVA), false},
                    {"go", CAIRN_VARIABLE(GO), false},
                    {"js", CAIRN_VARIABLE(JS), false},
+                   {"php", CAIRN_VARIABLE(PHP), false},
                    {"async", CAIRN_VARIABLE(ASYNC), true}};
 enum { FRAMES_ROWS = sizeof frames_rows / sizeof *frames_rows };
 
@@ -148,7 +149,7 @@ static bool read_frames(const struct command_args *args, struct recording_option
     if (!args_has(args, OPTION_FRAMES)) return true;
     const struct frames_row *row = frames_row_called(name);
     if (!row)
-        return error_set(error, "%s: --frames=%s: java, go, js or async (Python: --python)",
+        return error_set(error, "%s: --frames=%s: java, go, js, php or async (Python: --python)",
                          command, name);
 #if !defined(__x86_64__)
     if (!row->is_everywhere)

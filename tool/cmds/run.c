@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/hello.h"
+#include "format/languages.h"
 #include "format/settings.h"
 #include "tool/attach/entry_patch.h"
 #include "tool/base/text.h"

@@ -22,7 +22,7 @@ static const struct language {
     {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::", NULL},
     {"Ruby", NULL, {"ruby", "libruby-", "libruby"}, NULL, NULL},
     {"PHP",
-     NULL,
+     "--frames=php",
      {"php", "libphp"},
      NULL,
      "memory of scripts is in chunks that it maps; malloc has it with USE_ZEND_ALLOC=0"},
@@ -64,7 +64,9 @@ static bool was_asked(const struct cairn_header *header, size_t language) {
     const bool asked[LANGUAGES] = {header->has_python_frames || header->python_version,
                                    header->has_java_frames || header->java_version,
                                    header->has_go_frames || header->go_version,
-                                   header->has_js_frames || header->js_version};
+                                   header->has_js_frames || header->js_version,
+                                   false,
+                                   header->has_php_frames || header->php_version};
     return asked[language];
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/languages.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/query/languages.h"
@@ -105,6 +106,21 @@ static void print_js(const struct terminal *terminal, const struct cairn_header 
                        header->js_version >> shift, header->js_version & mask, CAIRN_JS_READ);
 }
 
+// PHP whose frames cannot be read.
+static void print_php(const struct terminal *terminal, const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    if (header->has_php_frames || !header->php_version) return;
+    if (header->php_version == CAIRN_PHP_UNKNOWN)
+        terminal_print(terminal, STYLE_DIM,
+                       "PHP built for threads, or of unknown version: its frames are missing, "
+                       "cairn reads those of PHP " CAIRN_PHP_READ " without threads\n");
+    else
+        terminal_print(terminal, STYLE_DIM,
+                       "PHP %u.%u: its frames are missing, cairn reads those of " CAIRN_PHP_READ
+                       "\n",
+                       header->php_version >> shift, header->php_version & mask);
+}
+
 // A recording that came without names: what was looked up is in the cache, by which it is read from
 // now on.
 static void print_first_read(const struct terminal *terminal, const struct opened *opened) {
@@ -157,6 +173,7 @@ void name_hints_print(FILE *out, const struct opened *opened, bool is_summed_up)
     print_java(&terminal, header);
     print_go(&terminal, header);
     print_js(&terminal, header);
+    print_php(&terminal, header);
     unwrapped_print_of(&terminal, opened->profile.recording, 0);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

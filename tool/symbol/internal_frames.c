@@ -303,13 +303,15 @@ const struct internal_rule internal_rules[] = {
     {"node::SpinEventLoop", PREFIX, INTERNAL_START, NULL},
     {"node::NodeMainInstance::Run", PREFIX, INTERNAL_START, NULL},
 
-    // CPython itself.
+    // CPython, HotSpot and PHP themselves, which are also linked into servers.
     {NULL, EXACT, INTERNAL_PYTHON, "python3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libpython3"},
-
-    // HotSpot.
     {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
-
+    {NULL, EXACT, INTERNAL_PYTHON, "php"},
+    {NULL, EXACT, INTERNAL_PYTHON, "php8"},
+    {NULL, EXACT, INTERNAL_PYTHON, "php-"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libphp"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libphp8"},
     // What V8 and node pass through on the way to JavaScript.
     {"v8::", PREFIX, INTERNAL_PYTHON, NULL},
     {"node::InternalMakeCallback", PREFIX, INTERNAL_PYTHON, NULL},
@@ -322,7 +324,6 @@ const struct internal_rule internal_rules[] = {
     {"node::LoadEnvironment", PREFIX, INTERNAL_PYTHON, NULL},
     {"node::builtins::", PREFIX, INTERNAL_PYTHON, NULL},
     {"node::Realm::", PREFIX, INTERNAL_PYTHON, NULL},
-
     // How Go and C call each other.
     {"runtime.asmcgocall", EXACT, INTERNAL_LIBRARY, NULL},
     {"runtime.cgocall", PREFIX, INTERNAL_LIBRARY, NULL},  // and cgocallback, cgocallbackg1
