@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/start.h"
-#include "runtime/php/php.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "runtime/managed/codes.h"
 #include "runtime/managed/memory.h"
 #include "runtime/managed/stack.h"
+#include "runtime/php/php.h"
 #include "runtime/process/fork.h"
 #include "runtime/process/limits.h"
 #include "runtime/process/own.h"
