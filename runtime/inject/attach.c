@@ -62,6 +62,7 @@ __attribute__((visibility("default"), used)) struct cairn_attachment cairn_attac
             [CAIRN_ENTRY_ARENA_CALLOC] = (uintptr_t)entry_arena_calloc,
             [CAIRN_ENTRY_ARENA_REALLOC] = (uintptr_t)entry_arena_realloc,
             [CAIRN_ENTRY_ARENA_FREE] = (uintptr_t)entry_arena_free,
+            [CAIRN_ENTRY_INSIDE] = (uintptr_t)entry_inside,
         },
 };
 
