@@ -17,8 +17,6 @@ import static_counter
 C = ("leak", "threads", "realloc_chain", "deep_recursion", "odd_arguments")
 CXX = ("containers", "aligned", "exceptions", "objects")
 WORDS = {"threads": ["short"]}
-# musl's functions have no unwind information: stacks through them end there, as with the dynamic one.
-WHOLE = {"gcc"}
 
 
 def builds():
@@ -31,7 +29,7 @@ def builds():
                 yield f"{name}.cc", libc, kind, "g++"
 
 
-def check_counted(what, argv, libc):
+def check_counted(what, argv):
     prefix = t.fresh_path("counted")
     plain = t.run(argv)
     result, path = t.record(argv, env={"COUNT_PRELOAD_OUT": prefix})
@@ -42,10 +40,9 @@ def check_counted(what, argv, libc):
         return
     t.check_totals(what, found, wanted[0], with_peak=len(found["threads"]) == 1)
     t.check_sums(what, found)
-    if libc in WHOLE:
-        t.check_nothing_lost(what, found)
-        t.check(found["trust"]["exact"], f"{what}: not exact")
-        t.check_equal(f"{what}: stacks that are cut", found["trust"]["stacks_incomplete"], {})
+    t.check_nothing_lost(what, found)
+    t.check(found["trust"]["exact"], f"{what}: not exact")
+    t.check_equal(f"{what}: stacks that are cut", found["trust"]["stacks_incomplete"], {})
 
 
 def check_children(static, how, count):
@@ -134,7 +131,7 @@ for source, libc, kind, compiler in builds():
     stem = source.split(".", maxsplit=1)[0]
     built = static_counter.build(t.SOURCE / "tests/programs" / source, f"{stem}{kind}-{libc}", kind, compiler=compiler, libc=libc)
     if built:
-        check_counted(f"{stem} {libc} {kind}", [built, *WORDS.get(stem, [])], libc)
+        check_counted(f"{stem} {libc} {kind}", [built, *WORDS.get(stem, [])])
 plain_leak = static_counter.build(t.SOURCE / "tests/programs/leak.c", "plain-leak", "-static")
 processes = static_counter.build(t.SOURCE / "tests/programs/processes.c", "processes", "-static")
 check_children(processes, "fork", 4)

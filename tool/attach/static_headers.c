@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/proc/process.h"
+#include "tool/attach/unwind_made.h"
 
 enum { PART_ALIGN = 64 };
 
@@ -75,8 +75,11 @@ bool static_headers_read(struct static_headers *headers, Elf *elf, uint64_t bias
     headers->elf = elf;
     headers->bias = bias;
     if (!read_segments(headers, error) || !place_locals(headers, library, error)) return false;
-    if (!has_index(headers) && !unwind_index_read(&headers->index, elf))
-        return error_set(error, "out of memory");
+    if (!unwind_index_read(&headers->index, elf)) return error_set(error, "out of memory");
+    size_t count = headers->index.rows.count;
+    if (!unwind_made_add(&headers->index, elf)) return error_set(error, "out of memory");
+    if (has_index(headers) && headers->index.rows.count == count)
+        unwind_index_free(&headers->index);  // the file's own is whole
     lay_out(headers);
     return true;
 }

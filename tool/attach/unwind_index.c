@@ -110,11 +110,13 @@ static bool read_section(struct unwind_index *index, struct reader section) {
         size_t back_from = entry.at;
         uint64_t back = take(&entry, sizeof(uint32_t));
         if (!back || back > back_from) continue;
-        uint64_t start = start_of(&entry, encoding_of(&section, back_from - (size_t)back));
+        uint8_t encoding = encoding_of(&section, back_from - (size_t)back);
+        uint64_t start = start_of(&entry, encoding);
+        uint64_t bytes = encoding == DW_EH_PE_omit ? 0 : take(&entry, bytes_of(encoding));
         if (!start || entry.is_broken) continue;
         struct unwind_row *row = array_push(&index->rows);
         if (!row) return false;
-        *row = (struct unwind_row){start, section.address + at};
+        *row = (struct unwind_row){start, start + bytes, section.address + at, false};
     }
     return true;
 }
@@ -122,6 +124,11 @@ static bool read_section(struct unwind_index *index, struct reader section) {
 static int compare_rows(const void *one, const void *other) {
     const struct unwind_row *a = one, *b = other;
     return a->start < b->start ? -1 : a->start > b->start;
+}
+
+void unwind_index_sort(struct unwind_index *index) {
+    if (index->rows.count)
+        qsort(index->rows.items, index->rows.count, sizeof *index->rows.items, compare_rows);
 }
 
 bool unwind_index_read(struct unwind_index *index, Elf *elf) {
@@ -142,25 +149,36 @@ bool unwind_index_read(struct unwind_index *index, Elf *elf) {
             index,
             (struct reader){.bytes = data->d_buf, .address = about.sh_addr, .end = data->d_size});
     }
-    if (index->rows.count)
-        qsort(index->rows.items, index->rows.count, sizeof *index->rows.items, compare_rows);
+    unwind_index_sort(index);
     return is_ok;
 }
 
 void unwind_index_free(struct unwind_index *index) {
     array_free(&index->rows);
+    array_free(&index->made);
 }
 
 enum { HEAD_BYTES = sizeof head + 2 * sizeof(uint32_t) };
 
+static uint64_t made_at(const struct unwind_index *index) {
+    return HEAD_BYTES + index->rows.count * sizeof(struct table_row);
+}
+
 uint64_t unwind_index_bytes(const struct unwind_index *index) {
-    return index->rows.count ? HEAD_BYTES + index->rows.count * sizeof(struct table_row) : 0;
+    return index->rows.count ? made_at(index) + index->made.count : 0;
 }
 
 static bool distance(uint64_t from, uint64_t to, int32_t *word) {
     int64_t far = (int64_t)(to - from);
     *word = (int32_t)far;
     return *word == far;
+}
+
+// An entry that was made says where its function begins by the distance from its own field.
+static void write_start(uint8_t *entry, uint64_t at, uint64_t start) {
+    int32_t word = 0;
+    distance(at + UNWIND_MADE_START_AT, start, &word);
+    memcpy(entry + UNWIND_MADE_START_AT, &word, sizeof word);
 }
 
 // Rows that are too far away are left out: none are, where the mapping is near the executable.
@@ -171,10 +189,13 @@ void unwind_index_write(const struct unwind_index *index, uint64_t at, uint8_t *
     memcpy(bytes, head, sizeof head);
     distance(at + sizeof head, index->frames, &frames);
     memcpy(bytes + sizeof head, &frames, sizeof frames);
+    if (index->made.count) memcpy(bytes + made_at(index), index->made.items, index->made.count);
     for (size_t i = 0; i < index->rows.count; i++) {
         const struct unwind_row *from = &index->rows.items[i];
-        if (!distance(at, from->start, &row.start) || !distance(at, from->entry, &row.entry))
-            continue;
+        uint64_t made = made_at(index) + from->entry;
+        uint64_t entry = from->is_made ? at + made : from->entry;
+        if (!distance(at, from->start, &row.start) || !distance(at, entry, &row.entry)) continue;
+        if (from->is_made) write_start(bytes + made, entry, from->start);
         memcpy(bytes + HEAD_BYTES + count++ * sizeof row, &row, sizeof row);
     }
     memcpy(bytes + sizeof head + sizeof frames, &count, sizeof count);

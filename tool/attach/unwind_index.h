@@ -13,16 +13,25 @@
 
 // Virtual addresses in the file: of a function, and of the entry that describes it.
 struct unwind_row {
-    uint64_t start, entry;
+    uint64_t start, end, entry;
+    bool is_made;  // `entry` is an offset in what was made
 };
 
 struct unwind_index {
     ARRAY(struct unwind_row) rows;
-    uint64_t frames;  // of .eh_frame
+    uint64_t frames;      // of .eh_frame
+    ARRAY(uint8_t) made;  // entries of functions that have none
 };
 
 // Lists the entries of a file. False without memory; a file without any has none.
 bool unwind_index_read(struct unwind_index *index, Elf *elf);
+
+// Sorts the rows, after some were added (unwind_made.h).
+void unwind_index_sort(struct unwind_index *index);
+
+// Place in an entry that was made where the function's beginning is written, once it is known where
+// both lie.
+enum { UNWIND_MADE_START_AT = 8 };
 void unwind_index_free(struct unwind_index *index);
 
 // Bytes of the table, and the table as it lies at the virtual address `at`.
