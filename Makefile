@@ -273,7 +273,7 @@ $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 
 # For static programs: the same without a libc, which is found by the tool's loader (tool/attach/static_load.h). The room
 # that stands in for libc is compiled without LTO and builtins.
-BARE_TWICE := runtime/process/end.c runtime/process/real.c runtime/sys/linker.c
+BARE_TWICE := runtime/inject/attach.c runtime/process/end.c runtime/process/real.c runtime/sys/linker.c
 BARE_SOURCES := $(call find_sources,runtime/bare) $(BARE_TWICE)
 BARE_OBJECTS := $(BARE_SOURCES:%.c=$(BUILD)/bare/%.o)
 BARE_RUNTIME := $(filter-out $(BARE_TWICE:%.c=$(BUILD)/obj/%.o),$(RUNTIME_OBJECTS))

@@ -7,10 +7,13 @@
 
 #include <stdint.h>
 
+// Stands among the functions if the allocator is glibc's, whose headers before blocks are known.
+#define CAIRN_BARE_GLIBC "gnu_get_libc_version"
+
 enum {
     CAIRN_BARE_AUXILIARY = 48,
     CAIRN_BARE_VARIABLES = 32,
-    CAIRN_BARE_FUNCTIONS = 16,
+    CAIRN_BARE_FUNCTIONS = 24,
     CAIRN_BARE_NAME_BYTES = 24,
 };
 

@@ -113,7 +113,11 @@ void attach_set_wrap_scope(uint32_t number, uintptr_t scope) {
     cairn_attachment.wrap_scopes[number] = scope;
 }
 
+// The tool has led a static program's functions here before it began.
 uintptr_t attach_address(void) {
+#if defined(CAIRN_BARE)
+    return 0;
+#endif
     return (uintptr_t)&cairn_attachment;
 }
 

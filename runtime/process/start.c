@@ -244,7 +244,7 @@ static bool process_open(void) {
     check_start();
     configure();
     object_init();
-    if (!attach_has_entries()) sink.attachment = attach_address();
+    sink.attachment = attach_address();
     wrap_offer();
     if (!slots_init() || !rule_init() || !sink_open(0, rooms_wanted())) return false;
     slots_cover();

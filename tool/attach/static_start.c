@@ -21,8 +21,11 @@
 // By these a program changes the rules that it runs under; runtime/preload/process.c and locked.c.
 static const char *const noted[] = {"prctl", "syscall", "setrlimit", "prlimit",
                                     "fork",  "_Exit",   "mlockall",  "munlockall"};
-enum { NOTED = sizeof noted / sizeof *noted };
-_Static_assert((int)NOTED < (int)CAIRN_BARE_FUNCTIONS, "all have a place");
+enum { NOTED = sizeof noted / sizeof *noted, QUICK = 3 };
+_Static_assert(NOTED + QUICK + 1 < (int)CAIRN_BARE_FUNCTIONS, "all have a place");
+
+// A function of glibc's allocator that no other has.
+#define GLIBC_ALONE "__malloc_arena_thread_freeres"
 
 // ---- the process, held --------------------------------------------------------------------------
 
@@ -82,6 +85,7 @@ struct starting {
     uint64_t headers_at;
     struct caller caller;
     struct patch patch;
+    bool is_glibc;
 };
 
 // The kernel's own code has an instruction that makes system calls.
@@ -106,11 +110,24 @@ static bool open_caller(struct starting *starting, struct error *error) {
     return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
 }
 
+// glibc's malloc, free and calloc call none of the others: they lead to the hooks of a dynamic
+// program, which are the fastest. A thread's first event by one that does is to be known as one.
+static void lead_quickly(struct starting *starting) {
+    static const char *const names[QUICK] = {"malloc", "free", "calloc"};
+    starting->is_glibc = entries_named(&starting->entries, GLIBC_ALONE) != NULL;
+    for (size_t i = 0; starting->is_glibc && i < starting->entries.items.count; i++)
+        for (size_t name = 0; name < QUICK; name++)
+            if (!strcmp(starting->entries.items.items[i].name, names[name]))
+                starting->entries.items.items[i].way =
+                    bare_library_address(&starting->library, names[name]);
+}
+
 static bool find_functions(struct starting *starting, struct error *error) {
     struct entries *entries = &starting->entries;
     if (!entries_find(entries, &starting->remote, error)) return false;
     if (!entries->items.count)
         return error_set(error, "it has no malloc that its symbols would name (stripped?)");
+    lead_quickly(starting);
     for (unsigned i = 0; i < NOTED; i++) {
         struct entry_wish *wish = &starting->wishes[i];
         *wish = (struct entry_wish){.way = bare_library_address(&starting->library, noted[i]),
@@ -210,7 +227,13 @@ static void tell_functions(struct starting *starting) {
         snprintf(function->name, sizeof function->name, "%s", entry->name);
         function->moved = patch_moved_at(&starting->patch, entries, i);
     }
-    starting->attachment->entries_at = starting->patch.start;
+    struct cairn_bare_function *glibc = &starting->bare->functions[count];
+    if (starting->is_glibc) {
+        snprintf(glibc->name, sizeof glibc->name, CAIRN_BARE_GLIBC);
+        glibc->moved = 1;
+    } else {
+        starting->attachment->entries_at = starting->patch.start;
+    }
 }
 
 // Everything that may fail comes before what the program would notice: the vector and the jumps.
