@@ -7,6 +7,7 @@ begun then."""
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -57,6 +58,129 @@ def check_children(static, how, count):
         t.check_nothing_lost(f"{how}: {file.name}", found)
         blocks.append(sum(s["allocations"] for s in t.stacks_through(found, "child_work")))
     t.check_equal(f"{how}: blocks of each child", sorted(blocks), [0] + [1000] * count)
+
+
+LOOKS = r"""
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <pthread.h>
+static _Thread_local long first = 11, second = 22, empty;
+static _Thread_local char wide[64] __attribute__((aligned(64))) = "wide";
+static long kept = 5;
+static _Thread_local long *volatile pointed = &kept;  // relocated, in programs that lie anywhere
+static void *look(void *name) {
+    printf("%s: locals %ld %ld %ld %ld %s %d\n", (char *)name, *pointed, first, second, empty, wide, (int)((size_t)wide % 64));
+    first = second = empty = -1;
+    memset(wide, 0, sizeof wide);
+    return malloc(100);
+}
+int main(int count, char **words) {
+    struct dirent *entry;
+    sigset_t mask;
+    DIR *files = opendir("/proc/self/fd");
+    while ((entry = readdir(files))) printf("%s ", entry->d_name);
+    closedir(files);
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    for (int i = 1; i < 65; i++) {
+        struct sigaction action = {0};
+        sigaction(i, NULL, &action);
+        printf("%d%d ", sigismember(&mask, i), action.sa_handler != SIG_DFL);
+    }
+    for (int i = 0; i < 16; i++) {
+        struct rlimit limit = {0, 0};
+        getrlimit(i, &limit);
+        printf("%lx/%lx ", (long)limit.rlim_cur, (long)limit.rlim_max);
+    }
+    printf("%o %d %d %s\n", umask(0), getpriority(PRIO_PROCESS, 0), count, words[count - 1]);
+    pthread_t thread;
+    void *block;
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&thread, NULL, look, "thread");
+        pthread_join(thread, &block);
+        free(block);
+    }
+    free(look("main"));
+    return (int)*pointed;
+}
+"""
+
+
+def check_identity():
+    """Files, signals, limits and thread-locals, also of threads that take the stacks of others, are as they are without."""
+    pathlib.Path("looks.c").write_text(LOOKS, "ascii")
+    for libc in ("gcc", "musl-gcc"):
+        for kind in ("-static", "-static-pie"):
+            looks = static_counter.build("looks.c", f"looks{kind}-{libc}", kind, compiler=libc)
+            plain = t.run([looks, "word"])
+            t.check_equal(f"looks {libc} {kind}: status", plain.status, 5)
+            t.record([looks, "word"])[0].check_like(f"looks {libc} {kind}", plain)
+            t.record([looks, "word"], options=("--sample", "--rate=64"))[0].check_like(f"looks {libc} {kind}, a sample", plain)
+
+
+SQLITE = r"""
+#include <sqlite3.h>
+#include <stdio.h>
+static int row(void *sum, int count, char **values, char **names) {
+    (void)names;
+    for (int i = 0; i < count; i++) *(long *)sum += values[i] ? values[i][0] : 1;
+    return 0;
+}
+int main(void) {
+    long sum = 0;
+    sqlite3 *data;
+    if (sqlite3_open(":memory:", &data)) return 1;
+    sqlite3_exec(data, "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)"
+                       " insert into t select i, hex(i * 77) from n; create index u on t(b)", NULL, NULL, NULL);
+    sqlite3_exec(data, "select b, count(*), group_concat(a) from t group by b order by b desc", row, &sum, NULL);
+    sqlite3_close(data);
+    printf("%ld\n", sum);
+}
+"""
+RUST = """
+use std::{collections::HashMap, thread};
+fn main() {
+    let words: HashMap<u32, String> = (0..2000).map(|i| (i, format!("word {}", i))).collect();
+    let threads: Vec<_> = (0..3).map(|k| thread::spawn(move || (0..1000).map(|i| vec![k as u8; i % 90].len()).sum::<usize>())).collect();
+    println!("{} {}", words.len(), threads.into_iter().map(|one| one.join().unwrap()).sum::<usize>());
+}
+"""
+
+
+def check_real():
+    """SQLite; a program of Rust; allocators that are linked in place of libc's."""
+    pathlib.Path("sqlite.c").write_text(SQLITE, "ascii")
+    library = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+    if (library / "libsqlite3.a").exists():
+        built = static_counter.build("sqlite.c", "sqlite", "-static", objects=["-lsqlite3", "-lm"])
+        check_counted("sqlite", [built])
+    else:
+        t.skip_part("SQLite, since there is no libsqlite3.a")
+    if shutil.which("rustc"):
+        pathlib.Path("words.rs").write_text(RUST, "ascii")
+        arguments = [f"-Clink-arg={word}" for word in [static_counter.judge("gcc"), *static_counter.LINK]]
+        for model in ("pic", "static"):
+            static_counter.must(["rustc", "-g", "-Ctarget-feature=+crt-static", f"-Crelocation-model={model}", *arguments,
+                                 "words.rs", "-o", f"words-{model}"])
+            check_counted(f"Rust, {model}", [os.path.abspath(f"words-{model}")])
+    else:
+        t.skip_part("Rust, since there is no rustc")
+    _, path = t.record(t.program("containers"))
+    plain = sum(s["allocations"] for s in t.stacks_through(t.report(path), "main"))
+    for name in ("jemalloc", "tcmalloc_minimal"):
+        if not (library / f"lib{name}.a").exists():
+            t.skip_part(f"{name}, since there is no lib{name}.a")
+            continue
+        static_counter.must(["g++", "-O1", "-g", "-fno-builtin", "-static", t.SOURCE / "tests/programs/containers.cc", "-o", name,
+                             library / f"lib{name}.a", "-lm", "-pthread"])
+        _, path = t.record([os.path.abspath(name)])
+        found = t.report(path)
+        t.check_nothing_lost(name, found)
+        t.check_equal(f"{name}: calls below main", sum(s["allocations"] for s in t.stacks_through(found, "main")), plain)
 
 
 def start(static, *words, **variables):
@@ -132,6 +256,8 @@ for source, libc, kind, compiler in builds():
     built = static_counter.build(t.SOURCE / "tests/programs" / source, f"{stem}{kind}-{libc}", kind, compiler=compiler, libc=libc)
     if built:
         check_counted(f"{stem} {libc} {kind}", [built, *WORDS.get(stem, [])])
+check_identity()
+check_real()
 plain_leak = static_counter.build(t.SOURCE / "tests/programs/leak.c", "plain-leak", "-static")
 processes = static_counter.build(t.SOURCE / "tests/programs/processes.c", "processes", "-static")
 check_children(processes, "fork", 4)
