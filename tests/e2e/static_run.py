@@ -245,6 +245,10 @@ def check_refusals(static):
     t.check_equal("stripped, nevertheless", (result.status, result.out), (3, t.run([static]).out))
     for option in ("--exec", "--mmap", "--guard", "--signal=USR1=mark", "--wrap=postgresql"):
         check_refused(option, [static], option.split("=", 1)[0], "statically linked", options=[option])
+    # the kernel finds out when nothing of the tool is left of it: data at an address that no process has
+    broken = damaged(static, "broken", lambda data: data.__setitem__(slice(64 + 56 + 16, 64 + 56 + 24), b"\xff" * 8))
+    result = t.run_cairn("run", "-q", "--ignore-checks", "-o", t.fresh_path("broken"), "--", broken)
+    t.check(result.status >= 125 and result.out == b"", f"a file that cannot be loaded: {result.status}, {result.err!r}")
     # as packers leave it: no section headers
     check_refused("no sections", [damaged(static, "sections", lambda data: data.__setitem__(slice(40, 48), bytes(8)))],
                   "statically linked")

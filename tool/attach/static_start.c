@@ -45,9 +45,16 @@ static void pass_on(pid_t pid, int status) {
         ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)(event ? 0 : signal));
 }
 
+// Its end is left to be seen by who waits for it, as after an image that the kernel cannot load.
+static bool has_stopped(pid_t pid) {
+    siginfo_t info = {.si_code = CLD_EXITED};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) == 0 &&
+           info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED;
+}
+
 static bool await(pid_t pid, int wanted_event) {
     int status = 0;
-    while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
+    while (has_stopped(pid) && waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
         if (status >> 16 == wanted_event) return true;
         pass_on(pid, status);
     }
