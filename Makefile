@@ -49,7 +49,7 @@ say = $(if $(V)$(is_silent),,@echo '  $(1)' $@)
 find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 TOOL_SOURCES := $(filter-out $(addprefix %_,$(addsuffix .c,$(filter-out $(ARCH),x86_64 aarch64))),$(call find_sources,tool))
 # What makes allocations fail is a library of its own.
-RUNTIME_SOURCES := $(filter-out runtime/torture/%,$(call find_sources,runtime))
+RUNTIME_SOURCES := $(filter-out runtime/torture/% runtime/bare/%,$(call find_sources,runtime))
 TOOL_ROOMS := $(filter-out tool/main.c,$(TOOL_SOURCES))
 # The wrapped functions themselves would replace the sanitizer's in a unit test.
 RUNTIME_ROOMS := $(filter-out runtime/hook/% runtime/preload/%,$(RUNTIME_SOURCES))
@@ -116,6 +116,8 @@ FUZZ_FLAGS := $(COMMON) -Wno-unknown-warning-option -O2 -g1 -DCAIRN_PAGES_VARY=1
 
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/obj/%.o)
 RUNTIME_OBJECTS := $(RUNTIME_SOURCES:%.c=$(BUILD)/obj/%.o)
+# Processors on which static programs are recorded.
+BARE_LIBRARY := $(if $(filter x86_64,$(ARCH)),$(BUILD)/libcairn-bare.so)
 MUSL_OBJECTS := $(RUNTIME_OBJECTS:$(BUILD)/obj/%=$(BUILD)/musl/%)
 # Without LTO, what never sees CAIRN_CHECK, itself or by its headers, is compiled for both builds alike, and so once.
 CHECK_SOURCES := $(RUNTIME_SOURCES)
@@ -168,7 +170,7 @@ TRUTH := $(patsubst tests/truth/%,$(BUILD)/tests/truth/%.built,$(wildcard tests/
 .PRECIOUS: $(BUILD)/%.o
 
 all: $(BUILD)/cairn $(BUILD)/cairn-replay $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so $(BUILD)/libcairn-musl.so $(BUILD)/libcairn-torture.so $(BUILD)/libcairn_stub.a \
-	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a
+	$(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a $(BARE_LIBRARY)
 tools: $(BUILD)/cairn
 runtime: $(BUILD)/libcairn.so $(BUILD)/libcairn-cxx.so
 check-runtime: $(BUILD)/check/libcairn.so
@@ -184,10 +186,10 @@ $(BUILD)/cairn: $(TOOL_OBJECTS) | $(PLAIN_MICROHTTPD)
 	$(Q)$(CC) $(LDFLAGS) -o $@.new $^ $(TOOL_LIBS)
 	$(Q)mv -f $@.new $@
 
-$(BUILD)/exports.map $(BUILD)/exports-cxx.map: dev/exported-names.sh dev/runtime-symbols.allow format/heap_functions.h \
+$(BUILD)/exports.map $(BUILD)/exports-cxx.map $(BUILD)/exports-bare.map: dev/exported-names.sh dev/runtime-symbols.allow format/heap_functions.h \
 		runtime/hook/hooks.def runtime/preload/operators.def
 	@mkdir -p $(@D)
-	$(Q)dev/exported-names.sh --map $(if $(findstring cxx,$(@F)),cxx) >$@
+	$(Q)dev/exported-names.sh --map $(filter cxx bare,$(subst -, ,$(basename $(@F)))) >$@
 
 $(BUILD)/order.flags: runtime/order.txt dev/order.awk Makefile
 	@mkdir -p $(@D)
@@ -267,6 +269,23 @@ $(BUILD)/musl/runtime/%.o: runtime/%.c Makefile
 $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(call say,LINK)
 	$(Q)$(MUSL_CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(RUNTIME_ORDER) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
+	$(Q)mv -f $@.new $@
+
+# For static programs: the same without a libc, which is found by the tool's loader (tool/attach/static_load.h). The room
+# that stands in for libc is compiled without LTO and builtins.
+BARE_TWICE := runtime/inject/attach.c runtime/process/end.c runtime/process/real.c runtime/sys/linker.c
+BARE_SOURCES := $(call find_sources,runtime/bare) $(BARE_TWICE)
+BARE_OBJECTS := $(BARE_SOURCES:%.c=$(BUILD)/bare/%.o)
+BARE_RUNTIME := $(filter-out $(BARE_TWICE:%.c=$(BUILD)/obj/%.o),$(RUNTIME_OBJECTS))
+BARE_FLAGS := $(RUNTIME_BASE) -DCAIRN_BARE=1 -fno-builtin -fno-tree-loop-distribute-patterns
+BARE_LINK := $(RUNTIME_LINK:libcairn.so=libcairn-bare.so) -nostdlib -Wl,-Bsymbolic -Wl,--version-script=$(BUILD)/exports-bare.map
+$(BUILD)/bare/runtime/%.o: runtime/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC  )
+	$(Q)$(CC) $(BARE_FLAGS) -c -o $@ $<
+$(BUILD)/libcairn-bare.so: $(BARE_RUNTIME) $(BARE_OBJECTS) $(BUILD)/exports-bare.map $(BUILD)/order.flags
+	$(call say,LINK)
+	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(BARE_LINK) $(RUNTIME_ORDER) -o $@.new $(BARE_RUNTIME) $(BARE_OBJECTS) -lgcc
 	$(Q)mv -f $@.new $@
 
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
@@ -531,6 +550,7 @@ lint: tidy all
 	dev/check-runtime.sh $(BUILD)/libcairn.so
 	dev/check-runtime.sh $(BUILD)/libcairn-cxx.so
 	dev/check-runtime.sh $(BUILD)/libcairn-musl.so
+	$(if $(BARE_LIBRARY),dev/check-runtime.sh $(BARE_LIBRARY))
 
 format:
 	@dev/check-style.sh --sources | xargs clang-format -i
@@ -657,6 +677,7 @@ install: all install-api
 	install -m 644 $(BUILD)/libcairn.so $(DESTDIR)$(LIBDIR)/cairn/libcairn.so
 	install -m 644 $(BUILD)/libcairn-cxx.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-cxx.so
 	install -m 644 $(BUILD)/libcairn-musl.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-musl.so
+	$(if $(BARE_LIBRARY),install -m 644 $(BARE_LIBRARY) $(DESTDIR)$(LIBDIR)/cairn/libcairn-bare.so)
 	install -m 644 $(BUILD)/libcairn-torture.so $(DESTDIR)$(LIBDIR)/cairn/libcairn-torture.so
 	install -m 755 $(BUILD)/cairn-replay $(DESTDIR)$(LIBDIR)/cairn/cairn-replay
 	install -m 644 README.md CHANGELOG.md LICENSE THIRD_PARTY.md $(DESTDIR)$(DOCDIR)/

@@ -22,7 +22,10 @@ trap 'rm -f "$problems" "$names"' EXIT
 allowed_undefined() { awk '!/^#/ && NF && $1 != "export" { print $1 }' "$allow"; }
 [ -f "$allow" ] || { echo "$allow is missing"; exit 1; }
 may_need=$(allowed_undefined)
-case "$library" in *-cxx.so) may_export=$(dev/exported-names.sh cxx) ;; *) may_export=$(dev/exported-names.sh) ;; esac
+case "$library" in
+*-bare.so) may_need=_r_debug ;; # weak, and nothing
+esac
+case "$library" in *-cxx.so) may_export=$(dev/exported-names.sh cxx) ;; *-bare.so) may_export=$(dev/exported-names.sh bare) ;; *) may_export=$(dev/exported-names.sh) ;; esac
 
 nm -D --undefined-only --with-symbol-versions "$library" | awk '{ print $NF }' >"$names"
 while IFS=@ read -r symbol version; do

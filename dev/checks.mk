@@ -18,7 +18,7 @@ check-clang:
 # Of the objects that unit tests are made of, which have the sanitizers already. Libraries are the usual ones: they live
 # in other programs.
 ASAN := $(BUILD)/asan
-ASAN_LIBRARIES := $(addprefix $(ASAN)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay)
+ASAN_LIBRARIES := $(addprefix $(ASAN)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay) $(BARE_LIBRARY:$(BUILD)/%=$(ASAN)/%)
 $(ASAN_LIBRARIES): $(ASAN)/%: $(BUILD)/%
 	@mkdir -p $(@D)
 	$(Q)ln -sfn ../$(@F) $@

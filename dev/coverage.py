@@ -38,7 +38,7 @@ SIDES = {
 OWN = {"coverage", "counted", "obj", "fuzz", "san", "tests", "libcairn.so", "libcairn-cxx.so", "libcairn-torture.so", "asan", "clang",
        "chroots", "dist", "test-logs"}
 
-BESIDE_TOOL = ["libcairn-musl.so", "cairn-replay"]
+BESIDE_TOOL = ["libcairn-musl.so", "libcairn-bare.so", "cairn-replay"]
 
 
 def run(*command, **options):

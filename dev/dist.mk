@@ -51,7 +51,7 @@ $(DIST)/terminals.inc: dev/dist.mk
 		text=$$(infocmp -Q2 -q $$name | sed '/^#/d' | tr -d '\n') && [ -n "$$text" ] && \
 		printf '{"%s", "%s"},\n' "$$name" "$$text" || exit 1; done >$@
 
-DIST_LIBRARIES := $(addprefix $(DIST)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay)
+DIST_LIBRARIES := $(addprefix $(DIST)/,libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay) $(BARE_LIBRARY:$(BUILD)/%=$(DIST)/%)
 $(DIST)/one_file.o: tool/base/one_file.c $(DIST_LIBRARIES) $(DIST)/terminals.inc
 	$(call say,CC  )
 	$(Q)$(CC) $(CPPFLAGS) $(TOOL_FLAGS) $(CFLAGS) -DCAIRN_ONE_FILE='"$(DIST)"' -DCAIRN_TERMINALS='"$(DIST)/terminals.inc"' -c -o $@ $<

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Names that the runtime libraries export, a line each: the wrapped functions, and what dev/runtime-symbols.allow
-# adds to them. `cxx`: libcairn-cxx.so, which wraps C++'s operators too. `--map`: as a version script.
+# adds to them. `cxx`: libcairn-cxx.so, which wraps C++'s operators too. `bare`: libcairn-bare.so, which the tool tells of
+# the program. `--map`: as a version script.
 # `heap`: CAIRN_HEAP_FUNCTIONS alone, which every system has.
 set -eu
 export LC_ALL=C  # elsewhere an i may be no letter
@@ -11,6 +12,7 @@ names() {
     awk '$1 == "export" { print $2 }' dev/runtime-symbols.allow
     heap_functions <format/heap_functions.h
     sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hook/hooks.def
+    [ "${1:-}" != bare ] || echo cairn_bare
     [ "${1:-}" != cxx ] || sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/preload/operators.def
 }
 if [ "${1:-}" = heap ]; then

@@ -48,7 +48,8 @@ compare() {
     different=$((different + 1))
     command -v diffoscope >/dev/null && diffoscope --max-report-size 20000 "$1" "$2" || true
 }
-for name in cairn libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so cairn-replay libcairn_stub.a libcairn_static.a libcairn_embed.a; do
+bare=$([ "$(uname -m)" = x86_64 ] && echo libcairn-bare.so || true)
+for name in cairn libcairn.so libcairn-cxx.so libcairn-musl.so libcairn-torture.so $bare cairn-replay libcairn_stub.a libcairn_static.a libcairn_embed.a; do
     compare "$work/one/cairn-$version/build/$name" "$work/another/cairn-$version/build/$name"
 done
 one_file=cairn-$version/build/dist/cairn-$version-linux-$(uname -m)

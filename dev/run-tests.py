@@ -43,6 +43,7 @@ import fnmatch
 import functools
 import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -120,6 +121,8 @@ def lint_tests(build):
         Test("lint/runtime", ["dev/check-runtime.sh", f"{build}/libcairn.so"], "lint"),
         Test("lint/runtime-cxx", ["dev/check-runtime.sh", f"{build}/libcairn-cxx.so"], "lint"),
         Test("lint/runtime-musl", ["dev/check-runtime.sh", f"{build}/libcairn-musl.so"], "lint"),
+        *([Test("lint/runtime-bare", ["dev/check-runtime.sh", f"{build}/libcairn-bare.so"], "lint")]
+          if platform.machine() == "x86_64" else []),
         *tidy_tests(build),
     ]
 

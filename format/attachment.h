@@ -74,7 +74,8 @@ enum cairn_entry_kind {
     CAIRN_ENTRY_ARENA_CALLOC = 11,   // (arena, count, size), returns the block
     CAIRN_ENTRY_ARENA_REALLOC = 12,  // (arena, block, size), returns the block
     CAIRN_ENTRY_ARENA_FREE = 13,     // (arena, block)
-    CAIRN_ENTRY_KINDS = 14,
+    CAIRN_ENTRY_INSIDE = 14,         // calls the others, and is no event
+    CAIRN_ENTRY_KINDS = 15,
 };
 
 // Functions of the libc of another link-map namespace (dlmopen). In the namespace's modules, slots

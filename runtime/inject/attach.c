@@ -62,6 +62,7 @@ __attribute__((visibility("default"), used)) struct cairn_attachment cairn_attac
             [CAIRN_ENTRY_ARENA_CALLOC] = (uintptr_t)entry_arena_calloc,
             [CAIRN_ENTRY_ARENA_REALLOC] = (uintptr_t)entry_arena_realloc,
             [CAIRN_ENTRY_ARENA_FREE] = (uintptr_t)entry_arena_free,
+            [CAIRN_ENTRY_INSIDE] = (uintptr_t)entry_inside,
         },
 };
 
@@ -112,7 +113,11 @@ void attach_set_wrap_scope(uint32_t number, uintptr_t scope) {
     cairn_attachment.wrap_scopes[number] = scope;
 }
 
+// The tool has led a static program's functions here before it began.
 uintptr_t attach_address(void) {
+#if defined(CAIRN_BARE)
+    return 0;
+#endif
     return (uintptr_t)&cairn_attachment;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/inject/entries.h"
 
+#include "runtime/process/real.h"
 #include "runtime/record/event.h"
 #include "runtime/record/resize.h"
 #include "runtime/thread/gate.h"
@@ -21,6 +22,7 @@ ALWAYS_INLINE bool record_free(uintptr_t block, uintptr_t *frame) {
 
 // A thread without a slot gets one now, so that calls inside its first event are known as such.
 static COLD bool enter_first(uintptr_t *frame) {
+    if (unlikely(!real_is_resolved())) real_resolve();  // of a static program: nothing ran before
     bool is_new = !gate_is_registered() && probes_event.mode != EVENT_OFF;
     struct thread *thread = is_new ? gate_enter_slow((uintptr_t)frame) : NULL;
     if (thread) gate_leave(thread);
@@ -163,4 +165,13 @@ uintptr_t entry_arena_free(uintptr_t arena, uintptr_t block, uintptr_t c, uintpt
     uintptr_t *frame = EVENT_HERE();
     if (block && !record_free(block, frame)) count_unknown();
     return call(actual, arena, block, c, d, e, frame);
+}
+
+// A thread gives its cache back as it ends: those blocks were freed before.
+uintptr_t entry_inside(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                       entry_function *actual) {
+    bool inside = event_inside_begin((uintptr_t)EVENT_HERE());
+    uintptr_t result = actual(a, b, c, d, e);
+    event_inside_end(inside);
+    return result;
 }

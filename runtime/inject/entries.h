@@ -52,6 +52,10 @@ ENTRY entry_arena_realloc(uintptr_t arena, uintptr_t block, uintptr_t size, uint
 ENTRY entry_arena_free(uintptr_t arena, uintptr_t block, uintptr_t c, uintptr_t d, uintptr_t e,
                        entry_function *actual);
 
+// Whatever it takes: the allocator's own work, in which it calls the others.
+ENTRY entry_inside(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e,
+                   entry_function *actual);
+
 // For modules of other namespaces (namespaces.h), with what these call of the dynamic linker.
 ENTRY entry_dlopen(uintptr_t path, uintptr_t flags, uintptr_t c, uintptr_t d, uintptr_t e,
                    entry_function *actual);

@@ -27,6 +27,14 @@ void process_end(void) {
     sink_end();
 }
 
+#if defined(CAIRN_BARE)
+// No destructor of ours runs in a static program: its last call of libc is this one. A vforked
+// child is not at its parent's end.
+void process_exit(void) {
+    if (process_state() != PROCESS_RECORDING || slots_is_wiped()) return;
+    if (!sys_is_confined() && sys_pid() == (int)sink.header->pid) process_end();
+}
+#else
 // The tool waits for its end, and it has not been said yet.
 static bool is_end_awaited(void) {
     return sink.header->control.end_wait_ms && sink.header->state != CAIRN_STATE_ENDED;
@@ -40,6 +48,7 @@ void process_exit(void) {
     if (has_bands) guard_end();
     if (has_end) sink_end();
 }
+#endif
 
 void process_leave(void) {
     if (process_state() != PROCESS_RECORDING || slots_is_wiped() || !sink.is_file) return;

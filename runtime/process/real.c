@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "runtime/bare/bare.h"
 #include "runtime/sample/blocks.h"
 #include "runtime/sys/linker.h"
 #include "runtime/sys/object.h"
@@ -15,7 +16,12 @@
 
 // Bootstrap blocks carry a size word like glibc's mmapped chunks, so that malloc_usable_size of
 // such a block answers sensibly.
+#if defined(CAIRN_BARE)  // the real functions are known from the first call on: the buffer has no
+                         // room
+enum { BOOTSTRAP_BYTES = 16, BOOTSTRAP_ALIGN = 16 };
+#else
 enum { BOOTSTRAP_BYTES = 64 << 10, BOOTSTRAP_ALIGN = 16 };
+#endif
 enum { CHUNK_HEAD_BYTES = 16, CHUNK_IS_MMAPPED = 2 };
 
 static _Alignas(BOOTSTRAP_ALIGN) APART uint8_t bootstrap_buffer[BOOTSTRAP_BYTES];
@@ -46,7 +52,11 @@ size_t bootstrap_size(const void *block) {
     return (head & ~(uint64_t)CHUNK_IS_MMAPPED) - CHUNK_HEAD_BYTES;
 }
 
+#if defined(CAIRN_BARE)
+void *(*real_finder)(const char *name) = bare_find;
+#else
 void *(*real_finder)(const char *name);
+#endif
 static bool is_resolved;   // (atomic)
 static bool is_resolving;  // (atomic)
 
@@ -381,6 +391,9 @@ const char *real_allocator_path(void) {
 bool real_is_glibc(void) {
     struct object object;
     const void *version = real_find("gnu_get_libc_version");
+#if defined(CAIRN_BARE)
+    return version != NULL;  // the tool says so
+#endif
     if (!version || !allocator_object(&object)) return false;
     return (uintptr_t)version >= object.start && (uintptr_t)version < object.end;
 }

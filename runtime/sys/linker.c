@@ -10,7 +10,7 @@
 // Absent before glibc 2.34 in a program without libdl. By the version that it had there, so that a
 // library built on a new system loads on an old one (dev/check-runtime.sh watches that).
 extern __typeof__(dlsym) dlsym __attribute__((weak));
-#if defined(CAIRN_STATIC)
+#if defined(CAIRN_STATIC) || defined(CAIRN_BARE)
 // Nothing is asked of a dynamic linker.
 #elif defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym, dlsym@GLIBC_2.2.5");

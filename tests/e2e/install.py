@@ -18,7 +18,8 @@ DATA = ["include/cairn/cairn.h", "include/cairn/expect.h", "share/bash-completio
         "share/zsh/site-functions/_cairn", "share/fish/vendor_completions.d/cairn.fish", "share/doc/cairn/README.md",
         "lib/systemd/system/cairn-serve.socket", "lib/systemd/system/cairn-push.service",
         "lib/systemd/system/cairn-oom@.service", "share/doc/cairn/LICENSE", "share/doc/cairn/THIRD_PARTY.md", "share/doc/cairn/docs/tutorial.md"]
-LIBRARIES = ["cairn/libcairn.so", "cairn/libcairn-cxx.so", "cairn/libcairn-musl.so", "cairn/libcairn-torture.so", "cairn/cairn-replay", "cairn/libcairn_stub.a", "cairn/libcairn_static.a",
+BARE = ["cairn/libcairn-bare.so"] if platform.machine() == "x86_64" else []  # for static programs
+LIBRARIES = ["cairn/libcairn.so", "cairn/libcairn-cxx.so", "cairn/libcairn-musl.so", "cairn/libcairn-torture.so", *BARE, "cairn/cairn-replay", "cairn/libcairn_stub.a", "cairn/libcairn_static.a",
              "cairn/libcairn_embed.a", "pkgconfig/cairn.pc", "pkgconfig/cairn-stub.pc", "pkgconfig/cairn-static.pc"]
 PROGRAM = """
 #include <cairn/cairn.h>

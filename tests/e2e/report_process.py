@@ -166,7 +166,7 @@ def check_static():
     """What attach would refuse is no next command."""
     with open("static.c", "w", encoding="ascii") as file:
         file.write("#include <unistd.h>\nint main(void) { return (int)read(0, &(char){0}, 1); }\n")
-    if subprocess.run(["gcc", "-static", "-o", "static", "static.c"], stderr=subprocess.DEVNULL, check=False).returncode:
+    if subprocess.run(["gcc", "-static", "-s", "-o", "static", "static.c"], stderr=subprocess.DEVNULL, check=False).returncode:
         t.skip_part("a static program, since there is no static libc")
         return
     with t.Process(["./static"], stdin=subprocess.PIPE) as program:

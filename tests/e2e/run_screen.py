@@ -128,7 +128,7 @@ def check_statuses():
 def check_refusals():
     place = scratch("refusals")
     (place / "static.c").write_text("int main(void) { return 9; }\n")
-    subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=place, check=True)
+    subprocess.run(["gcc", "-static", "-s", "-o", "static", "static.c"], cwd=place, check=True)
     refused = t.run_cairn("run", "./static", cwd=place)
     t.check_equal("static: status", refused.status, 125)
     t.check(b"static" in refused.err, f"static: {refused.err!r}")

@@ -172,7 +172,7 @@ if narrow:
     check_narrow_child(narrow)
     check_alone("32-bit program", narrow)
 check_others_stay()
-static = build("static", "gcc", "-static")
+static = build("static", "gcc", "-static", "-s")
 if static:
     check_refused("static program", static, "static")
     check_alone("static program", static)

@@ -61,10 +61,12 @@ static size_t slot_count, slots_used;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Alignas(BLOCK_ALIGNMENT) char bootstrap[BOOTSTRAP_BYTES];
 static size_t bootstrap_used;
-static bool is_resolving;
+static bool is_resolving, is_resolved;
 // A library with thread-locals makes libc's table of them, one allocation a thread, larger by an
 // entry. cairn is such a library, so its judge is one too.
 static _Thread_local uint64_t calls_of_thread;
+// In a static program the function that is counted may call others that are led here (musl's).
+static _Thread_local bool is_inside;
 
 static void lock_take(void) {
     while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) {
@@ -95,19 +97,39 @@ static bool is_bootstrap(const void *block) {
     return (const char *)block >= bootstrap && (const char *)block < bootstrap + BOOTSTRAP_BYTES;
 }
 
-static void resolve(void) {
-    if (next.free || is_resolving) return;
+// The same for a static program, which has this linked in (tests/tools/static_counter.py): the
+// linker leads every call of NAME outside the allocator here, and leaves out what nobody calls.
+#ifdef COUNT_WRAPPED
+#define WRAPPED(result, name, parameters) result __real_##name parameters;
+WRAPPED(void *, malloc, (size_t))
+WRAPPED(void *, calloc, (size_t, size_t))
+WRAPPED(void *, realloc, (void *, size_t))
+WRAPPED(void *, reallocarray, (void *, size_t, size_t))
+WRAPPED(int, posix_memalign, (void **, size_t, size_t))
+WRAPPED(void *, aligned_alloc, (size_t, size_t))
+WRAPPED(void *, memalign, (size_t, size_t))
+WRAPPED(void *, valloc, (size_t))
+__attribute__((weak)) WRAPPED(void *, pvalloc, (size_t))  // musl has none
+    WRAPPED(void, free, (void *))
+#define FIND(name) next.name = __real_##name
+#else
+#define FIND(name) *(void **)&next.name = dlsym(RTLD_NEXT, #name)
+#endif
+
+        static void resolve(void) {
+    if (is_resolved || is_resolving) return;
     is_resolving = true;
-    *(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
-    *(void **)&next.calloc = dlsym(RTLD_NEXT, "calloc");
-    *(void **)&next.realloc = dlsym(RTLD_NEXT, "realloc");
-    *(void **)&next.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
-    *(void **)&next.aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
-    *(void **)&next.memalign = dlsym(RTLD_NEXT, "memalign");
-    *(void **)&next.valloc = dlsym(RTLD_NEXT, "valloc");
-    *(void **)&next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
-    *(void **)&next.free = dlsym(RTLD_NEXT, "free");
+    FIND(malloc);
+    FIND(calloc);
+    FIND(realloc);
+    FIND(posix_memalign);
+    FIND(aligned_alloc);
+    FIND(memalign);
+    FIND(valloc);
+    FIND(pvalloc);
+    FIND(free);
     is_resolving = false;
+    is_resolved = true;
 }
 
 static size_t slot_first(uintptr_t address) {
@@ -187,6 +209,7 @@ static void *note_result(void *block, size_t bytes) {
 
 HOOK void *malloc(size_t bytes) {
     resolve();
+    if (is_inside) return next.malloc(bytes);
     if (!next.malloc) return bootstrap_take(bytes);
     return note_result(next.malloc(bytes), bytes);
 }
@@ -194,12 +217,19 @@ HOOK void *malloc(size_t bytes) {
 HOOK void *calloc(size_t count, size_t bytes) {
     resolve();
     if (!next.calloc) return bootstrap_take(count * bytes);
-    return note_result(next.calloc(count, bytes), count * bytes);
+    is_inside = true;
+    void *block = next.calloc(count, bytes);
+    is_inside = false;
+    return note_result(block, count * bytes);
 }
 
 HOOK void free(void *block) {
     if (!block || is_bootstrap(block)) return;
     resolve();
+    if (is_inside) {
+        next.free(block);
+        return;
+    }
     int saved = errno;
     size_t bytes;
     lock_take();
@@ -220,7 +250,9 @@ HOOK void *realloc(void *block, size_t bytes) {
     if (block) was_known = take_locked(block, &old_bytes);
     lock_give();
     errno = saved;
+    is_inside = true;
     void *result = next.realloc(block, bytes);
+    is_inside = false;
     bool was_freed = block && !result && bytes == 0;
     saved = errno;
     lock_take();
@@ -237,35 +269,56 @@ HOOK void *realloc(void *block, size_t bytes) {
 HOOK void *reallocarray(void *block, size_t count, size_t bytes) {
     size_t total;
     if (!__builtin_mul_overflow(count, bytes, &total)) return realloc(block, total);
+#ifdef COUNT_WRAPPED
+    return note_result(__real_reallocarray(block, count, bytes), 0);
+#else
     errno = ENOMEM;
     return note_result(NULL, 0);
+#endif
 }
 
 HOOK int posix_memalign(void **out, size_t alignment, size_t bytes) {
     resolve();
+    if (is_inside) return next.posix_memalign(out, alignment, bytes);
+    is_inside = true;
     int status = next.posix_memalign(out, alignment, bytes);
+    is_inside = false;
     note_result(status ? NULL : *out, bytes);
     return status;
 }
 
 HOOK void *aligned_alloc(size_t alignment, size_t bytes) {
     resolve();
-    return note_result(next.aligned_alloc(alignment, bytes), bytes);
+    if (is_inside) return next.aligned_alloc(alignment, bytes);
+    is_inside = true;
+    void *block = next.aligned_alloc(alignment, bytes);
+    is_inside = false;
+    return note_result(block, bytes);
 }
 
 HOOK void *memalign(size_t alignment, size_t bytes) {
     resolve();
-    return note_result(next.memalign(alignment, bytes), bytes);
+    if (is_inside) return next.memalign(alignment, bytes);
+    is_inside = true;
+    void *block = next.memalign(alignment, bytes);
+    is_inside = false;
+    return note_result(block, bytes);
 }
 
 HOOK void *valloc(size_t bytes) {
     resolve();
-    return note_result(next.valloc(bytes), bytes);
+    is_inside = true;
+    void *block = next.valloc(bytes);
+    is_inside = false;
+    return note_result(block, bytes);
 }
 
 HOOK void *pvalloc(size_t bytes) {
     resolve();
-    return note_result(next.pvalloc(bytes), bytes);
+    is_inside = true;
+    void *block = next.pvalloc(bytes);
+    is_inside = false;
+    return note_result(block, bytes);
 }
 
 // Moves the counters into a new file of this process, mapped at the same place.

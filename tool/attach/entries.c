@@ -27,9 +27,14 @@ struct candidate {
     bool is_local, is_chosen_late;
 };
 
+// By these names libc calls its own functions, where it does not want the program's.
+static const char *const inner_names[] = {"__libc_malloc", "__libc_free", "__libc_realloc"};
+enum { INNER_MALLOC, INNER_FREE, INNER_REALLOC, INNER_NAMES };
+
 struct search {
     ARRAY(struct candidate) items;
-    bool has_mallctl, exports_malloc, has_free_threads;
+    Elf64_Sym inner[INNER_NAMES];  // of a static program
+    bool has_mallctl, exports_malloc, has_free_threads, is_static;
     const char *sanitizer;  // that it is built with; NULL: none
 };
 
@@ -39,6 +44,8 @@ static bool look_at_symbol(struct search *search, const char *name, const Elf64_
     if (!strcmp(name, CAIRN_PYTHON_FREE_THREADED)) search->has_free_threads = true;
     for (size_t i = 0; i < SANITIZERS; i++)
         if (!strcmp(name, sanitizers[i].symbol)) search->sanitizer = sanitizers[i].name;
+    for (size_t i = 0; i < INNER_NAMES && search->is_static; i++)
+        if (!strcmp(name, inner_names[i])) search->inner[i] = *symbol;
     enum entry_family family = entry_family_of(&rest);
     const struct entry_name *found = entry_name_find(rest, family);
     if (!found) return true;
@@ -58,6 +65,7 @@ static void want_names(struct elf_names *names) {
     elf_names_want(names, "mallctl");
     elf_names_want(names, CAIRN_PYTHON_FREE_THREADED);
     for (size_t i = 0; i < SANITIZERS; i++) elf_names_want(names, sanitizers[i].symbol);
+    for (size_t i = 0; i < INNER_NAMES; i++) elf_names_want(names, inner_names[i]);
     entry_names_want(names);
 }
 
@@ -95,7 +103,8 @@ static bool has_global(const struct search *search, const char *name) {
     return false;
 }
 
-// A program may call functions of its own by one or two of these names.
+// A program may call functions of its own by one or two of these names. Into a static one the
+// linker puts those of libc that it calls, and no others.
 static bool is_allocator(const struct search *search, enum entry_family family) {
     // Others have these functions too, and use them if PYTHONMALLOC says so.
     if (1 << family & IN_PYTHON)
@@ -103,6 +112,7 @@ static bool is_allocator(const struct search *search, enum entry_family family) 
                has_function(search, family, "Free");
     bool has_malloc = has_function(search, family, "malloc");
     bool has_free = has_function(search, family, "free");
+    if (family == FAMILY_PLAIN && search->is_static) return has_malloc;
     if (family == FAMILY_PLAIN)
         return has_malloc && has_free && has_function(search, family, "calloc") &&
                has_function(search, family, "realloc");
@@ -145,9 +155,38 @@ static bool add(struct entries *entries, const struct candidate *candidate, uint
     return true;
 }
 
+// A static program with libc's own malloc, which C++'s operators call as they do elsewhere.
+static bool is_of_libc(const struct search *search) {
+    bool is_other = search->has_mallctl;
+    for (unsigned family = FAMILY_PLAIN + 1; family < FAMILY_COUNT; family++)
+        is_other = is_other || is_allocator(search, family);
+    return search->inner[INNER_MALLOC].st_value && !is_other;
+}
+
+static bool is_operator(const struct candidate *candidate) {
+    return !strncmp(candidate->name->name, "_Zn", 3) || !strncmp(candidate->name->name, "_Zd", 3);
+}
+
+// The compiler may have made one function of malloc and what libc itself calls (musl's), so that
+// libc's own blocks are seen: then they are seen to be freed as well.
+static void take_inner(struct entries *entries, const struct search *search, uint64_t bias) {
+    static const char *const names[INNER_NAMES] = {"malloc", "free", "realloc"};
+    const struct entry *outer = entries_named(entries, names[INNER_MALLOC]);
+    if (!outer || outer->address != search->inner[INNER_MALLOC].st_value + bias) return;
+    for (size_t i = 0; i < entries->items.count; i++) {
+        struct entry *entry = &entries->items.items[i];
+        for (size_t inner = INNER_FREE; inner < INNER_NAMES; inner++) {
+            const Elf64_Sym *symbol = &search->inner[inner];
+            if (!symbol->st_size || strcmp(entry->name, names[inner]) != 0) continue;
+            entry->address = symbol->st_value + bias;
+            entry->size = symbol->st_size;
+        }
+    }
+}
+
 static bool choose(struct entries *entries, const struct search *search, uint64_t bias,
                    struct error *error) {
-    bool is_wanted[FAMILY_COUNT];
+    bool is_wanted[FAMILY_COUNT], is_libc = is_of_libc(search);
     for (unsigned family = FAMILY_PLAIN; family < FAMILY_COUNT; family++)
         is_wanted[family] = is_allocator(search, family);
     for (size_t i = 0; i < search->items.count; i++) {
@@ -155,11 +194,13 @@ static bool choose(struct entries *entries, const struct search *search, uint64_
         bool needs_mallctl =
             candidate->family == FAMILY_PLAIN && !(candidate->name->where & IN_PLAIN);
         if (!is_wanted[candidate->family] || (needs_mallctl && !search->has_mallctl) ||
-            (candidate->is_local && has_global(search, candidate->entry.name)))
+            (candidate->is_local && has_global(search, candidate->entry.name)) ||
+            (is_libc && is_operator(candidate)))
             continue;
         entries->allocator = entry_family_allocator(candidate->family);
         if (!add(entries, candidate, bias, error)) return false;
     }
+    take_inner(entries, search, bias);
     entries->is_malloc = is_wanted[FAMILY_PLAIN] && search->exports_malloc;
     if (is_wanted[FAMILY_PLAIN] && search->has_mallctl)
         entries->allocator = entry_family_allocator(FAMILY_JE);
@@ -187,7 +228,7 @@ static bool check_code(const struct entries *entries, Elf *elf, uint64_t bias,
 }
 
 static bool find_in(struct entries *entries, const struct executable *image, struct error *error) {
-    struct search search = {.has_mallctl = false};
+    struct search search = {.is_static = executable_is_static(image->elf)};
     struct elf_names names = {.text = NULL};
     Elf *elf = image->elf;
     uint64_t bias;

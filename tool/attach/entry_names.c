@@ -45,6 +45,7 @@ static const struct entry_name entry_names[] = {
     {"_ZnwmRKSt9nothrow_t", CAIRN_ENTRY_ALLOC, IN_PLAIN},
     {"_ZnwmSt11align_val_t", CAIRN_ENTRY_NEW, IN_PLAIN},
     {"_ZnwmSt11align_val_tRKSt9nothrow_t", CAIRN_ENTRY_NEW, IN_PLAIN},
+    {"__malloc_arena_thread_freeres", CAIRN_ENTRY_INSIDE, IN_PLAIN},
     {"aligned_alloc", CAIRN_ENTRY_ALIGNED, IN_ALL},
     {"calloc", CAIRN_ENTRY_CALLOC, IN_ALL},
     {"calloc_aligned", CAIRN_ENTRY_CALLOC, IN_MI},

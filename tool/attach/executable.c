@@ -59,6 +59,15 @@ void executable_extent(Elf *elf, uint64_t bias, uint64_t *low, uint64_t *high,
     }
 }
 
+bool executable_is_static(Elf *elf) {
+    size_t count = 0;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(elf, &count) != 0) return false;
+    for (size_t i = 0; i < count; i++)
+        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_INTERP) return false;
+    return count;
+}
+
 bool executable_code(Elf *elf, uint64_t bias, uint64_t address, uint64_t size,
                      struct code_function *function) {
     size_t count = 0, file_bytes = 0;

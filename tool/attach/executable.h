@@ -33,6 +33,9 @@ bool executable_bias(const struct executable *executable, uint64_t *bias);
 void executable_extent(Elf *elf, uint64_t bias, uint64_t *low, uint64_t *high,
                        uint64_t *entry_point);
 
+// Tells if the kernel starts it without a dynamic linker.
+bool executable_is_static(Elf *elf);
+
 // The code of a function as the file has it: in memory another tool's jumps may lie over it.
 bool executable_code(Elf *elf, uint64_t bias, uint64_t address, uint64_t size,
                      struct code_function *function);

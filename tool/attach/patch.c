@@ -103,9 +103,10 @@ static uint64_t find_place(const struct remote *remote, const struct entries *en
     return below ? below : above;
 }
 
-static bool map_at(struct caller *caller, uint64_t place, uint64_t bytes, struct error *error) {
+static bool map_at(struct caller *caller, uint64_t place, uint64_t bytes, int protection,
+                   struct error *error) {
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {
-        place,      bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+        place,      bytes, (uint64_t)protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
         UINT64_MAX, 0};
     int64_t result = 0;
     if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
@@ -117,6 +118,14 @@ static bool map_at(struct caller *caller, uint64_t place, uint64_t bytes, struct
     }
     return error_set(error, "no memory can be mapped near its executable: %s",
                      result < 0 ? strerror((int)-result) : "the kernel puts it elsewhere");
+}
+
+bool patch_map_near(struct caller *caller, const struct entries *entries, uint64_t bytes,
+                    int protection, uint64_t *place, struct error *error) {
+    bytes = whole_pages(bytes);
+    *place = find_place(caller->remote, entries, bytes);
+    if (!*place) return error_set(error, "there is no free memory near its executable");
+    return map_at(caller, *place, bytes, protection, error);
 }
 
 // What the mapping begins with; the parts follow the last item.
@@ -158,15 +167,12 @@ uint64_t patch_moved_at(const struct patch *patch, const struct entries *entries
 bool patch_prepare(struct patch *patch, const struct entries *entries,
                    const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,
                    struct error *error) {
-    uint64_t bytes = head_bytes(entries->items.count) + entries->items.count * PART_BYTES;
-    bytes = whole_pages(bytes);
+    uint64_t bytes = head_bytes(entries->items.count) + entries->items.count * PART_BYTES, place;
     patch->items.count = 0;
     patch->is_taken = false;
-    uint64_t place = find_place(caller->remote, entries, bytes);
-    if (!place) return error_set(error, "there is no free memory near its executable");
-    if (!map_at(caller, place, bytes, error)) return false;
+    if (!patch_map_near(caller, entries, bytes, PROT_READ | PROT_EXEC, &place, error)) return false;
     patch->start = place;
-    patch->end = place + bytes;
+    patch->end = place + whole_pages(bytes);
     if (make_parts(patch, entries, hooks, caller->remote, error)) return true;
     patch_drop(patch, caller, NULL);
     return false;

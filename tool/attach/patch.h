@@ -34,6 +34,10 @@ uint64_t patch_place_below(uint64_t low, uint64_t bytes);
 // is nothing up to the stack.
 uint64_t patch_place_above(uint64_t high);
 
+// Maps memory near the executable, by a thread of the stopped process.
+bool patch_map_near(struct caller *caller, const struct entries *entries, uint64_t bytes,
+                    int protection, uint64_t *place, struct error *error);
+
 // Makes the mapping, by a thread of the stopped process; nothing leads to it yet.
 bool patch_prepare(struct patch *patch, const struct entries *entries,
                    const uint64_t hooks[CAIRN_ENTRY_KINDS], struct caller *caller,

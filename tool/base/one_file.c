@@ -13,6 +13,9 @@ CARRY(carried_runtime, "libcairn.so")
 CARRY(carried_runtime_cxx, "libcairn-cxx.so")
 CARRY(carried_runtime_musl, "libcairn-musl.so")
 CARRY(carried_torture, "libcairn-torture.so")
+#if defined(__x86_64__)
+CARRY(carried_bare, "libcairn-bare.so")
+#endif
 CARRY(carried_driver, "cairn-replay")
 
 static const struct carried_library libraries[] = {
@@ -20,6 +23,9 @@ static const struct carried_library libraries[] = {
     {"libcairn-cxx.so", carried_runtime_cxx, carried_runtime_cxx_end},
     {"libcairn-musl.so", carried_runtime_musl, carried_runtime_musl_end},
     {"libcairn-torture.so", carried_torture, carried_torture_end},
+#if defined(__x86_64__)
+    {"libcairn-bare.so", carried_bare, carried_bare_end},
+#endif
     {"cairn-replay", carried_driver, carried_driver_end},
     {NULL, NULL, NULL},
 };

@@ -213,6 +213,7 @@ void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTE
         return;  // nothing more can be asked of it
     else if (strstr(overview->why_no_heap, "--no-copy-limit"))
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --no-copy-limit %d", pid);
-    else if (!program_find(file, &program, &status, &unused) || !program.obstacle)
+    else if (!program_find(file, &program, &status, &unused) ||
+             !(program.obstacle || program.is_static))
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn attach %d", pid);  // else it would be refused
 }

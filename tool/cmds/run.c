@@ -23,6 +23,7 @@
 #include "tool/cmds/open.h"
 #include "tool/cmds/recording_options.h"
 #include "tool/cmds/run_log.h"
+#include "tool/cmds/run_static.h"
 #include "tool/cmds/symbolize.h"
 #include "tool/cmds/wrap_rows.h"
 #include "tool/model/left_out.h"
@@ -54,6 +55,7 @@ struct run_command {
     struct event_drain_wish events;
     struct event_drain drain;
     struct entry_patcher begin;
+    struct run_static fixed;  // of a static program
     struct job job;
     enum symbolize_which symbols;
     struct finish_early early;
@@ -115,6 +117,7 @@ static const char *run_empty_reason(const struct run_command *run) {
     struct rlimit space;
     struct error error;
     if (run->program.obstacle) return run->program.obstacle;
+    if (run->fixed.problem.text[0]) return run->fixed.problem.text;
     if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur < room_bytes)
         return "cairn needs some 250 MiB of address space, and ulimit -v leaves less";
     if (!limits_leave_room(&error)) {
@@ -357,6 +360,9 @@ static bool run_prepare(struct run_command *run, int *status, struct error *erro
     if (!run_is_recordable(run, error) || !run_is_readable_python(run, error)) return false;
     if (run->wrap_rows && !entry_patch_check_wrapped(run->program.image, run->wrap_rows, error))
         return error_wrap(error, "run: --wrap");
+    if (run->program.is_static && !run->program.obstacle &&
+        !run_static_prepare(&run->fixed, run->args, &run->program, error))
+        return false;
     if (run->program.refuses_preload) return true;  // --ignore-checks
     if (run->program.records_itself) return true;
     return library_find(run->launch.library, run->program.brings_operator_new, error);
@@ -399,7 +405,9 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     if (!launch_fork(&run->launch, run->program.path, run->args->words, &run->job.old_mask,
                      &run->job.old_limits, &launched, error))
         return false;
-    if (!run_make_store(run, &launched, error)) {
+    bool is_held = run->program.is_static && !run->program.obstacle;
+    if ((is_held && !run_static_hold(&run->fixed, &launched, error)) ||
+        !run_make_store(run, &launched, error)) {
         launch_cancel(&launched);
         return false;
     }
@@ -413,7 +421,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     watch_start(&run->watch, launched.pid, program_called(&run->program, run->args->words[0]),
                 run->children);
     if (launch_go(&launched, pattern, run->program.path, status, error)) return true;
-    if (run->program.missing[0])
+    if (run->program.missing[0] && *status != STATUS_RUN_FAILED)
         error_set(error, "%s needs %s, which is not there", run->program.path,
                   run->program.missing);
     run_directory_finish(&run->store, false, &unused);

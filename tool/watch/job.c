@@ -21,7 +21,7 @@
 #include "format/settings.h"
 #include "tool/proc/process.h"
 
-enum { STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
+enum { STATUS_REFUSED = 125, STATUS_CANNOT_EXECUTE = 126, STATUS_NOT_FOUND = 127 };
 
 size_t launch_variables(const struct launch *launch,
                         struct launch_variable variables[LAUNCH_VARIABLES]) {
@@ -151,6 +151,12 @@ bool launch_go(struct launched *launched, const char *output, const char *path, 
     int problem = 0;
     *status = STATUS_CANNOT_EXECUTE;
     ssize_t done = write(launched->go, output, strlen(output));
+    if (done > 0 && launched->begin && !launched->begin(launched->context, launched->pid, error)) {
+        *status = STATUS_REFUSED;
+        kill(launched->pid, SIGKILL);
+        launch_cancel(launched);
+        return false;
+    }
     ssize_t got = done > 0 ? read(launched->report, &problem, sizeof problem) : 0;
     close(launched->go);
     close(launched->report);

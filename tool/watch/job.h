@@ -76,6 +76,9 @@ char *launch_text(const struct launch *launch);
 struct launched {
     pid_t pid;
     int go, report;  // pipes to and from it
+    // Called once it was told to execute; NULL: not. False, with the reason: it shall not begin.
+    bool (*begin)(void *context, pid_t pid, struct error *error);
+    void *context;
 };
 
 // Puts the variables into this process' environment, the library first in LD_PRELOAD.
@@ -87,7 +90,7 @@ bool launch_fork(const struct launch *launch, const char *path, char **words, co
                  const struct limits *limits, struct launched *launched, struct error *error);
 
 // Lets it execute, with `output` for CAIRN_OUTPUT. False, with `status` 126 or 127, when it could
-// not be executed.
+// not be executed; 125 if it shall not begin.
 bool launch_go(struct launched *launched, const char *output, const char *path, int *status,
                struct error *error);
 void launch_cancel(struct launched *launched);

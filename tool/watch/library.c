@@ -21,8 +21,12 @@
 #include "tool/proc/process.h"
 
 enum { LIBRARY_MODE = 0755, NAME_BYTES = 64, REASON_BYTES = 400, READ_BYTES = 1 << 16 };
-static const char *const names[] = {"libcairn.so", "libcairn-cxx.so", "libcairn-musl.so",
-                                    "libcairn-torture.so"};
+static const char *const names[] = {
+    "libcairn.so",      "libcairn-cxx.so", "libcairn-musl.so", "libcairn-torture.so",
+#if defined(__x86_64__)
+    "libcairn-bare.so",
+#endif
+};
 enum { TORTURE = 3, NAMES = sizeof names / sizeof *names };
 static const char driver_name[] = "cairn-replay";
 
@@ -327,6 +331,10 @@ void library_mark(char path[PATH_MAX], enum cairn_mark mark, uint64_t number) {
 
 bool library_find_torture(char path[PATH_MAX], struct error *error) {
     return find(path, names[TORTURE], error);
+}
+
+bool library_find_bare(char path[PATH_MAX], struct error *error) {
+    return find(path, "libcairn-bare.so", error);
 }
 
 bool library_find_driver(char path[PATH_MAX], struct error *error) {

@@ -26,6 +26,9 @@ void library_mark(char path[PATH_MAX], enum cairn_mark mark, uint64_t number);
 // The same of libcairn-torture.so, which `cairn torture` alone loads.
 bool library_find_torture(char path[PATH_MAX], struct error *error);
 
+// The same of libcairn-bare.so, for static programs.
+bool library_find_bare(char path[PATH_MAX], struct error *error);
+
 // Finds the driver of `cairn replay`, a program.
 bool library_find_driver(char path[PATH_MAX], struct error *error);
 

@@ -354,6 +354,18 @@ static bool is_library(Elf *elf) {
     return false;
 }
 
+// The tool leads the functions of its malloc to a library of ours (tool/attach/static_start.h).
+static const char *static_obstacle(const struct program *program) {
+#if defined(__x86_64__)
+    if (program->own_allocator) return NULL;
+    return "it is statically linked, and no symbol says where its malloc is (stripped, packed, or "
+           "without one)";
+#else
+    (void)program;
+    return "it is statically linked, so there is no dynamic linker to preload";
+#endif
+}
+
 // Of what a dynamic linker was given, it does not matter which one it names.
 static void examine_elf(Elf *elf, struct program *program, bool is_given) {
     GElf_Ehdr header;
@@ -369,7 +381,7 @@ static void examine_elf(Elf *elf, struct program *program, bool is_given) {
     else if (!interpreter && has_runtime(elf))
         program->records_itself = true;
     else if (!interpreter && !program->is_linker)
-        program->obstacle = "it is statically linked, so there is no dynamic linker to preload";
+        program->is_static = true;
     // its dynamic linker would print a line
     bool is_foreign = gelf_getclass(elf) == ELFCLASS32 || header.e_machine != OWN_MACHINE;
     program->refuses_preload = is_foreign;
@@ -379,6 +391,7 @@ static void examine_elf(Elf *elf, struct program *program, bool is_given) {
         program->own_allocator = allocator_signs[findings.allocator_sign].allocator;
     program->brings_operator_new =
         findings.needs_allocator_library || (preload && is_allocator_library(preload));
+    if (program->is_static) program->obstacle = static_obstacle(program);
     if (program->obstacle || !findings.obstacle) return;
     program->obstacle = findings.obstacle;
     program->refuses_preload = findings.refuses_preload;

@@ -22,6 +22,7 @@ struct program {
     const char *obstacle;            // why it cannot be recorded, a clause; NULL if it can
     const char *own_allocator;       // allocator linked into it, or NULL
     bool is_linker;                  // a dynamic linker is executed, which starts the program
+    bool is_static;                  // the kernel starts it without a dynamic linker
     bool records_itself;             // static, with our runtime linked in: nothing to preload
     bool refuses_preload;            // it would not start with the library, or complain
     bool brings_operator_new;        // linked to a shared allocator with its own operator new

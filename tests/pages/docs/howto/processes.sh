@@ -2,7 +2,7 @@
 # alone
 printf 'all: one two\none:\n\tg++ -c one.cc\ntwo:\n\tgcc -c two.c\n' >Makefile
 echo 'int one() { return 1; }' >one.cc && echo 'int two(void) { return 2; }' >two.c
-echo 'int main(void) { return 0; }' >static.c && gcc -static -o static static.c
+echo 'int main(void) { return 0; }' >static.c && gcc -static -s -o static static.c
 # REDIS_WITH_JEMALLOC: the directory of a redis-server that has jemalloc inside, and of its client and benchmark
 loopback || return
 redis=$REDIS_WITH_JEMALLOC/redis-server
