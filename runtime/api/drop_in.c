@@ -61,7 +61,7 @@ EXPORT void heaptrack_free(void *block) {
     cairn_pool_free(known.heaptrack.pool, block);
 }
 
-// Without a result the old block stays.
+// Leaves the old block where there is no result.
 EXPORT void heaptrack_realloc(void *old, size_t bytes, void *block);
 EXPORT void heaptrack_realloc(void *old, size_t bytes, void *block) {
     if (!block) return;

@@ -45,7 +45,7 @@ void *dlsym(void *handle, const char *name) {
 
 typedef int module_visitor(struct dl_phdr_info *info, size_t size, void *data);
 
-// Of an image with its ELF header at the beginning.
+// Visits an image that begins with its ELF header.
 static int visit_image(module_visitor *visit, void *data, uintptr_t start) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)start;
     struct dl_phdr_info info = {.dlpi_addr = start,
