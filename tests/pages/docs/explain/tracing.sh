@@ -26,7 +26,9 @@ tool=$(dirname "$(command -v cairn)")
 mkdir .tool && cp "$tool"/cairn "$tool"/libcairn*.so .tool && PATH=$PWD/.tool:$PATH || return
 mkfifo .asked .ready .asked.plain .ready.plain && exec 5<>.asked.plain 6<>.ready.plain 8<>.asked 9<>.ready || return
 cairn run -q --sample --rate 64K -o held.cairn ./waits <&8 >&9 &
-./waits <&5 >&6 &
+# bpftrace sets those of libc in all processes, -p or not: this one has a libc of its own.
+mkdir .libc && cp "$(ldd ./waits | awk '/libc.so.6/ { print $3 }')" .libc || return
+LD_LIBRARY_PATH=$PWD/.libc ./waits <&5 >&6 &
 plain=$!
 read -r _ <&9 && read -r _ <&6
 DOC_PID=$(pgrep -P "$(jobs -p %1)" -x waits)
@@ -40,7 +42,7 @@ attached_and_worked() {
         { [ ! -e heap.trace ] || grep -q 'cairn trace' heap.trace; }
 }
 export -f work
-mkdir .bin && ln -s "$SOURCE_DIR/examples" examples
+mkdir .bin examples && sed "s,:libc:,:$PWD/.libc/libc.so.6:,g" "$SOURCE_DIR/examples/malloc.bt" >examples/malloc.bt
 printf '#!/bin/sh\nexec 7<&-\nexec "%s" -B line "$@" 2>&1\n' "$(command -v bpftrace)" >.bin/bpftrace && chmod +x .bin/bpftrace
 stands 'sudo bpftrace -l' 'bpftrace -l' && stands /usr/local/lib/cairn/libcairn.so "$L" && stands /proc/PID "/proc/$plain" &&
     stands 'record -p PID' "record -p $plain" && stands ' -o heap.data' ' -o heap.data -- bash -c work' &&
