@@ -14,7 +14,7 @@
 
 #define EXPORT __attribute__((visibility("default"), used))
 
-enum { HEAPS_MAX = 64, NAME_BYTES = 64 };
+enum { HEAPS_MAX = 16, NAME_BYTES = 48 };
 
 // Handed to the callback of a heap that is enabled; opaque to programs.
 struct session {
