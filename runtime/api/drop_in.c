@@ -10,6 +10,7 @@
 
 #include "include/cairn/cairn.h"
 #include "runtime/sys/lock.h"
+#include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 
 #define EXPORT __attribute__((visibility("default"), used))
@@ -31,19 +32,24 @@ struct heap {
     void *data;
 };
 
-static struct {
+static APART struct {
     struct lock lock;  // holder: address of its thread-locals
     uint32_t count;    // (atomic) of heaps that were made
     struct heap heaps[HEAPS_MAX];
     struct heap heaptrack;
-} known = {.heaptrack.name = "heaptrack_api"};
+} known;
+
+static const char *name_of(const struct heap *heap) {
+    return heap == &known.heaptrack ? "heaptrack_api" : heap->name;
+}
 
 // Returns the pool, which the first caller makes; NULL where nothing is recorded.
 static struct cairn_pool *pool_of(struct heap *heap) {
     struct cairn_pool *pool = __atomic_load_n(&heap->pool, __ATOMIC_ACQUIRE);
     if (likely(pool) || !cairn_is_loaded() || !lock_take(&known.lock, (uintptr_t)&gate_self))
         return pool;
-    if (!heap->pool) __atomic_store_n(&heap->pool, cairn_pool_create(heap->name), __ATOMIC_RELEASE);
+    if (!heap->pool)
+        __atomic_store_n(&heap->pool, cairn_pool_create(name_of(heap)), __ATOMIC_RELEASE);
     pool = heap->pool;
     lock_give_back(&known.lock);
     return pool;

@@ -9,7 +9,7 @@
 #include "runtime/managed/memory.h"
 #include "runtime/sys/linker.h"
 
-struct vm_layout vm;
+APART struct vm_layout vm;
 
 // A table of libjvm: where it is, how far its entries lie apart, where an entry has what.
 enum { TABLE_COLUMNS = 6, ENTRIES_MOST = 1 << 14, NAME_BYTES = 64 };
