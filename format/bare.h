@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tool tells the library that it puts into a static program (libcairn-bare.so), before the
-// program's first instruction. It lies in the library's data under the exported name cairn_bare. A
-// dynamic linker and a libc would know it; there is neither.
+// Tells the library that the tool puts into a static program (libcairn-bare.so) what is around it,
+// before the program's first instruction. It lies in the library's data under the exported name
+// cairn_bare. A dynamic linker and a libc would know it; there is neither.
 #ifndef FORMAT_BARE_H
 #define FORMAT_BARE_H
 

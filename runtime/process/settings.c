@@ -16,7 +16,7 @@ enum { HAS_MAPPING_HOOKS = 0 };
 enum { HAS_MAPPING_HOOKS = 1 };
 #endif
 
-// Where frames of Java, Go, JavaScript and PHP are known.
+// Tells where frames of Java, Go, JavaScript and PHP are known.
 #if defined(__x86_64__)
 enum { FRAMES_ARE_BUILT_IN = 1 };
 #else

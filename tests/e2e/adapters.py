@@ -226,6 +226,7 @@ def test_refusals():
     for words, what in ((["--adapter", "auto", "--", "true"], "is no runner"),
                         (["--adapter", "nose", "--", "true"], "auto, ctest"),
                         (["--adapter", "gtest", "some.cairn"], "for a command"),
+                        (["--adapter", "pytest", "--gone", "left", "--baseline", "b.cairn", "--", "pytest"], "--gone"),
                         (["--adapter", "pytest", "--test", "x", "--", "pytest"], "--test")):
         result = t.run_cairn("check", "--series", "r.db", *words)
         text = (result.out + result.err).decode()

@@ -123,7 +123,7 @@ enum answer_use {
     ANSWER_FOR_PEOPLE,    // it stands for rows that programs get
 };
 
-// How a row of a tree hangs on the one above its level.
+// Ties a row of a tree to the one above its level.
 enum answer_branch {
     ANSWER_ONLY,   // nothing else does
     ANSWER_INNER,  // others follow

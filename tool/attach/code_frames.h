@@ -11,7 +11,7 @@
 
 #include "tool/attach/code.h"
 
-// Where the caller's frame is (CFA), from a register, while an instruction has yet to be executed.
+// Finds the caller's frame (CFA) from a register, while an instruction has yet to be executed.
 struct code_frame {
     bool is_known, is_by_frame_pointer;  // else by the stack pointer
     int32_t distance;                    // the CFA is so far above that

@@ -65,6 +65,11 @@ static bool choose_adapter(struct check *check, struct error *error) {
     check->adapter = adapter_find(name, args->words, error);
     if (!check->adapter) return false;
     bool is_each = !check->adapter->is_spawning;
+    if (is_each && args_has(args, OPTION_GONE))
+        return error_set(error,
+                         "check: --gone is of one recording, and each test of --adapter %s "
+                         "has its own",
+                         check->adapter->name);
     if (is_each && (args_has(args, OPTION_OUTPUT) || args_has(args, OPTION_TEST)))
         return error_set(error,
                          "check: --output and --test are for one recording, and each test of "

@@ -71,7 +71,7 @@ static int find_libc(struct dl_phdr_info *info, size_t size, void *path) {
     return 1;
 }
 
-// Of libc's functions the compiler says what is found from their instructions.
+// Compares what is found from the instructions of libc's functions with what the compiler says.
 static void test_like_the_compiler(void **state) {
     char path[PATH_MAX] = "";
     struct compared compared = {0};

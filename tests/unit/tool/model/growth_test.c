@@ -85,8 +85,8 @@ static void test_fall(void **state) {
     end_book();
 }
 
-// What goes up and down at random is as high as never before in the end once in a while; a leak
-// that goes up and down by as much is one.
+// Tells noise, whose last value is its highest once in a while, from a leak that goes up and down
+// by as much.
 static void test_chance(void **state) {
     (void)state;
     book((const int64_t[]){0, 1100, 300, 1400, 900, 200, 1500, 700, 1200, 600, 900, 1900}, 12,

@@ -65,7 +65,7 @@ static void test_names(void **state) {
     assert_int_equal(recording.names.count, 0);
 }
 
-// What is free in malloc is of the heap too, unless it is the most itself.
+// Counts what is free in malloc as heap, unless it is the most itself.
 static void test_not_heap(void **state) {
     (void)state;
     for (int is_most = 0; is_most < 2; is_most++) {

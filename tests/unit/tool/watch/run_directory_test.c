@@ -205,7 +205,7 @@ static void make_small_memory(struct memory *memory) {
 }
 
 // Sections that overlap or lead outside are not written.
-// Whether a file of a process that has ended, as it writes it itself, is taken for one.
+// Tells if a file that a process wrote itself at its end is taken for one.
 static bool is_taken(bool has_exit) {
     char path[PATH_MAX];
     struct memory memory;
