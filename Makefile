@@ -459,10 +459,13 @@ NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,attach/% cmds/% replay/% torture/%
 	$(addprefix push/,delivery.o engine.o pushing.o target.o) \
 	$(addprefix render/,diff_annotate.o diff_screen.o diff_tree.o filter.o suppressions.o top_% tree_answer.o) \
 	$(addprefix serve/,answers.o jobs.o page.o processes.o routes.o server.o streams.o))
+# Optimization takes most of a compilation, and pays in the rooms that tests and fuzzers compute in.
+FUZZ_COMPUTES := $(addprefix $(BUILD)/fuzz/tool/,$(addsuffix /%,base events glibc go import jemalloc mimalloc model proc push symbol tcmalloc types))
+FUZZ_TOOL_FLAGS = $(if $(filter $(NOT_FUZZED),$@),$(UNIT_TEST_FLAGS),$(if $(filter $(FUZZ_COMPUTES),$@),$(FUZZ_FLAGS),$(subst -O2,-O0,$(FUZZ_FLAGS))))
 $(BUILD)/fuzz/tool/%.o: tool/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
-	$(Q)$(CLANG) $(if $(filter $(NOT_FUZZED),$@),$(UNIT_TEST_FLAGS),$(FUZZ_FLAGS)) -c -o $@ $<
+	$(Q)$(CLANG) $(FUZZ_TOOL_FLAGS) -c -o $@ $<
 $(BUILD)/fuzz/runtime/%.o: runtime/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
