@@ -187,32 +187,31 @@ static void mark_central(struct reading *reading) {
     }
 }
 
-// False: it is no cache.
-static bool mark_cache(struct reading *reading, const struct tcmalloc_cache *cache) {
+static void mark_cache(struct reading *reading, const struct tcmalloc_cache *cache) {
     const struct tcmalloc_places *places = &reading->places;
-    for (unsigned i = 1; i < places->class_count; i++)
-        if (cache->lists[i].size != places->sizes[i]) return false;
     for (unsigned i = 1; i < places->class_count; i++)
         if (!mark_chain(reading, cache->lists[i].head, 0, cache->lists[i].count, places->sizes[i]))
             reading->found.broken_count++;
-    return true;
 }
 
 // Goes from any cache through those before it, then through those behind it.
 static void mark_caches(struct reading *reading) {
+    const struct tcmalloc_places *places = &reading->places;
     struct tcmalloc_cache cache;
-    uint64_t first = reading->places.cache;
+    uint64_t first = places->cache;
     struct spans *memory = &reading->found.other.memory;
     bool is_known = first;
     for (unsigned i = 0;
          i < CACHES_MAX && memory_read(reading->memory, first, &cache, sizeof cache) &&
-         cache.previous;
+         cache.others[places->previous_place];
          i++)
-        first = cache.previous;
-    for (unsigned i = 0; first && i < CACHES_MAX; i++, first = cache.next) {
-        is_known = is_known && memory_read(reading->memory, first, &cache, sizeof cache) &&
-                   mark_cache(reading, &cache) && spans_add(memory, first, first + sizeof cache);
+        first = cache.others[places->previous_place];
+    for (unsigned i = 0; first && i < CACHES_MAX && is_known; i++) {
+        is_known = tcmalloc_cache_read(reading->memory, places, first, &cache) &&
+                   spans_add(memory, first, first + sizeof cache);
         if (!is_known) break;
+        mark_cache(reading, &cache);
+        first = cache.others[places->next_place];
     }
     if (!is_known) reading->found.other.unknown_caches++;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of tcmalloc's heap (gperftools 2.10), in the form of glibc's: added to what is known
-// of that.
+// The blocks of tcmalloc's heap (gperftools 2.8 to 2.18), in the form of glibc's: added to what is
+// known of that.
 //
 // The page map leads to every span. A span is believed if its first and last page lead back to it,
 // and one of small blocks if as many of its blocks are free as its count leaves. Free blocks are

@@ -200,7 +200,7 @@ static void test_loops_end(void **state) {
     assert_int_equal(heap.chunks.count, 1);  // the span is left
     assert_true(heap.broken_count > 0);
     glibc_heap_free(&heap);
-    made->tables.cache.next = made->data.caches;
+    made->tables.cache.others[4] = made->data.caches;
     assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
     glibc_heap_free(&heap);
 }
