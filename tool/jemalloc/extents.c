@@ -108,16 +108,21 @@ static bool counts_its_free(enum jemalloc_quantum quantum, const struct jemalloc
     return count == slab->free_count;
 }
 
-// Leaves out what is of no class of this quantum, and counts what contradicts itself.
+// Leaves out what is of no class of this quantum and what lies across an extent before, and counts
+// what contradicts itself.
 static void check_classes(struct jemalloc_extents *extents) {
     size_t kept = 0;
+    uint64_t end = 0;
     for (size_t i = 0; i < extents->items.count; i++) {
         const struct jemalloc_extent *extent = &extents->items.items[i];
         const bool is_active = extent->state == JEMALLOC_ACTIVE;
-        const bool is_left_out = is_active && !has_its_class(extents, extent);
+        const bool is_left_out =
+            extent->address < end || (is_active && !has_its_class(extents, extent));
         extents->torn_count += is_left_out || (is_active && extent->is_slab &&
                                                !counts_its_free(extents->quantum, extent));
-        if (!is_left_out) extents->items.items[kept++] = *extent;
+        if (is_left_out) continue;
+        end = extent->address / JEMALLOC_PAGE_BYTES * JEMALLOC_PAGE_BYTES + extent->bytes;
+        extents->items.items[kept++] = *extent;
     }
     extents->items.count = kept;
 }

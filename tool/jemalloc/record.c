@@ -68,7 +68,7 @@ bool jemalloc_record_may_be(enum jemalloc_version version, const struct jemalloc
     const struct form *form = &forms[version];
     const uint64_t bytes = jemalloc_record_bytes(record), start = jemalloc_record_start(record);
     return !(word & form->word_unused) && !get(record, form->unused) &&
-           get(record, form->state) <= JEMALLOC_MOVING && bytes && bytes <= JEMALLOC_ADDRESS_MOST &&
+           get(record, form->state) <= JEMALLOC_MOVING && bytes && bytes <= JEMALLOC_EXTENT_MOST &&
            start && start <= JEMALLOC_ADDRESS_MOST;
 }
 
@@ -104,7 +104,7 @@ bool jemalloc_record_is_plausible(enum jemalloc_version version,
     // of what is no slab the last page's word keeps what was there before
     if (facts.state != JEMALLOC_ACTIVE || page != start) return true;
     if (facts.size_class != word >> CLASS_SHIFT || facts.is_slab != (word & 1) ||
-        facts.free_count > JEMALLOC_REGIONS_MAX)
+        facts.free_count > JEMALLOC_REGIONS_MAX || (facts.is_slab && record->address != start))
         return false;
     const struct jemalloc_extent extent = {
         .bytes = bytes, .is_slab = facts.is_slab, .size_class = (uint8_t)facts.size_class};

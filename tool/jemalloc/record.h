@@ -41,6 +41,7 @@ struct jemalloc_extent {
 enum { JEMALLOC_PAGE_SHIFT = 12, JEMALLOC_RECORD_BYTES = 128 };
 #define JEMALLOC_PAGE_BYTES (UINT64_C(1) << JEMALLOC_PAGE_SHIFT)
 #define JEMALLOC_ADDRESS_MOST (UINT64_C(1) << 47)
+#define JEMALLOC_EXTENT_MOST (UINT64_C(1) << 42)  // more than any machine has
 
 // An extent's record (struct edata_s or extent_s): the words that are read.
 struct jemalloc_record {
