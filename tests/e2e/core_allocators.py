@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of jemalloc's and mimalloc's heaps in processes and cores that nobody recorded: the same as the program
-holds, with the sizes that the allocator tells, preloaded or linked in and stripped, under its options. A damaged heap
-ends nothing."""
+holds, with the sizes that the allocator tells, preloaded or linked in and stripped, under its options, and wherever
+threads are as it is stopped, but for what they move just then. A damaged heap ends nothing."""
 
 import glob
 import os
@@ -12,9 +12,10 @@ import re
 import subprocess
 
 import cairn_test as t
-from held_blocks import blocks_of, dump, stops
+from held_blocks import blocks_of, dump, stops, under_load
 
 MIMALLOC = next(iter(glob.glob("/usr/lib/*/libmimalloc.so.2.*")), None)
+LOADED = 100 if t.IS_LONG else 3  # stops under load
 TCMALLOC = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
 LIBRARY = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
 def linked_in():
@@ -76,6 +77,7 @@ if LIBRARY:
     stops("without caches", t.program("held_blocks"), {**preload, "MALLOC_CONF": "tcache:false,narenas:1"})
     stops("decay", t.program("held_blocks"),
           {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
+    under_load("preloaded", LIBRARY, LOADED, more_a_thread=32)
     linked_in()
     damaged(LIBRARY)
     others()
@@ -83,12 +85,14 @@ else:
     t.skip_part("jemalloc, since libjemalloc.so.2 is not here")
 if MIMALLOC:
     stops("mimalloc", t.program("held_blocks"), {"LD_PRELOAD": MIMALLOC}, has_core=True)
+    under_load("mimalloc", MIMALLOC, LOADED)
     damaged(MIMALLOC)
 else:
     t.skip_part("mimalloc, since its library is not here")
 if TCMALLOC:
     stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
     stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
+    under_load("tcmalloc", TCMALLOC, LOADED, more_a_thread=32)
     damaged(TCMALLOC)
 else:
     t.skip_part("tcmalloc, since its library is not here")

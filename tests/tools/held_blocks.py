@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks that a program holds (tests/programs/held_blocks.c), beside those that cairn reads of it from outside."""
+"""Blocks that a program holds (tests/programs/held_blocks.c), beside those that cairn reads of it from outside: where it
+stands still, and wherever its threads are."""
 
 import bisect
 import json
 import os
 import pathlib
 import re
+import signal
+import struct
 import subprocess
 
 import cairn_test as t
@@ -14,9 +17,9 @@ ROUNDS = 2
 OTHERS = 40  # blocks of libc, the dynamic linker and libstdc++: streams, threads' tables, a reserve
 
 
-def blocks_of(subject, *words):
+def blocks_of(subject, *words, is_at_rest=True):
     result = t.run_cairn("core", subject, *words)
-    t.check_equal(f"{subject} {words}: status", (result.status, b"not known" in result.err), (0, False))
+    t.check_equal(f"{subject} {words}: status", (result.status, is_at_rest and b"not known" in result.err), (0, False))
     found = re.findall(rb"allocation at ([0-9a-f]+) of size ([0-9a-f]+)", result.out)
     return {int(address, 16): int(size, 16) for address, size in found}
 
@@ -105,3 +108,54 @@ def stops(what, argv, env=None, has_core=False, root=""):
             t.check(used >= sum(wanted.values()), f"{what}, core: in use: {answer['resident']}", is_grave=True)
         process.stdin.close()
         t.check_equal(f"{what}: status", process.wait(), 0)
+
+
+MANY = 3000  # of the 3,200 blocks that it holds once it has gone on for a while
+THREAD_WORDS = 401  # of a thread in the file that the program shows: its blocks, and what it is at
+
+
+def shown(path):
+    """What its threads hold, and how many are within a call."""
+    data = pathlib.Path(path).read_bytes()
+    words = struct.unpack(f"<{len(data) // 8}Q", data)
+    busy = [words[i] for i in range(THREAD_WORDS - 1, len(words), THREAD_WORDS)]
+    return {word for i, word in enumerate(words) if word and i % THREAD_WORDS != THREAD_WORDS - 1}, sum(map(bool, busy))
+
+
+def are_all_stopped(pid):
+    return all(t.is_in_state(int(task.name), "Tt") for task in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def beside_held(what, pid, path):
+    """The blocks in use that the program does not hold, and how many threads are within a call; none that it holds
+    is missing."""
+    held, busy = shown(path)
+    used = blocks_of(str(pid), "list", "used", is_at_rest=False)
+    starts = sorted(used)
+    found = {address: holding(used, address, starts) for address in held}
+    missing = [hex(address) for address, at in found.items() if at is None]
+    t.check(not missing, f"{what}: of {len(held)} blocks {len(missing)} are called free: {missing[:3]}", is_grave=True)
+    return used.keys() - set(found.values()), busy
+
+
+def under_load(what, library, rounds, more_a_thread=1):
+    """Stopped anywhere: a block too many for each thread that is within a call. Those of libc and libstdc++ are there
+    each time."""
+    path = os.path.abspath(t.fresh_path("shown"))
+    with t.Process([*t.program("held_blocks"), path], env={**t.environment(), "LD_PRELOAD": library},
+                   stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        seen = []
+        for number in range(rounds):
+            held = shown(path)[0] if number else set()
+            t.wait_until(lambda before=held: len(shown(path)[0]) > MANY and shown(path)[0] != before)
+            process.send_signal(signal.SIGSTOP)
+            t.wait_until(lambda: are_all_stopped(process.pid))
+            seen.append(beside_held(f"{what}, under load, stop {number}", process.pid, path))
+            process.send_signal(signal.SIGCONT)
+        process.kill()
+    always = set.intersection(*(blocks for blocks, _ in seen))
+    t.check(len(always) <= OTHERS, f"{what}, under load: {len(always)} blocks that it never holds", is_grave=True)
+    more = [(len(blocks - always), busy) for blocks, busy in seen]
+    wrong = [one for one in more if one[0] > one[1] * more_a_thread]
+    t.check(not wrong, f"{what}, under load: (blocks too many, threads in a call): {wrong}", is_grave=True)

@@ -37,6 +37,7 @@ static bool see_page(void *context, uint64_t page, uint64_t word) {
     if (!memory_read(reading->memory, at, &record, sizeof record) ||
         !jemalloc_record_is_plausible(version, &record, word, page)) {
         reading->extents->torn_count++;
+        reading->last_record = 0;  // the next page may be its first
         return true;
     }
     if (jemalloc_record_start(&record) != page) return true;  // its first page was seen
