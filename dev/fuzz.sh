@@ -20,6 +20,7 @@ for fuzzer in "$build"/fuzz/*_fuzz; do
     case "$name" in
     cfi | symbol) most_bytes=16384 ;;
     core) most_bytes=614400 ;;
+    heaps) most_bytes=131072 ;;
     history) most_bytes=65536 ;;
     *) most_bytes=4096 ;;
     esac

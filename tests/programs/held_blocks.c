@@ -5,12 +5,15 @@
 // has what their statistics leave of pages beside blocks that are handed out or in caches; of
 // jemalloc of the pages of small blocks.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { THREADS = 8, HELD = 400, STEPS = 4000, LINE = 256 };
 
@@ -52,6 +55,39 @@ static void *work(void *context) {
         pthread_barrier_wait(&end);
         if (is_over) return NULL;
     }
+}
+
+struct shown {
+    void *held[HELD];
+    void *busy_with;
+};
+
+static void *work_on(void *context) {
+    struct shown *shown = context;
+    uint32_t state = (uint32_t)(uintptr_t)context / sizeof *shown + 1;
+    while (!is_over) {
+        void **place = &shown->held[next(&state) % HELD];
+        void *old = *place;
+        __atomic_store_n(&shown->busy_with, old, __ATOMIC_SEQ_CST);
+        __atomic_store_n(place, NULL, __ATOMIC_SEQ_CST);
+        free(old);
+        __atomic_store_n(&shown->busy_with, (void *)1, __ATOMIC_SEQ_CST);
+        __atomic_store_n(place, take(&state), __ATOMIC_SEQ_CST);
+        __atomic_store_n(&shown->busy_with, NULL, __ATOMIC_SEQ_CST);
+    }
+    return NULL;
+}
+
+static int work_in(const char *path) {
+    const size_t bytes = THREADS * sizeof(struct shown);
+    const int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    struct shown *shown = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    pthread_t thread;
+    if (file < 0 || ftruncate(file, (off_t)bytes) || shown == MAP_FAILED) return 3;
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&thread, NULL, work_on, &shown[i])) return 3;
+    if (write(1, "ready\n", 6) != 6) return 3;
+    return pause();
 }
 
 typedef int mallctl_call(const char *, void *, size_t *, void *, size_t);
@@ -96,12 +132,13 @@ static void tell(const char *path) {
     fflush(stdout);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static char read[BUFSIZ], written[BUFSIZ];  // that the allocator does not have
     pthread_t threads[THREADS];
     setvbuf(stdin, read, _IOFBF, sizeof read);
     setvbuf(stdout, written, _IOFBF, sizeof written);
     char line[LINE];
+    if (argc > 1) return work_in(argv[1]);
     pthread_barrier_init(&begin, NULL, THREADS + 1);
     pthread_barrier_init(&end, NULL, THREADS + 1);
     for (uintptr_t i = 0; i < THREADS; i++)

@@ -154,8 +154,7 @@ static bool read_heap(struct existing_blocks *blocks, struct glibc_heap *heap,
     if (!tell_places(blocks) || !core_add_other_heaps(&blocks->copy.image, heap))
         error_set(error, "out of memory");
     else if (!heap->other.name)
-        error_set(error,
-                  "its allocator is not glibc's, jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc");
+        error_set(error, "its allocator is not glibc's, nor " OTHER_HEAPS_READ);
     else if (heap->other.unknown_caches && blocks->threads->stopped.count)
         error_set(error, "the caches of its threads were not found");
     else

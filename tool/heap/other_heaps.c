@@ -50,9 +50,9 @@ bool core_refuse_heap(const struct core_image *core, struct error *error) {
         if (!core_file_is_allocator(&core->files.items[i])) continue;
         return error_set(
             error,
-            "there is no heap of glibc's malloc in it, nor of jemalloc 5.3.0, mimalloc 2.0.9 "
-            "or tcmalloc (gperftools 2.10); it used %s, whose blocks are known only of "
-            "recorded processes",
+            "there is no heap of glibc's malloc in it, nor of " OTHER_HEAPS_READ
+            " as they are usually built; it used %s, whose blocks are known only of recorded "
+            "processes",
             text_base_name(core->files.items[i].path));
     }
     return false;

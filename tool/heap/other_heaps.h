@@ -9,7 +9,10 @@
 #include "tool/heap/image.h"
 #include "tool/heap/stopped.h"
 
-// Adds the blocks of jemalloc 5.3.0, mimalloc 2.0.9 or tcmalloc of gperftools 2.10 to the heap, if
+// The allocators beside glibc's whose heaps are read.
+#define OTHER_HEAPS_READ "jemalloc 5.2 or 5.3, mimalloc 2.0.9 or tcmalloc (gperftools 2.8 to 2.18)"
+
+// Adds the blocks of one of those to the heap, if
 // one is there, and says so in `heap->other`. False without memory.
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap);
 

@@ -9,6 +9,7 @@
 enum { WORD_BITS = 64 };
 
 struct adding {
+    const struct jemalloc_extents *extents;
     const struct jemalloc_caches *caches;
     struct glibc_heap found;
     size_t cached;  // the first block of the caches that was not passed
@@ -46,7 +47,8 @@ static bool sum_up(struct adding *adding, const struct jemalloc_extent *extent, 
                    size_t first) {
     const uint64_t start = extent->address & ~UINT64_C(0xfff);
     struct other_heap *other = &adding->found.other;
-    struct other_class *class = other_heap_class(other, jemalloc_class_bytes(extent->size_class));
+    struct other_class *class =
+        other_heap_class(other, jemalloc_block_bytes(adding->extents, extent));
     uint64_t free = 0, cached = 0;
     if (!class) return false;
     for (size_t i = first; i < adding->found.chunks.count; i++) {
@@ -61,7 +63,7 @@ static bool sum_up(struct adding *adding, const struct jemalloc_extent *extent, 
 }
 
 static bool add_slab(struct adding *adding, const struct jemalloc_extent *extent) {
-    const uint64_t bytes = jemalloc_class_bytes(extent->size_class);
+    const uint64_t bytes = jemalloc_block_bytes(adding->extents, extent);
     const uint64_t count = extent->bytes / bytes;
     const size_t first = adding->found.chunks.count;
     bool is_ok = true;
@@ -74,7 +76,7 @@ static bool add_slab(struct adding *adding, const struct jemalloc_extent *extent
 
 static bool add_large(struct adding *adding, const struct jemalloc_extent *extent) {
     const size_t first = adding->found.chunks.count;
-    const uint64_t bytes = jemalloc_class_bytes(extent->size_class);
+    const uint64_t bytes = jemalloc_block_bytes(adding->extents, extent);
     return add_block(adding, extent->address, bytes, false) && sum_up(adding, extent, 1, first);
 }
 
@@ -133,8 +135,9 @@ static bool read_caches(const struct jemalloc_source *source, struct jemalloc_ca
 
 static bool add_all(const struct jemalloc_source *source, const struct jemalloc_extents *extents,
                     struct glibc_heap *heap) {
-    struct jemalloc_caches caches = {0};
-    struct adding adding = {.caches = &caches, .found = {.other = {.name = "jemalloc"}}};
+    struct jemalloc_caches caches = {.version = extents->version};
+    struct adding adding = {
+        .extents = extents, .caches = &caches, .found = {.other = {.name = "jemalloc"}}};
     struct other_heap *other = &adding.found.other;
     bool is_ok = read_caches(source, &caches, &other->unknown_caches);
     for (size_t i = 0; i < extents->items.count && is_ok; i++)

@@ -16,7 +16,7 @@ enum {
     SMALL_OFFSET = 384,  // ... but so much later
 };
 #define HUGE_BLOCK_BYTES (UINT64_C(2) << 30)
-#define ADDRESS_MOST (UINT64_C(1) << 47)
+#define SEGMENT_MOST (UINT64_C(1) << 42)  // more than any machine has
 
 // A slice (struct mi_page_s).
 struct slice {
@@ -186,8 +186,8 @@ static bool add_page(struct reading *reading, const struct slice *slice, size_t 
 static bool add_segment(struct reading *reading) {
     const struct header *header = &reading->segment->header;
     struct other_heap *other = &reading->found.other;
+    if (header->slices > SEGMENT_MOST / SLICE_BYTES) return true;
     const uint64_t bytes = header->slices * SLICE_BYTES;
-    if (bytes > ADDRESS_MOST) return true;
     struct segment_place *place = array_push(&reading->segments);
     if (!place || !spans_add(&other->memory, reading->address, reading->address + bytes))
         return false;

@@ -14,13 +14,21 @@ enum {
     CACHES_MAX = 1 << 16,
     CHAIN_MAX = 1 << 16,
 };
-#define PAGES_MOST (UINT64_C(1) << 34)
+#define PAGES_MOST (UINT64_C(1) << 29)  // 4 TiB, more than any machine has
+
+// The blocks of a span among the chunks.
+struct span_blocks {
+    size_t first, count;
+    uint64_t page_bytes;
+};
 
 struct reading {
     const struct memory_reader *memory;
     struct tcmalloc_places places;
     struct glibc_heap found;
+    ARRAY(struct span_blocks) spans;
     uint64_t leaf, first_page, last_span;
+    uint64_t last_end;  // page behind the span before
     uint64_t span_counts[TCMALLOC_CLASSES_MAX];
     uint64_t span_count, torn_count;
     bool is_out_of_memory;
@@ -102,10 +110,13 @@ static bool add_small(struct reading *reading, const struct tcmalloc_span *span)
     for (uint64_t i = 0; i < count; i++)
         if (!push_block(reading, start + i * size, size)) return false;
     reading->span_counts[span->size_class]++;
-    if (mark_free(reading, span, first) + span->used != count) {
-        reading->torn_count++;
-        reading->found.chunks.count = first;
-    }
+    const uint64_t free = mark_free(reading, span, first);
+    reading->torn_count += free > count || free + span->used != count;
+    // Who holds the lock may be taking blocks out of the list or putting one there, and its count
+    // comes later. If the list leads elsewhere, nothing of the span is known to be free.
+    if (free > count || free + span->used > count + 1)
+        for (size_t i = first; i < reading->found.chunks.count; i++)
+            reading->found.chunks.items[i].kind = CHUNK_USED;
     return true;
 }
 
@@ -127,21 +138,27 @@ static bool add_span(struct reading *reading, const struct tcmalloc_span *span) 
         break;
     }
     other->page_bytes += bytes;
-    return span->size_class ? add_small(reading, span) : push_block(reading, start, bytes);
+    const size_t first = reading->found.chunks.count;
+    if (!(span->size_class ? add_small(reading, span) : push_block(reading, start, bytes)))
+        return false;
+    struct span_blocks *blocks = array_push(&reading->spans);
+    if (blocks) *blocks = (struct span_blocks){first, reading->found.chunks.count - first, bytes};
+    return blocks;
 }
 
 // Pages of a span all lead to it, or the first and the last one.
 static bool see_page(struct reading *reading, uint64_t number, uint64_t word) {
     struct tcmalloc_span span;
     if (word == reading->last_span) return true;
-    reading->last_span = word;
     if (!memory_read(reading->memory, word, &span, sizeof span) ||
         span.start != reading->first_page + number)
-        return true;  // a page within, or a word from before
-    if (!is_plausible(reading, &span, word)) {
+        return true;  // a page within, or a word from before: the next page may be its first
+    reading->last_span = word;
+    if (span.start < reading->last_end || !is_plausible(reading, &span, word)) {
         reading->torn_count++;
         return true;
     }
+    reading->last_end = span.start + span.length;
     reading->is_out_of_memory =
         !spans_add(&reading->found.other.memory, word, word + sizeof span) ||
         !add_span(reading, &span);
@@ -158,19 +175,46 @@ static bool see_leaf(struct reading *reading, uint64_t number, uint64_t leaf) {
 
 // --- free blocks outside of spans
 
-// Marks the blocks of a chain, `count` or, where `tail` is given, up to that. False: it leads
-// elsewhere, or has another length.
-static bool mark_chain(struct reading *reading, uint64_t head, uint64_t tail, uint64_t count,
-                       uint64_t size) {
+// Counts the blocks of a chain, up to `tail` where that is given. UINT64_MAX: it leads elsewhere.
+static uint64_t count_chain(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size) {
     uint64_t seen = 0;
-    for (uint64_t at = head; at && seen < CHAIN_MAX; seen++) {
-        struct glibc_chunk *chunk = block_at(reading, at);
-        if (!chunk || chunk->size != size || chunk->kind != CHUNK_USED) return false;
-        chunk->kind = CHUNK_CACHED;
-        if (at == tail) return true;
-        if (!memory_read_word(reading->memory, at, &at)) return false;
+    for (uint64_t at = head; at && seen < CHAIN_MAX;) {
+        const struct glibc_chunk *chunk = block_at(reading, at);
+        if (!chunk || chunk->size != size || chunk->kind != CHUNK_USED) return UINT64_MAX;
+        seen++;
+        if (at == tail) return seen;
+        if (!memory_read_word(reading->memory, at, &at)) return UINT64_MAX;
     }
-    return !tail && seen == count;
+    return tail || seen == CHAIN_MAX ? UINT64_MAX : seen;
+}
+
+// Marks the last blocks of a chain that was counted, behind the first `passed`.
+static void mark_chain(struct reading *reading, uint64_t head, uint64_t count, uint64_t passed) {
+    for (uint64_t at = head, i = 0; i < count; i++) {
+        struct glibc_chunk *chunk = block_at(reading, at);
+        if (i >= passed && chunk) chunk->kind = CHUNK_CACHED;
+        if (!memory_read_word(reading->memory, at, &at)) return;
+    }
+}
+
+// Marks the blocks between threads. Returns false if they lead elsewhere.
+static bool mark_slot(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size) {
+    const uint64_t found = tail ? count_chain(reading, head, tail, size) : UINT64_MAX;
+    if (found == UINT64_MAX) return false;
+    mark_chain(reading, head, found, 0);
+    return true;
+}
+
+// Marks a thread's list. Returns false if it has not as many blocks as it counts. Its thread may be
+// putting a block there or taking one: where the list has one or two more than it counts, those
+// behind the first ones are free all the same. The first may lead to a block in use, where it led
+// before.
+static bool mark_list(struct reading *reading, uint64_t head, uint64_t count, uint64_t size) {
+    enum { MORE_MOST = 2 };
+    const uint64_t found = count_chain(reading, head, 0, size);
+    if (found == UINT64_MAX || found < count || found > count + MORE_MOST) return false;
+    mark_chain(reading, head, found, found == count ? 0 : found - count + 1);
+    return found == count;
 }
 
 static void mark_central(struct reading *reading) {
@@ -181,38 +225,39 @@ static void mark_central(struct reading *reading) {
             continue;
         // a span that is on its way between the page map and the lists
         if (lists.span_count != reading->span_counts[i]) reading->found.broken_count++;
-        for (unsigned k = 0; k < lists.used_slots && k < TCMALLOC_SLOTS; k++)
-            if (!mark_chain(reading, lists.slots[k].head, lists.slots[k].tail, 0, places->sizes[i]))
+        // who holds the lock may have counted a chain that is not written yet
+        const unsigned settled = lists.used_slots - (lists.lock && lists.used_slots);
+        for (unsigned k = 0; k < settled && k < TCMALLOC_SLOTS; k++)
+            if (!mark_slot(reading, lists.slots[k].head, lists.slots[k].tail, places->sizes[i]))
                 reading->found.broken_count++;
     }
 }
 
-// False: it is no cache.
-static bool mark_cache(struct reading *reading, const struct tcmalloc_cache *cache) {
+static void mark_cache(struct reading *reading, const struct tcmalloc_cache *cache) {
     const struct tcmalloc_places *places = &reading->places;
     for (unsigned i = 1; i < places->class_count; i++)
-        if (cache->lists[i].size != places->sizes[i]) return false;
-    for (unsigned i = 1; i < places->class_count; i++)
-        if (!mark_chain(reading, cache->lists[i].head, 0, cache->lists[i].count, places->sizes[i]))
+        if (!mark_list(reading, cache->lists[i].head, cache->lists[i].count, places->sizes[i]))
             reading->found.broken_count++;
-    return true;
 }
 
 // Goes from any cache through those before it, then through those behind it.
 static void mark_caches(struct reading *reading) {
+    const struct tcmalloc_places *places = &reading->places;
     struct tcmalloc_cache cache;
-    uint64_t first = reading->places.cache;
+    uint64_t first = places->cache;
     struct spans *memory = &reading->found.other.memory;
     bool is_known = first;
     for (unsigned i = 0;
          i < CACHES_MAX && memory_read(reading->memory, first, &cache, sizeof cache) &&
-         cache.previous;
+         cache.others[places->previous_place];
          i++)
-        first = cache.previous;
-    for (unsigned i = 0; first && i < CACHES_MAX; i++, first = cache.next) {
-        is_known = is_known && memory_read(reading->memory, first, &cache, sizeof cache) &&
-                   mark_cache(reading, &cache) && spans_add(memory, first, first + sizeof cache);
+        first = cache.others[places->previous_place];
+    for (unsigned i = 0; first && i < CACHES_MAX && is_known; i++) {
+        is_known = tcmalloc_cache_read(reading->memory, places, first, &cache) &&
+                   spans_add(memory, first, first + sizeof cache);
         if (!is_known) break;
+        mark_cache(reading, &cache);
+        first = cache.others[places->next_place];
     }
     if (!is_known) reading->found.other.unknown_caches++;
 }
@@ -235,23 +280,12 @@ static bool sum_up(struct reading *reading, const struct glibc_chunk *blocks, si
     return used || spans_add(&other->emptied, blocks->address, blocks->address + page_bytes);
 }
 
-static unsigned class_of_size(const struct tcmalloc_places *places, uint64_t size) {
-    for (unsigned i = 1; i < places->class_count; i++)
-        if (places->sizes[i] == size) return i;
-    return 0;
-}
-
-// Blocks of a span follow one another; a span begins at a page of its own.
 static bool sum_spans(struct reading *reading) {
-    const struct glibc_heap *heap = &reading->found;
-    for (size_t i = 0; i < heap->chunks.count;) {
-        const struct glibc_chunk *block = &heap->chunks.items[i];
-        const unsigned class = class_of_size(&reading->places, block->size);
-        const uint64_t bytes =
-            class ? reading->places.span_pages[class] << TCMALLOC_PAGE_SHIFT : block->size;
-        const size_t count = class ? bytes / block->size : 1;
-        if (count > heap->chunks.count - i || !sum_up(reading, block, count, bytes)) return false;
-        i += count;
+    for (size_t i = 0; i < reading->spans.count; i++) {
+        const struct span_blocks *span = &reading->spans.items[i];
+        if (!sum_up(reading, &reading->found.chunks.items[span->first], span->count,
+                    span->page_bytes))
+            return false;
     }
     return true;
 }
@@ -306,6 +340,7 @@ enum tcmalloc_finding tcmalloc_heap_add(const struct memory_view *view, const st
         if (!is_ok) finding = TCMALLOC_FAILED;
     }
     glibc_heap_free(&reading->found);
+    array_free(&reading->spans);
     free(reading);
     return finding;
 }

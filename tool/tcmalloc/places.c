@@ -60,14 +60,17 @@ static bool is_sizes(struct search *search, uint64_t address, uint64_t word) {
     struct {
         int32_t sizes[TCMALLOC_CLASSES_MAX];  // from the second class on; the last word is none
         uint64_t pages[TCMALLOC_CLASSES_MAX];
-        uint64_t count;
+        uint64_t
+            counts[2];  // of later releases the second; the first is that of a span's least pages
     } map;
     struct tcmalloc_places *places = search->places;
     if (word != (SIZE_LEAST | (uint64_t)SIZE_SECOND << SIZE_SHIFT) ||
-        !memory_read(search->memory, address, &map, sizeof map) || map.count < CLASSES_LEAST ||
-        map.count > TCMALLOC_CLASSES_MAX || map.sizes[map.count - 2] != SIZE_MOST)
+        !memory_read(search->memory, address, &map, sizeof map))
         return false;
-    for (unsigned i = 1; i < map.count; i++) {
+    const uint64_t count = map.counts[map.counts[0] < CLASSES_LEAST];
+    if (count < CLASSES_LEAST || count > TCMALLOC_CLASSES_MAX || map.sizes[count - 2] != SIZE_MOST)
+        return false;
+    for (unsigned i = 1; i < count; i++) {
         const uint64_t size = (uint64_t)map.sizes[i - 1];
         if ((i > 1 && map.sizes[i - 1] <= map.sizes[i - 2]) || !map.pages[i] ||
             map.pages[i] * TCMALLOC_PAGE_BYTES < size || map.pages[i] > SIZE_MOST)
@@ -75,7 +78,7 @@ static bool is_sizes(struct search *search, uint64_t address, uint64_t word) {
         places->sizes[i] = size;
         places->span_pages[i] = map.pages[i];
     }
-    places->class_count = (unsigned)map.count;
+    places->class_count = (unsigned)count;
     return true;
 }
 
@@ -110,6 +113,37 @@ static bool is_root(struct search *search, uint64_t address, uint64_t word) {
     return true;
 }
 
+bool tcmalloc_cache_read(const struct memory_reader *memory, const struct tcmalloc_places *places,
+                         uint64_t address, struct tcmalloc_cache *cache) {
+    if (!memory_read(memory, address, cache, sizeof *cache)) return false;
+    for (unsigned i = 1; i < places->class_count; i++)
+        if (cache->lists[i].size != places->sizes[i]) return false;
+    return true;
+}
+
+// True if a neighbour of a cache is none, or is one and leads back by that word.
+static bool leads_back(const struct search *search, uint64_t cache, uint64_t neighbour,
+                       unsigned place) {
+    struct tcmalloc_cache other;
+    return !neighbour || (tcmalloc_cache_read(search->memory, search->places, neighbour, &other) &&
+                          other.others[place] == cache);
+}
+
+// Finds the words that link caches: later releases have them two words earlier.
+static bool find_links(struct search *search, uint64_t address,
+                       const struct tcmalloc_cache *cache) {
+    enum { LATER = 4, EARLIER = 6 };
+    for (unsigned next = LATER; next <= EARLIER; next += EARLIER - LATER) {
+        if (!leads_back(search, address, cache->others[next], next + 1) ||
+            !leads_back(search, address, cache->others[next + 1], next))
+            continue;
+        search->places->next_place = next;
+        search->places->previous_place = next + 1;
+        return true;
+    }
+    return false;
+}
+
 static bool is_cache(struct search *search, uint64_t address, uint64_t word) {
     const struct tcmalloc_places *places = search->places;
     struct tcmalloc_cache cache;
@@ -119,10 +153,9 @@ static bool is_cache(struct search *search, uint64_t address, uint64_t word) {
         !memory_read_word(search->memory, word + offsetof(struct tcmalloc_cache, lists[1].size),
                           &size) ||
         (uint32_t)size != places->sizes[1] ||
-        !memory_read(search->memory, word, &cache, sizeof cache))
+        !tcmalloc_cache_read(search->memory, places, word, &cache) ||
+        !find_links(search, word, &cache))
         return false;
-    for (unsigned i = 1; i < places->class_count; i++)
-        if (cache.lists[i].size != places->sizes[i]) return false;
     search->places->cache = word;
     return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds where tcmalloc of gperftools 2.10 keeps its tables: with its usual build options (pages of
-// 8 KiB, blocks aligned to 16), on 64-bit machines, as its headers central_freelist.h, common.h,
-// pagemap.h and thread_cache.h lay them out.
+// Finds where tcmalloc of gperftools 2.8 to 2.18 keeps its tables: with its usual build options
+// (pages of 8 KiB, blocks aligned to 16), on 64-bit machines, as its headers central_freelist.h,
+// common.h, pagemap.h and thread_cache.h lay them out.
 //
 //     lists  of each size class, 1216 bytes, one behind the other: the class' number, the heads of
 //            its rings of spans, and chains of blocks on their way between threads
@@ -13,7 +13,8 @@
 // Nothing is found by names, so stripped and linked-in copies are read too. All four lie in the
 // data of one module: the lists are told from other words by their numbers, which ascend, the sizes
 // by what they must be, the root by leading to a span where that span's page is, and a cache by
-// the sizes that it repeats.
+// the sizes that it repeats. Later releases have a word more between the sizes and their count, and
+// two less in front of what links caches.
 #ifndef TOOL_TCMALLOC_PLACES_H
 #define TOOL_TCMALLOC_PLACES_H
 
@@ -57,16 +58,20 @@ struct tcmalloc_cache {
         uint32_t count, unused[3];
         uint32_t size, padding;
     } lists[TCMALLOC_CLASSES_MAX];
-    uint64_t others[6];
-    uint64_t next, previous;
+    uint64_t others[8];  // with the addresses of the next cache and the one before
 };
 _Static_assert(sizeof(struct tcmalloc_cache) == 4160, "layout");
 
 struct tcmalloc_places {
-    uint64_t lists, root, cache;  // addresses; cache: any of them, 0: none was found
+    uint64_t lists, root, cache;          // addresses; cache: any of them, 0: none was found
+    unsigned next_place, previous_place;  // of those words in a cache's others
     unsigned class_count;
     uint64_t sizes[TCMALLOC_CLASSES_MAX], span_pages[TCMALLOC_CLASSES_MAX];
 };
+
+// Reads a thread's cache. False: there is none.
+bool tcmalloc_cache_read(const struct memory_reader *memory, const struct tcmalloc_places *places,
+                         uint64_t address, struct tcmalloc_cache *cache);
 
 // Searches the settled data of modules. False: they are not there, or look otherwise.
 bool tcmalloc_find_places(const struct memory_reader *memory, const struct spans *data,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of jemalloc made by hand: one slab, one large block that lies across two leaves, free
-// pages; and what contradicts itself.
+// pages; and what contradicts itself. The same in the forms of another version, of other sizes, and
+// of wider addresses.
 #include "tool/jemalloc/extents.h"
 
 #include <setjmp.h>
@@ -126,11 +127,18 @@ static void test_sizes_are_those_of_jemalloc(void **state) {
     (void)state;
     static const uint64_t first[] = {8,   16,  32,  48,  64,  80,  96,  112, 128, 160, 192,
                                      224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
+    static const uint64_t by_8[] = {8,  16, 24,  32,  40,  48,  56,  64,
+                                    80, 96, 112, 128, 160, 192, 224, 256};
     for (unsigned i = 0; i < sizeof first / sizeof *first; i++)
-        assert_int_equal(jemalloc_class_bytes(i), first[i]);
-    assert_int_equal(jemalloc_class_bytes(JEMALLOC_SMALL_CLASSES - 1), 14336);
-    assert_int_equal(jemalloc_class_bytes(JEMALLOC_SMALL_CLASSES), 16384);
-    assert_true(jemalloc_class_bytes(JEMALLOC_CLASSES - 1) == UINT64_C(7) << 60);
+        assert_int_equal(jemalloc_class_bytes(JEMALLOC_QUANTUM_16, i), first[i]);
+    for (unsigned i = 0; i < sizeof by_8 / sizeof *by_8; i++)
+        assert_int_equal(jemalloc_class_bytes(JEMALLOC_QUANTUM_8, i), by_8[i]);
+    for (enum jemalloc_quantum one = JEMALLOC_QUANTUM_8; one <= JEMALLOC_QUANTUM_16; one++) {
+        assert_int_equal(jemalloc_class_bytes(one, jemalloc_small_classes(one) - 1), 14336);
+        assert_int_equal(jemalloc_class_bytes(one, jemalloc_small_classes(one)), 16384);
+    }
+    assert_true(jemalloc_class_bytes(JEMALLOC_QUANTUM_16, JEMALLOC_CLASSES - 1) == UINT64_C(7)
+                                                                                       << 60);
 }
 
 static void test_extents_are_read(void **state) {
@@ -167,6 +175,111 @@ static void test_a_leaf_may_begin_with_what_was_joined(void **state) {
     assert_int_equal(extents.items.count, 3);
     assert_int_equal(extents.torn_count, 0);
     jemalloc_extents_free(&extents);
+}
+
+// Turns what was made into records and words of 5.2: no state in words, fields elsewhere.
+static void make_older(void) {
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t bits = made->records[i][0], low = bits & 0x1fff;
+        made->records[i][0] = low | (bits >> 17 & 7) << 16 | (bits >> 20 & 0xff) << 18 |
+                              (bits >> 28 & 0x3ff) << 26 | UINT64_C(77) << 43;
+    }
+    for (size_t i = 0; i < LEAF_COUNT; i++)
+        for (size_t k = 0; k < LEVEL; k++) made->leaves[i][k] &= ~UINT64_C(0x1e);
+}
+
+static void test_an_older_version_is_read(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    make_older();
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.version, JEMALLOC_5_2);
+    assert_int_equal(extents.items.count, 3);
+    assert_int_equal(extents.torn_count, 0);
+    assert_int_equal(extents.items.items[2].state, JEMALLOC_DIRTY);
+    jemalloc_extents_free(&extents);
+}
+
+// As redis builds its own: class 27 is of 2 KiB there, 36 of 10 KiB and 39 of 16.
+static void test_sizes_in_steps_of_8_are_told_by_slabs(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    struct extent_wish wish = {.address = HEAP - (4 << PAGE_SHIFT),
+                               .bytes = 1 << PAGE_SHIFT,
+                               .size_class = 27,
+                               .is_slab = true,
+                               .free_count = 1,
+                               .free = 0xfffe};
+    make_extent(0, &wish);
+    wish = (struct extent_wish){.address = HEAP + 64, .bytes = 5 << PAGE_SHIFT, .size_class = 39};
+    make_extent(1, &wish);
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.quantum, JEMALLOC_QUANTUM_8);
+    assert_int_equal(extents.torn_count, 0);
+    assert_int_equal(jemalloc_block_bytes(&extents, &extents.items.items[0]), 2048);
+    assert_int_equal(jemalloc_block_bytes(&extents, &extents.items.items[1]), 16384);
+    jemalloc_extents_free(&extents);
+}
+
+// Since 5.3.1 a large block has as many pages as it needs, and the class above.
+static void test_large_blocks_may_have_sizes_between_classes(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    struct extent_wish wish = {
+        .address = HEAP + 64, .bytes = 10 << PAGE_SHIFT, .size_class = 41};  // 40 KiB at most
+    make_extent(1, &wish);
+    wish = (struct extent_wish){
+        .address = HEAP + (10 << PAGE_SHIFT), .bytes = 2 << PAGE_SHIFT, .state = 1};
+    make_extent(2, &wish);
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.torn_count, 0);
+    assert_int_equal(jemalloc_block_bytes(&extents, &extents.items.items[1]), 9 << PAGE_SHIFT);
+    jemalloc_extents_free(&extents);
+}
+
+// The table of a machine with addresses of 57 bits: three levels, and pairs in leaves of 128 MiB.
+enum { WIDE_LEVEL = 1 << 15, WIDE_LEAF_SHIFT = 27, WIDE_NODE_SHIFT = 42, METADATA_SHIFT = 5 };
+
+static void make_wider(void) {
+    uint64_t *root = &made->data[BEFORE], *node = made->leaves[0];
+    uint64_t *leaves = &made->leaves[0][WIDE_LEVEL];
+    uint64_t *old = calloc(2, sizeof made->leaves[0]);
+    const uint64_t first_page = HEAP >> GIB_SHIFT << (GIB_SHIFT - PAGE_SHIFT);
+    assert_non_null(old);
+    memcpy(old, made->leaves, 2 * sizeof made->leaves[0]);
+    memset(made->leaves, 0, 2 * sizeof made->leaves[0]);
+    memset(made->data, 0, sizeof made->data);
+    root[HEAP >> WIDE_NODE_SHIFT] = LEAVES;
+    for (uint64_t i = 0; i < 2 * LEVEL; i++) {
+        const uint64_t address = (first_page + i) << PAGE_SHIFT, word = old[i];
+        const uint64_t leaf = (address >> WIDE_LEAF_SHIFT) - (HEAP >> WIDE_LEAF_SHIFT);
+        if (!word) continue;
+        assert_in_range(leaf, 0, 1);
+        uint64_t *pair =
+            &leaves[leaf * 2 * WIDE_LEVEL + (address >> PAGE_SHIFT & (WIDE_LEVEL - 1)) * 2];
+        pair[0] = word & ((UINT64_C(1) << 48) - 128);
+        pair[1] = (word & 0x1f) | word >> 48 << METADATA_SHIFT;
+        node[address >> WIDE_LEAF_SHIFT & (WIDE_LEVEL - 1)] =
+            LEAVES +
+            (uint64_t)((uint8_t *)&leaves[leaf * 2 * WIDE_LEVEL] - (uint8_t *)made->leaves);
+    }
+    free(old);
+}
+
+static void test_a_table_of_wider_addresses_is_read(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    make_wider();
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.items.count, 3);
+    assert_int_equal(extents.torn_count, 0);
+    assert_int_equal(extents.items.items[0].free[0], 0xfffe);
+    assert_true(extents.items.items[1].address == HEAP + 64);
+    assert_true(spans_have(&extents.tables, LEAVES));
+    assert_true(spans_have(&extents.tables, LEAVES + WIDE_LEVEL * sizeof(uint64_t)));
+    jemalloc_extents_free(&extents);
+    made->data[BEFORE + 40] = LEAVES;  // beyond what addresses of programs have
+    assert_int_equal(read_all(&extents), JEMALLOC_NONE);
 }
 
 static void test_other_layouts_are_none(void **state) {
@@ -253,6 +366,10 @@ int main(void) {
         TEST(test_extents_are_read),
         TEST(test_what_is_changed_meanwhile_is_counted),
         TEST(test_a_leaf_may_begin_with_what_was_joined),
+        TEST(test_an_older_version_is_read),
+        TEST(test_sizes_in_steps_of_8_are_told_by_slabs),
+        TEST(test_large_blocks_may_have_sizes_between_classes),
+        TEST(test_a_table_of_wider_addresses_is_read),
         TEST(test_other_layouts_are_none),
         TEST(test_classes_that_differ_are_none),
         TEST(test_empty_data_are_none),

@@ -37,7 +37,7 @@ static struct {
         struct {
             int32_t sizes[TCMALLOC_CLASSES_MAX];
             uint64_t pages[TCMALLOC_CLASSES_MAX];
-            uint64_t count;
+            uint64_t count, later_count;
         } map;
         uint64_t root[ROOT_WORDS], caches;
     } data;
@@ -188,6 +188,59 @@ static void test_lists_that_lead_elsewhere_are_told(void **state) {
     glibc_heap_free(&heap);
 }
 
+// Who holds the lock counts a chain first and writes it then: what was there before is not free.
+static void test_a_chain_that_is_being_put_is_not_believed(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    const uint64_t cached = heap.other.classes.items[0].cached;
+    glibc_heap_free(&heap);
+    made->data.lists[CLASS].lock = 1;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.other.classes.items[0].cached, cached - 1);
+    glibc_heap_free(&heap);
+}
+
+// The list is shorter than the count says: the rest is on its way, and the span is read.
+static void test_a_span_of_which_blocks_are_taken_is_read(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->tables.spans[SMALL].used--;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.chunks.count, BLOCKS + 1);
+    assert_int_equal(heap.broken_count, 1);
+    glibc_heap_free(&heap);
+}
+
+// They have a word between sizes and their count, and link caches two words earlier.
+static void test_later_releases_are_read(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->data.map.later_count = made->data.map.count;
+    made->data.map.count = 1;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    assert_int_equal(heap.chunks.count, BLOCKS + 1);
+    glibc_heap_free(&heap);
+    made->data.map.later_count = 0;
+    assert_int_equal(read_all(&heap), TCMALLOC_NONE);
+    glibc_heap_free(&heap);
+}
+
+// A thread that puts a block into its list has its address there before the block leads to the next
+// one: it still leads where it did when it was free, to a block in use.
+static void test_what_a_block_led_to_before_is_not_free(void **state) {
+    (void)state;
+    struct glibc_heap heap;
+    made->page[block(2) % PAGE / sizeof(uint64_t)] = block(3);
+    for (unsigned count = 0; count <= 1; count++) {
+        made->tables.cache.lists[CLASS].count = count;
+        assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+        assert_int_equal(heap.chunks.items[3].kind, CHUNK_USED);
+        assert_int_equal(heap.broken_count, 1);
+        glibc_heap_free(&heap);
+    }
+}
+
 static void test_loops_end(void **state) {
     (void)state;
     struct glibc_heap heap;
@@ -197,10 +250,11 @@ static void test_loops_end(void **state) {
     glibc_heap_free(&heap);
     made->page[0] = block(0);
     assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
-    assert_int_equal(heap.chunks.count, 1);  // the span is left
+    assert_int_equal(heap.chunks.count, BLOCKS + 1);
+    assert_int_equal(heap.chunks.items[0].kind, CHUNK_USED);  // nothing is known to be free
     assert_true(heap.broken_count > 0);
     glibc_heap_free(&heap);
-    made->tables.cache.next = made->data.caches;
+    made->tables.cache.others[4] = made->data.caches;
     assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
     glibc_heap_free(&heap);
 }
@@ -269,6 +323,10 @@ int main(void) {
         TEST(test_blocks_are_told_apart),
         TEST(test_a_cache_that_is_not_found_is_said),
         TEST(test_lists_that_lead_elsewhere_are_told),
+        TEST(test_a_chain_that_is_being_put_is_not_believed),
+        TEST(test_a_span_of_which_blocks_are_taken_is_read),
+        TEST(test_later_releases_are_read),
+        TEST(test_what_a_block_led_to_before_is_not_free),
         TEST(test_loops_end),
         TEST(test_other_options_are_refused),
         TEST(test_the_variant_for_debugging_is_refused),
