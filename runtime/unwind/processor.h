@@ -35,12 +35,18 @@ struct processor_signal {
 
 // True if `pc` is the kernel's way back from a handler; `stack` is the stack pointer there.
 bool processor_is_signal(uintptr_t pc, uintptr_t stack, struct processor_signal *interrupted);
+enum { PROCESSOR_CALL_BYTES = 4 };
 #else
 enum { PROCESSOR_ADDRESS_BITS = 47 };
 enum { PROCESSOR_INSTRUCTION_BYTES = 1 };
 ALWAYS_INLINE uintptr_t processor_code_address(uintptr_t word) {
     return word;
 }
+enum { PROCESSOR_CALL_BYTES = 7 };  // of the longest call, but for prefixes
 #endif
+
+// Tells that the bytes before `pc` can be read as a call; one that names its target leads into
+// [start, end). PROCESSOR_CALL_BYTES before it and the byte there are readable.
+bool processor_is_behind_call(uintptr_t pc, uintptr_t start, uintptr_t end);
 
 #endif

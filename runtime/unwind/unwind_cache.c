@@ -178,6 +178,26 @@ static bool is_linker_entry(const struct object *object, uintptr_t pc) {
     return pc - (object->bias + header->e_entry) < entry_bytes;
 }
 
+static const Elf64_Phdr *segment_find(const struct object *object, uintptr_t pc) {
+    for (uint32_t i = 0; object->segments && i < object->segment_count; i++) {
+        const Elf64_Phdr *segment = &object->segments[i];
+        if (segment->p_type == PT_LOAD && pc - object->bias - segment->p_vaddr < segment->p_memsz)
+            return segment;
+    }
+    return NULL;
+}
+
+// True of data, and of code that no call lies before.
+static bool is_no_return(const struct object *object, uintptr_t pc) {
+    const Elf64_Phdr *segment = segment_find(object, pc);
+    if (!segment) return false;
+    const uintptr_t start = object->bias + segment->p_vaddr, first = pc - PROCESSOR_CALL_BYTES;
+    if (!(segment->p_flags & PF_X)) return true;
+    return first >= start && sys_is_readable((const void *)first) &&
+           sys_is_readable((const void *)pc) &&
+           !processor_is_behind_call(pc, start, start + segment->p_memsz);
+}
+
 COLD uint64_t rule_work_out(uintptr_t pc) {
     struct object object;
     struct row row;
@@ -192,6 +212,8 @@ COLD uint64_t rule_work_out(uintptr_t pc) {
             rule = RULE_END;  // so the byte before is not its own (makecontext)
         else if (is_linker_entry(&object, pc) || is_end_of_fiber(pc, &object))
             rule = RULE_END;
+        else if (is_no_return(&object, pc))
+            rule = RULE_NO_RETURN;
     }
     return rule;
 }

@@ -84,6 +84,12 @@ ALWAYS_INLINE uintptr_t rule_record_offset(uint64_t rule) {
     return (rule >> RULE_SAVED_SHIFT & ((1u << RULE_SAVED_BITS) - 1)) * 8;
 }
 
+// The form of RULE_NO_CFI at an address that no call returns to.
+enum { RULE_NO_RETURN = RULE_NO_CFI | 1 << RULE_CFA_SHIFT };
+ALWAYS_INLINE bool rule_is_no_return(uint64_t rule) {
+    return (uint32_t)rule == RULE_NO_RETURN;
+}
+
 // How far below the CFA the frame pointer is saved, 0: unchanged; and the return address.
 #if defined(__aarch64__)
 ALWAYS_INLINE bool rule_saves_frame(uint64_t rule) {

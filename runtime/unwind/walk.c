@@ -156,6 +156,16 @@ static void walk_settle_guesses(const struct walk *walk, enum step step) {
         range->low = range->high = 0;  // another stack by now: it is asked for again
 }
 
+// Tells a guessed address that a module's code says is none. Its rule may be remembered: no stack
+// holds it, so nobody waits for its code to be new.
+static bool is_guess_false(const struct walk *walk) {
+    uint64_t rule = rule_look_up(walk->pc);
+    if (rule_kind(rule) != RULE_NONE) return rule_is_no_return(rule);
+    if (!rule_is_no_return(rule_work_out(walk->pc))) return false;
+    if (!walk->is_search) rule_find_slow(walk->pc);
+    return true;
+}
+
 // Code without unwind information, mostly generated: if it keeps a frame pointer, the pair (old
 // frame pointer, return address) lies where it points.
 static COLD enum step step_guess(struct walk *walk) {
@@ -167,7 +177,8 @@ static COLD enum step step_guess(struct walk *walk) {
         return (enum step)CAIRN_CUT_NO_CFI;
     }
     walk_note_guess(walk);
-    if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_LEAST)
+    if (step_to(walk, frame + 2 * WORD_BYTES, WORD_BYTES) != STEP_ON || walk->pc < SYS_PAGE_LEAST ||
+        is_guess_false(walk))
         return (enum step)CAIRN_CUT_NO_CFI;
     step_end_guess(walk, frame);
     walk->plain_rule = FRAME_RULE_GUESSED;

@@ -103,6 +103,17 @@ def without(program):
     t.check("stacks have its frames" in t.run_cairn("info", recording).out.decode(), "cairn info says so")
 
 
+def go_command():
+    """Debian's go is linked by Go itself, without unwind information: its C has no caller that some word on the stack names."""
+    result, recording = t.record(["go", "version"])
+    t.check_equal("go version", result.status, 0)
+    names = [[frame["function"] for frame in stack["frames"]] for stack in t.report(recording)["stacks"]]
+    starts = [one[one.index("_cgo_try_pthread_create") + 1:] for one in names if "_cgo_try_pthread_create" in one]
+    if not starts:
+        return t.skip_part("the go command has no C of its own")
+    t.check(all((one or "runtime.").startswith("runtime.") for outer in starts for one in outer), f"who starts threads: {starts}")
+
+
 def forgotten_statements():
     made = t.run(["go", "build", "-o", f"{place}/notes", f"{t.SOURCE}/tests/programs/notes.go"],
                  env={**os.environ, **settings(place)})
@@ -157,6 +168,7 @@ for name in WAYS:
     if name != "anywhere" or t.IS_LONG:
         try_here(name)
 without(f"{place}/plain")
+go_command()
 forgotten_statements()
 attached()
 for suite in OTHERS:

@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import cairn_test as t
 
@@ -85,9 +86,9 @@ def shown(what, word):
     return dict(rows)
 
 
-def compare(what, word, wanted):
+def compare(what, word, wanted, least=4):
     rows = shown(what, word)
-    t.check(len(wanted) >= 4 and sum(row[3] for row in wanted.values()) > 20e6, f"{what}: the profile is not empty")
+    t.check(len(wanted) >= least and sum(row[3] for row in wanted.values()) > 20e6, f"{what}: the profile is not empty")
     t.check_equal(f"{what}: stacks that differ", (sorted(set(rows) - set(wanted)), sorted(set(wanted) - set(rows))), ([], []))
     for key in set(rows) & set(wanted):
         t.check_equal(f"{what}: {key[0]}", rows[key], wanted[key])
@@ -131,6 +132,10 @@ def removed(running, wanted):
     os.remove(f"{place}/moved")
     compare("replaced", str(running.pid), wanted)
     exported = f"{place}/exported.pb.gz"
+    made = t.run_cairn("open", "-o", f"{place}/page.html", str(running.pid))
+    t.check(f"cairn: {running.pid}: " in made.err.decode() and "/fd/" not in made.err.decode(), f"the page's name: {made.err.decode()}")
+    text = t.run_cairn("info", str(running.pid)).out.decode()
+    t.check_equal("the name of info", text.split()[:2], ["recording", str(running.pid)])
     made = t.run_cairn("export", "-f", "pprof", "-o", exported, str(running.pid))
     t.check_equal("export of a process", made.status, 0)
     top = t.run(["go", "tool", "pprof", "-sample_index=inuse_space", "-unit=B", "-top", exported]).out.decode()
@@ -149,8 +154,52 @@ def without_profile(name, sentence):
     running.end(name)
 
 
+LIBRARY = """package main
+
+import "C"
+import ("os"; "runtime"; "runtime/pprof")
+
+var kept [][]byte
+
+//export Fill
+func Fill(count C.int) {
+	for i := 0; i < int(count); i++ {
+		kept = append(kept, make([]byte, 5000))
+	}
+	runtime.GC()
+	runtime.GC()
+	file, _ := os.Create("library.profile")
+	pprof.WriteHeapProfile(file)
+	file.Close()
+}
+func main() {}
+"""
+
+
+def library():
+    """A library of Go in another program, here Python: its heap is read beside malloc's."""
+    (place / "library.go").write_text(LIBRARY, encoding="ascii")
+    built = t.run(["go", "build", "-buildmode=c-shared", "-o", f"{place}/library.so", f"{place}/library.go"],
+                  env={**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "HOME": str(place)})
+    if built.status:
+        return t.skip_part(f"Go makes no libraries here (gcc): {built.err[-200:]}")
+    script = "import ctypes, sys; ctypes.CDLL('./library.so').Fill(8000); print('ready', flush=True); sys.stdin.read()"
+    with t.Process([sys.executable, "-c", script], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        t.check_equal("library: filled", process.stdout.readline(), b"ready\n")
+        compare("library", str(process.pid), told(f"{place}/library.profile"), least=1)
+        found = json.loads(t.run_cairn("report", "--json", str(process.pid)).out)
+        rows = [row["what"] for row in found["go_spans"] + found["go_functions"]]
+        t.check(any(re.match(r"8,00\d objects of 5376 bytes", row) for row in rows) and "main.Fill" in rows, f"library: {rows}")
+        text = t.run_cairn("report", str(process.pid)).out.decode()
+        t.check("in use in glibc's malloc" in text and "spans of Go's heap" in text, f"library: both heaps: {text}")
+        t.check("not read: Go's heap" not in text, f"library: it is read: {text}")
+        process.communicate(b"", timeout=t.PATIENCE_S)
+        t.check_equal("library: it ends well", process.returncode, 0)
+
+
 t.need("go")
 with_profile("plain")
+library()
 without_profile("without", r"keeps no profile of its heap \(MemProfileRate 0\)")
 with_profile("stripped")
 for each in os.environ.get("GO_ROOTS", "").split():

@@ -8,6 +8,7 @@ import glob
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +146,31 @@ def check_python():
     t.check(missing and float(missing[2]) * 0.5 < float(missing[1]) < float(missing[2]), f"what is missing: {text}")
 
 
+def check_go():
+    """Go's own heap, which malloc knows nothing of: by size, by function, and its profile as a recording."""
+    if not shutil.which("go"):
+        return t.skip_part("Go is not installed (golang-go)")
+    program = os.path.abspath("heap_of_go")
+    sources = [f"{t.SOURCE}/tests/programs/{name}.go" for name in ("heap", "heap_profile")]
+    made = t.run(["go", "build", "-o", program, *sources],
+                 env={**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "HOME": os.getcwd()})
+    t.check_equal("heap.go is built", (made.status, made.err), (0, b""))
+    with Cgroup("go", 150) as cgroup:
+        run = cgroup.start(program, os.path.abspath("profile"), stderr=subprocess.PIPE)
+        while run.stderr.readline() not in ("ready\n", ""):
+            pass
+        with Watch(cgroup, "go", "--when", "rss>8%") as watch:
+            t.wait_until(lambda: f"evidence of heap_of_go {run.pid} in " in watch.log(), pause=0.1)
+        run.communicate(timeout=t.PATIENCE_S)
+    path, = glob.glob(f"go/oom-*-{run.pid}-*.txt")
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    for wanted in ("== Go's own heap\n", " objects of 112 bytes, ", "  main.fill\n", "  main.push\n", "\nKept: oom-heap_of_go-"):
+        t.check(wanted in text, f"{wanted} in {text}")
+    found = t.report(path.removesuffix(".txt") + ".go.cairn", "--by", "exit")
+    held = sum(stack["at_exit_bytes"] for stack in found["stacks"] if "main.fill" in t.functions(stack))
+    t.check(held > 30e6, f"what main.fill has in use: {held}")
+
+
 def check_fast():
     """As fast as it can: evidence, or what was missed; a word in any case."""
     with Cgroup("fast", 64) as cgroup, Watch(cgroup, "fast") as watch:
@@ -207,6 +233,7 @@ else:
     check_recorded_too()
     check_narrow()
     check_python()
+    check_go()
     check_fast()
     for number in 1, 2, 3, 5:
         check_starved(number)

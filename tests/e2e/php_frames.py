@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import urllib.request
 
@@ -148,6 +149,55 @@ def served(php):
     t.check_equal("served: as much each", len(set(calls.values())), 1)
 
 
+def ask_fpm(path, script):
+    """One request over FastCGI."""
+    def record(kind, body):
+        return struct.pack("!BBHHBx", 1, kind, 1, len(body), 0) + body
+    words = {"SCRIPT_FILENAME": script, "REQUEST_METHOD": "GET"}
+    pairs = b"".join(bytes([len(name), len(value)]) + f"{name}{value}".encode() for name, value in words.items())
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(t.PATIENCE_S)
+        sock.connect(path)
+        sock.sendall(record(1, b"\0\1\0" + bytes(5)) + record(4, pairs) + record(4, b"") + record(5, b""))
+        answer, said = b"".join(iter(lambda: sock.recv(65536), b"")), b""
+    while answer:
+        _, kind, _, length, padding = struct.unpack("!BBHHBx", answer[:8])
+        said, answer = said + (answer[8:8 + length] if kind == 6 else b""), answer[8 + length + padding:]
+    return said.split(b"\r\n\r\n", 1)[-1].decode()
+
+
+def served_by_fpm():
+    """PHP opens opcache and its extensions with RTLD_DEEPBIND: what a worker has recorded as live is what glibc says is in use, block
+    by block, after requests that its JIT compiled."""
+    fpm = next(iter(sorted(pathlib.Path("/usr/sbin").glob("php-fpm*"))), None)
+    if not fpm or os.getuid():
+        return t.skip_part("PHP's fpm is not installed (php8.2-fpm), or this is not root, as which it runs here")
+    script, config, sock = (os.path.abspath(f"{place}/{name}") for name in ("fpm.php", "fpm.conf", "fpm.sock"))
+    pathlib.Path(script).write_text(
+        "<?php\nfunction build($n) { for ($i = $x = 0; $i < $n; $i++) { $made = new DOMDocument; $made->loadXML('<a><b/></a>');\n"
+        "$kept[] = $made; for ($j = 0; $j < 1000; $j++) $x += $j * $i; } return $x + count($kept); }\n"
+        "echo build(200), json_encode(opcache_get_status(false)['jit']['on']);\n", encoding="ascii")
+    pathlib.Path(config).write_text(f"[global]\nerror_log = {place}/fpm.log\n[www]\nlisten = {sock}\nuser = root\n"
+                                    "group = root\npm = static\npm.max_children = 1\nclear_env = no\n", encoding="ascii")
+    options = [f"-d{one}" for one in ("opcache.enable=1", "opcache.jit_buffer_size=32M", "opcache.jit=tracing")]
+    recording = t.fresh_path("fpm")
+    with t.Process([t.CAIRN, "run", "-q", "-o", recording, "--", str(fpm), "-F", "-R", "-y", config, *options],
+                   env={"USE_ZEND_ALLOC": "0"}) as process:
+        t.wait_until(lambda: os.path.exists(sock))
+        said = {ask_fpm(sock, script) for _ in range(5)}
+        t.check_equal("fpm: answers", said, {"9940050200true"})
+        master = int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0])
+        worker = pathlib.Path(f"/proc/{master}/task/{master}/children").read_text(encoding="ascii").split()[0]
+        found = t.answer(worker, "heap")
+        os.kill(master, signal.SIGQUIT)
+        t.check_equal("fpm: its end", process.wait(t.PATIENCE_S), 0)
+    kinds = {"live": "live_blocks", "in use": "used_blocks"}
+    counts = {kind: sum(row.get(key, 0) for row in found["heap"] if row["part"] == "size") for kind, key in kinds.items()}
+    t.check(counts["live"] > 10000, f"fpm: blocks are live: {counts}")
+    t.check_equal("fpm: live, as glibc has it but for its own block a thread", counts["live"], counts["in use"] - found["threads"])
+    t.check_equal("fpm: lost", [t.report(one)["trust"]["lost"] for one in pathlib.Path(recording).glob("*.cairn")], [{}, {}])
+
+
 def answer(address):
     """Waits for the server."""
     text = []
@@ -210,5 +260,6 @@ if b"dom" in t.run([found, "-n", "-d", "extension=dom", "-m"]).out:
     served(found)
 else:
     t.skip_part("PHP's extension dom is not installed")
+served_by_fpm()
 without(found)
 t.finish()

@@ -124,3 +124,7 @@ void make_core_set_file_bytes(uint8_t bytes[MAKE_CORE_BYTES], size_t index, uint
     size_t at = PROGRAMS_AT + (1 + 2 * index) * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, p_filesz);
     put(bytes, at, size, sizeof size);
 }
+
+void make_core_set_chunk(uint8_t bytes[MAKE_CORE_BYTES], uint64_t word) {
+    put(bytes, HEAP_AT + 8, word, sizeof word);
+}

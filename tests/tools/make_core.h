@@ -28,4 +28,7 @@ void make_core(uint8_t bytes[MAKE_CORE_BYTES], bool is_wide);
 // 3: mid, 4: slots, 5: heap).
 void make_core_set_file_bytes(uint8_t bytes[MAKE_CORE_BYTES], size_t index, uint64_t size);
 
+// Sets the word before the first block, by which glibc knows its chunk.
+void make_core_set_chunk(uint8_t bytes[MAKE_CORE_BYTES], uint64_t word);
+
 #endif

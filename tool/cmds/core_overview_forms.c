@@ -57,6 +57,8 @@ static void print_beside(const struct overview *overview, const struct terminal 
 
 // Says whose the memory may be that is no heap that was read, where that is much of it.
 static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTES]) {
+    static const char go[] = "Go's heap";
+    const bool has_go = overview->go_finding == GO_FOUND && !overview->go.why_no_spans.text[0];
     uint64_t bytes = 0;
     for (size_t i = 0; i < overview->parts.count; i++) {
         const struct resident_part *part = &overview->parts.items[i];
@@ -64,7 +66,8 @@ static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTE
         if (part->kind == PART_OTHER && !is_told) bytes += part->bytes;
     }
     return overview->is_open && bytes >= overview->parts.all_bytes / TENTH &&
-           core_foreign_heap(overview->subject.core, true, text);
+           core_foreign_heap(overview->subject.core, true, text) &&
+           !(has_go && !strncmp(text, go, sizeof go - 1));
 }
 
 static void print_foreign(const struct overview *overview, const struct terminal *terminal) {

@@ -62,20 +62,21 @@ static void fill_functions(const struct go_heap *heap, struct section *section) 
         snprintf(section->why, sizeof section->why, "%s", why.text);
 }
 
-void overview_fill_go(struct overview *overview) {
-    struct section *spans = &overview->sections[SECTION_GO_SPANS];
-    struct section *functions = &overview->sections[SECTION_GO_FUNCTIONS];
-    const struct go_heap *heap = &overview->go;
-    if (overview->go_finding == GO_ABSENT) return;
-    spans->is_there = true;
-    if (overview->go_finding == GO_FAILED) {
-        snprintf(spans->why, sizeof spans->why, "%s", overview->why_no_go);
-        return;
-    }
+void go_sections_fill(const struct go_heap *heap, struct section *spans,
+                      struct section *functions) {
+    spans->is_there = functions->is_there = true;
     if (heap->why_no_spans.text[0])
         snprintf(spans->why, sizeof spans->why, "%s", heap->why_no_spans.text);
     else if (!fill_spans(&heap->spans, spans))
         snprintf(spans->why, sizeof spans->why, "out of memory");
-    functions->is_there = true;
     fill_functions(heap, functions);
+}
+
+void overview_fill_go(struct overview *overview) {
+    struct section *spans = &overview->sections[SECTION_GO_SPANS];
+    if (overview->go_finding == GO_FOUND)
+        go_sections_fill(&overview->go, spans, &overview->sections[SECTION_GO_FUNCTIONS]);
+    if (overview->go_finding != GO_FAILED) return;
+    spans->is_there = true;
+    snprintf(spans->why, sizeof spans->why, "%s", overview->why_no_go);
 }

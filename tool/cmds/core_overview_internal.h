@@ -64,6 +64,8 @@ struct overview {
     struct section sections[SECTIONS];
 };
 
+// Fills in what Go's own heap has by size, and by function.
+void go_sections_fill(const struct go_heap *heap, struct section *spans, struct section *functions);
 // Fills in the sections of Go's own heap, as far as the program is one of Go.
 void overview_fill_go(struct overview *overview);
 // Adds a row to a section.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/core_foreign.h"
 #include "tool/cmds/core_heap.h"
+#include "tool/cmds/core_overview_internal.h"
 #include "tool/cmds/core_owners.h"
 #include "tool/cmds/core_save.h"
 #include "tool/cmds/core_types.h"
@@ -91,6 +93,57 @@ static void print_facts(const struct evidence_wish *wish, uint64_t *heap_bytes) 
     end_part(print_memory(wish->pid, false, heap_bytes, &error), &error);
 }
 
+// --- the heap that Go's runtime keeps
+
+static void print_section(const struct section *section, const char *name) {
+    struct error why;
+    printf("%s\n", name);
+    for (size_t i = 0; i < section->count; i++)
+        print_bytes(section->rows[i].bytes, section->rows[i].label);
+    if (section->why[0]) error_set(&why, "%s", section->why);
+    end_part(!section->why[0], &why);
+}
+
+static bool copy_file(const char *from, const char *to) {
+    const size_t piece_bytes = 1 << 20;
+    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    const int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t copied = in < 0 || out < 0 ? -1 : 1;
+    while (copied > 0) copied = sendfile(out, in, NULL, piece_bytes);
+    if (in >= 0) close(in);
+    if (out >= 0) close(out);
+    return !copied;
+}
+
+static void keep_go(const struct go_heap *heap, const struct evidence_wish *wish) {
+    char made[PATH_MAX], path[PATH_MAX];
+    struct error error;
+    if (snprintf(path, sizeof path, "%s.go.cairn", wish->base) >= PATH_MAX) return;
+    if (!go_heap_record(heap, made, &error)) return;  // the functions' part says why
+    if (copy_file(made, path)) printf("Kept: %s\n", text_base_name(path));
+    fflush(stdout);
+}
+
+// Reads it from the process itself, which is not recorded yet. Returns whether it is one of Go;
+// `*bytes` becomes the size of its spans.
+static bool print_go(const struct evidence_wish *wish, uint64_t *bytes) {
+    static struct section sections[2];
+    struct go_heap heap;
+    struct error error;
+    const enum go_finding finding = go_heap_of_process(wish->pid, &heap, &error);
+    if (finding == GO_ABSENT) return false;
+    heading("Go's own heap");
+    end_part(finding == GO_FOUND, &error);
+    if (finding != GO_FOUND) return false;
+    go_sections_fill(&heap, &sections[0], &sections[1]);
+    print_section(&sections[0], "spans, by size of objects");
+    print_section(&sections[1], "what is in use, by function, by Go's samples");
+    keep_go(&heap, wish);
+    *bytes = heap.spans.bytes;
+    go_heap_close(&heap);
+    return true;
+}
+
 // --- what the tables do not have
 
 static uint64_t bytes_of_malloc(const struct core_subject *subject) {
@@ -104,11 +157,12 @@ static uint64_t bytes_of_malloc(const struct core_subject *subject) {
 }
 
 // Blocks of malloc's that are not resident count too: so at least so much is missing.
-static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes) {
+static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes, uint64_t go_bytes) {
     enum { PART_LEAST = 10 };  // a tenth: less is slack and caches
     char safe[PATH_MAX], taker[FOREIGN_BYTES];
     struct error unused;
     uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(subject) : 0;
+    known += go_bytes;
     if (known >= heap_bytes || (heap_bytes - known) < heap_bytes / PART_LEAST) return;
     text_escape(safe, sizeof safe,
                 core_foreign_heap(subject->core, false, taker)
@@ -160,12 +214,12 @@ static const struct view_options type_options = {.by = MEASURE_EXIT, .top = 40};
 
 // From the copy alone; what takes longest comes last.
 static void print_heap(struct core_subject *subject, const struct evidence_wish *wish,
-                       uint64_t heap_bytes) {
+                       uint64_t heap_bytes, uint64_t go_bytes) {
     struct error error;
     char path[PATH_MAX];
     heading("heap");
     end_part(core_print_heap_figures(subject, &error), &error);
-    print_uncovered(subject, heap_bytes);
+    print_uncovered(subject, heap_bytes, go_bytes);
     heading("stacks of threads");
     end_part(print_stacks(subject, &error), &error);
     heading("types");
@@ -194,19 +248,19 @@ static void take(const struct evidence_wish *wish, int progress) {
     struct error error;
     char word[16];
     snprintf(word, sizeof word, "%d", (int)wish->pid);
-    uint64_t heap_bytes = 0;
+    uint64_t heap_bytes = 0, go_bytes = 0;
     print_facts(wish, &heap_bytes);
     heading("the process as it stood");
-    if (!core_subject_open(word, &look, NULL, &subject, &error)) {
-        tell(progress, EVIDENCE_REFUSED);
-        end_part(false, &error);
-        if (print_memory(wish->pid, true, NULL, &error)) fflush(stdout);
+    const bool is_copied = core_subject_open(word, &look, NULL, &subject, &error);
+    end_part(is_copied, &error);
+    const bool has_go = print_go(wish, &go_bytes);
+    tell(progress, is_copied || has_go ? EVIDENCE_COPIED : EVIDENCE_REFUSED);
+    if (!is_copied) {
+        if (!has_go && print_memory(wish->pid, true, NULL, &error)) fflush(stdout);
         return;
     }
-    tell(progress, EVIDENCE_COPIED);
     take_turns();
-    fflush(stdout);
-    print_heap(&subject, wish, heap_bytes);
+    print_heap(&subject, wish, heap_bytes, go_bytes);
     core_subject_close(&subject);
 }
 

@@ -5,6 +5,7 @@
 //
 //     NAME.txt    memory by kind, the heap, owners, types; written part by part
 //     NAME.cairn  owners, for every view: cairn report, cairn open
+//     NAME.go.cairn  the profile that a program of Go keeps of its own heap
 //
 // All of it is done by a child of cairn's, so that whatever goes wrong in it ends nothing else, and
 // its memory goes with it.

@@ -353,11 +353,12 @@ static const char *form_of(const struct cairn_header *header) {
     return header->is_compact ? "compact" : "raw";
 }
 
-static bool info_recording(const struct command_args *args, const char *path, struct error *error) {
+static bool info_recording(const struct command_args *args, const struct subject *subject,
+                           struct error *error) {
     struct opened opened;
-    if (!opened_open(path, &opened, error)) return false;
+    if (!opened_open(subject->path, &opened, error)) return false;
     const struct cairn_header *header = &opened.recording.header;
-    print_text("recording", path);
+    print_text("recording", subject->name);
     print_key("format");
     printf("version %" PRIu32 ", %s, %s\n", header->version, form_of(header),
            size_of(args, opened.recording.file_bytes).text);
@@ -404,6 +405,6 @@ int cmd_info(const struct command_args *args) {
         (process && !subject_enter(&subject, process, &error)))
         return command_fail(STATUS_FAILURE, &error);
     bool is_ok = subject.is_run ? info_run(args, subject.path, &error)
-                                : info_recording(args, subject.path, &error);
+                                : info_recording(args, &subject, &error);
     return is_ok ? STATUS_OK : command_fail(STATUS_FAILURE, &error);
 }

@@ -168,6 +168,7 @@ static bool put_sides(struct web *web, const struct page *page, struct error *er
     for (size_t i = 0; i < 2 && is_ok; i++) {
         const char *snapshot = page->snapshots[i] || !has_snapshots ? page->snapshots[i] : "peak";
         const struct page_part part = {.path = page->subjects[i].path,
+                                       .shown_path = page->subjects[i].name,
                                        .role = i ? WEB_AFTER : WEB_BEFORE,
                                        .snapshot = snapshot,
                                        .matching = &matching};
@@ -190,6 +191,7 @@ static bool put_one(struct web *web, const struct page *page, struct error *erro
         has_heap = false;
     }
     const struct page_part part = {.path = path,
+                                   .shown_path = page->subjects[0].name,
                                    .role = WEB_ONE,
                                    .log = page->subjects[0].log,
                                    .snapshot = page->snapshots[0],
@@ -229,7 +231,7 @@ static bool choose_temporary(const struct page *page, char path[PATH_MAX], struc
     static const char ending[] = ".html";
     const char *directory = getenv("TMPDIR");
     char name[NAME_MAX / 2];
-    snprintf(name, sizeof name, "%s", text_base_name(page->subjects[0].path));
+    snprintf(name, sizeof name, "%s", text_base_name(page->subjects[0].name));
     int length = snprintf(path, PATH_MAX, "%s/%s.XXXXXX%s",
                           directory && *directory ? directory : "/tmp", name, ending);
     if (length >= PATH_MAX) return error_set(error, "$TMPDIR is too long");

@@ -121,13 +121,16 @@ static bool first_address(const struct image *image, uint64_t *address) {
     return false;
 }
 
-static bool has_interpreter(const struct image *image) {
+// Tells that neither a dynamic linker is wanted nor one has loaded it.
+static bool is_static(const struct image *image) {
     size_t count;
     GElf_Phdr segment;
-    if (elf_getphdrnum(image->elf, &count)) return false;
+    if (elf_getphdrnum(image->elf, &count)) return true;
     for (size_t i = 0; i < count; i++)
-        if (gelf_getphdr(image->elf, (int)i, &segment) && segment.p_type == PT_INTERP) return true;
-    return false;
+        if (gelf_getphdr(image->elf, (int)i, &segment) &&
+            (segment.p_type == PT_INTERP || segment.p_type == PT_DYNAMIC))
+            return false;
+    return true;
 }
 
 // Finds where the file that a process executes begins.
@@ -151,25 +154,58 @@ static void cut_deleted(char *path) {
     if (length > cut && !strcmp(path + length - cut, deleted)) path[length - cut] = 0;
 }
 
-// A program that is given to a dynamic linker as a word is not the one that the kernel executes:
-// Go's own programs are not started so.
-enum go_finding go_program_of_process(pid_t pid, struct go_program *program, struct error *error) {
-    char executable[PROCESS_PATH_BYTES];
-    uint64_t start, first;
-    memset(program, 0, sizeof *program);
+// Reads a file of which the first byte is mapped at `start`.
+static enum go_finding open_at(struct go_program *program, const char *file, uint64_t start,
+                               struct error *error) {
+    uint64_t first;
     program->image = (struct image)IMAGE_CLOSED;
-    if (!process_link(pid, "exe", program->path, sizeof program->path) ||
-        !find_start(pid, program->path, &start) ||
-        image_open(&program->image, process_path(executable, pid, "exe")) != IMAGE_OK)
-        return GO_ABSENT;
+    if (image_open(&program->image, file) != IMAGE_OK) return GO_ABSENT;
     cut_deleted(program->path);
     if (!first_address(&program->image, &first)) {
         image_close(&program->image);
         return GO_ABSENT;
     }
     program->bias = start - first;
-    program->is_static = !has_interpreter(&program->image);
+    program->is_static = is_static(&program->image);
     return read_program(program, error);
+}
+
+static enum go_finding open_mapped(pid_t pid, const struct mapping *mapping,
+                                   struct go_program *program, struct error *error) {
+    char path[PROCESS_PATH_BYTES];
+    const int file = mapped_file_open_known(pid, mapping);
+    if (file < 0) return GO_ABSENT;
+    snprintf(program->path, sizeof program->path, "%s", mapping->name);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const enum go_finding finding = open_at(program, path, mapping->start, error);
+    close(file);
+    return finding;
+}
+
+// Looks for a library of Go in another program (-buildmode=c-shared), and for a program that a
+// dynamic linker was given as a word.
+static enum go_finding find_library(pid_t pid, struct go_program *program, struct error *error) {
+    enum go_finding finding = GO_ABSENT;
+    struct maps maps;
+    struct mapping mapping;
+    struct error unused;
+    if (!maps_open(&maps, pid, "maps", &unused)) return finding;
+    while (finding == GO_ABSENT && maps_next(&maps, &mapping))
+        if (!mapping.offset && mapping_is_file(&mapping))
+            finding = open_mapped(pid, &mapping, program, error);
+    maps_close(&maps);
+    return finding;
+}
+
+enum go_finding go_program_of_process(pid_t pid, struct go_program *program, struct error *error) {
+    char executable[PROCESS_PATH_BYTES];
+    uint64_t start;
+    enum go_finding finding = GO_ABSENT;
+    memset(program, 0, sizeof *program);
+    if (process_link(pid, "exe", program->path, sizeof program->path) &&
+        find_start(pid, program->path, &start))
+        finding = open_at(program, process_path(executable, pid, "exe"), start, error);
+    return finding == GO_ABSENT ? find_library(pid, program, error) : finding;
 }
 
 // Another file with its path is told by its first bytes, which most cores have.
@@ -203,7 +239,7 @@ static enum go_finding open_file(const struct core_image *core, const struct cor
         return GO_FAILED;
     }
     program->bias = file->start - first;
-    program->is_static = !has_interpreter(&program->image);
+    program->is_static = is_static(&program->image);
     return read_program(program, error);
 }
 

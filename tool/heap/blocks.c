@@ -108,6 +108,16 @@ static uint64_t extension(const struct reading *reading, uint64_t origin, uint64
     return value;
 }
 
+// Tells that a word may be a chunk's header: behind a free that was not seen it is anything.
+static bool is_chunk(const struct reading *reading, uint64_t address, uint64_t header) {
+    enum { FLAGS = 7, ALIGNMENT = 16, LEAST = 32, LARGE = 128 << 10 };
+    const uint64_t bytes = header & ~(uint64_t)FLAGS;
+    if (bytes % ALIGNMENT || bytes < LEAST) return false;
+    return bytes < LARGE || reading->begins ||
+           (bytes <= UINT64_MAX - address &&
+            core_segment_of(reading->core, address + bytes - LEAST));
+}
+
 // glibc's chunk header tells how much room the block has; some of it was not asked for.
 static bool add_narrow(struct reading *reading, uint64_t origin, uint64_t granule, uint32_t slot,
                        bool *is_extended) {
@@ -118,6 +128,7 @@ static bool add_narrow(struct reading *reading, uint64_t origin, uint64_t granul
     if (*is_extended) slack = LIVE_SLACK_BASE + extension(reading, origin, granule + 1);
     if (!is_asked_for(reading, address, address + 1)) return true;
     bool is_there = core_read(reading->core, address - header_bytes, &header, sizeof header);
+    is_there = is_there && is_chunk(reading, address, header);
     uint64_t room = is_there ? (header & ~flags) - header_bytes : 0;
     if (!is_there || slack > room) {
         reading->blocks->rejected_count++;

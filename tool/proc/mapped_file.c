@@ -23,16 +23,20 @@ static int open_same(const char *path, uint64_t inode) {
     return is_same ? file : -1;
 }
 
-int mapped_file_open(pid_t pid, uint64_t address) {
+int mapped_file_open_known(pid_t pid, const struct mapping *mapping) {
     enum { RANGE_BYTES = 64 };
-    char name[PATH_MAX], range[RANGE_BYTES], path[PROCESS_PATH_BYTES];
-    char below[PATH_MAX + PROCESS_PATH_BYTES];
-    struct mapping mapping;
-    if (!maps_find(pid, address, &mapping, name) || !mapping_is_file(&mapping)) return -1;
-    snprintf(range, sizeof range, "map_files/%" PRIx64 "-%" PRIx64, mapping.start, mapping.end);
+    char range[RANGE_BYTES], path[PROCESS_PATH_BYTES], below[PATH_MAX + PROCESS_PATH_BYTES];
+    if (!mapping_is_file(mapping)) return -1;
+    snprintf(range, sizeof range, "map_files/%" PRIx64 "-%" PRIx64, mapping->start, mapping->end);
     int file = open_same(process_path(path, pid, range), 0);
-    if (file < 0) file = open_same(process_path(path, pid, "exe"), mapping.inode);
-    if (file >= 0 || mapping_is_deleted(&mapping)) return file;
-    snprintf(below, sizeof below, "%s%s", process_path(path, pid, "root"), name);
-    return open_same(below, mapping.inode);
+    if (file < 0) file = open_same(process_path(path, pid, "exe"), mapping->inode);
+    if (file >= 0 || mapping_is_deleted(mapping)) return file;
+    snprintf(below, sizeof below, "%s%s", process_path(path, pid, "root"), mapping->name);
+    return open_same(below, mapping->inode);
+}
+
+int mapped_file_open(pid_t pid, uint64_t address) {
+    char name[PATH_MAX];
+    struct mapping mapping;
+    return maps_find(pid, address, &mapping, name) ? mapped_file_open_known(pid, &mapping) : -1;
 }

@@ -7,9 +7,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "tool/proc/maps.h"
+
 // Opens the very file that is mapped at the address, for reading; -1: there is none, or nothing
 // leads to it. The kernel shows removed libraries to privileged users alone, and the executable to
 // whoever may look at the process.
 int mapped_file_open(pid_t pid, uint64_t address);
+// The same of a mapping that is known.
+int mapped_file_open_known(pid_t pid, const struct mapping *mapping);
 
 #endif

@@ -100,7 +100,7 @@ static void look_at_log(const char *log, struct opened *opened, const struct fra
 static bool put_opened(struct web *web, const struct page_part *part, struct opened *opened,
                        const struct heap_state *heap, struct error *error) {
     struct exported exported = {0};
-    const char *path = part->path;
+    const char *path = part->shown_path ? part->shown_path : part->path;
     bool is_told = part->role != WEB_PROCESS && !part->is_silent;
     bool is_ok = look_at_snapshot(opened, part->snapshot, error)
                      ? exported_prepare(opened, &exported, error)
@@ -113,7 +113,7 @@ static bool put_opened(struct web *web, const struct page_part *part, struct ope
     if (is_ok && is_told) say_what_lacks(path, opened, exported.trust);
     if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);
     const struct web_profile profile = {
-        &exported.export, part->role,           part->shown_path ? part->shown_path : path,
+        &exported.export, part->role,           path,
         ending,           empty_reason(opened), *opened->at_text ? opened->at_text : NULL};
     is_ok = is_ok && web_put_profile(web, &profile, error) &&
             (!part->matching ||

@@ -138,7 +138,7 @@ static const struct {
     uint64_t kind, cfa, saved;
 } forms[] = {
     {code_end_of_fiber, RULE_END, 0, 0},
-    {code_call, RULE_NO_CFI, 0, 0},
+    {code_call, RULE_NO_CFI, 8, 0},  // no call lies before: RULE_NO_RETURN
     {code_plain, RULE_STACK, 8, 0},
     {code_largest, RULE_STACK, 262136, 0},
     {code_too_large, RULE_SLOW, 0, 0},

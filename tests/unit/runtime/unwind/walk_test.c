@@ -365,6 +365,43 @@ static void test_generated_code(void **state) {
     assert_int_equal(trace_count(&trace), 3);
 }
 
+// Calls its first argument, with a frame pointer that leads to two words: 0, and the second one. So
+// a guess takes that for a return address. There is no unwind information for it.
+__asm__(".text\nlead_to: push %rbp\n push %rsi\n push $0\n mov %rsp, %rbp\n call *%rdi\n"
+        "add $16, %rsp\n pop %rbp\n ret");
+extern void lead_to(void (*callee)(void), const uint8_t *address);
+
+// Instructions, and the addresses behind them.
+#define BEHIND(code) code "\n777: .pushsection .data\n.quad 777b\n.popsection\n"
+__asm__(
+    ".pushsection .data\nbehind_calls:\n.popsection\n"  //
+    BEHIND("call lead_to") BEHIND("call *%rax") BEHIND("call *%r12") BEHIND("call *8(%rax)")
+        BEHIND("call *4096(%r13)") BEHIND("call *lead_to(%rip)") BEHIND("call *(%rsp)")
+            BEHIND("call *8(%r12, %rax, 8)")
+                BEHIND("call *0x12345678(, %rax, 8)") ".pushsection .data\n.quad "
+                                                      "0\nbehind_others:\n.popsection\n"  //
+    BEHIND("jmp *%rax") BEHIND("push $1") BEHIND("mov $0xe8, %al") BEHIND("lcall *(%rax)") BEHIND(
+        ".byte 0xe8\n.int 0x7fffffff") ".pushsection .data\n.quad behind_others, 0\n.popsection\n"
+                                       ".skip 16, 0x90\n");
+extern const uint8_t *const behind_calls[], *const behind_others[];
+
+static void lead_to_each(const uint8_t *const *addresses, uint32_t frames) {
+    for (uint32_t i = 0; addresses[i]; i++) {
+        lead_to(take, addresses[i]);
+        if (trace_count(&trace) != frames) trace_print(&trace);
+        assert_int_equal(trace_cut(&trace), CAIRN_CUT_NO_CFI);
+        assert_int_equal(trace_count(&trace), frames);
+    }
+}
+
+static void test_a_guess_leads_behind_a_call(void **state) {
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        lead_to_each(behind_calls, 4);  // take, lead_to, what is guessed and the mark
+        lead_to_each(behind_others, 3);
+    }
+}
+
 // push rbp; mov ebp, 0x1000; call rdi; pop rbp; ret
 static const uint8_t with_other[] = {0x55, 0xbd, 0, 0x10, 0, 0, 0xff, 0xd7, 0x5d, 0xc3};
 
@@ -455,6 +492,10 @@ static void test_generated_code(void **state) {
     (void)state;
     skip();
 }
+static void test_a_guess_leads_behind_a_call(void **state) {
+    (void)state;
+    skip();
+}
 static void test_generated_code_among_other(void **state) {
     (void)state;
     skip();
@@ -539,6 +580,7 @@ int main(void) {
         cmocka_unit_test(test_coroutines),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_generated_code),
+        cmocka_unit_test(test_a_guess_leads_behind_a_call),
         cmocka_unit_test(test_generated_code_among_other),
         cmocka_unit_test(test_cut_at_a_depth),
     };

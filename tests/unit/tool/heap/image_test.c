@@ -113,7 +113,8 @@ static void test_copy(void **state) {
     close(copy_file);
 }
 
-// Cells that do not exist, and chunks that are smaller than their slots say.
+// Cells that do not exist, chunks that are smaller than their slots say, and what is no chunk's
+// header.
 static void test_rejects(void **state) {
     (void)state;
     assert_true(open_it(MAKE_CORE_FILE_BYTES));
@@ -127,6 +128,17 @@ static void test_rejects(void **state) {
     assert_true(read_blocks(CELLS));
     assert_int_equal(blocks.items.count, 1);
     assert_int_equal(blocks.rejected_count, 1);
+    const uint64_t others[] = {0, 7, 0x10, 0x3b, 0x20003, 0x7f1234567890, UINT64_MAX & ~15ull};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        core_free_blocks(&blocks);
+        core_close(&core);
+        make_core(bytes, false);
+        make_core_set_chunk(bytes, others[i]);
+        assert_true(open_it(MAKE_CORE_FILE_BYTES));
+        assert_true(read_blocks(CELLS));
+        assert_int_equal(blocks.items.count, 1);
+        assert_int_equal(blocks.rejected_count, 1);
+    }
 }
 
 static void test_missing(void **state) {
