@@ -271,21 +271,23 @@ $(BUILD)/libcairn-musl.so: $(MUSL_OBJECTS) $(EXPORTS) $(BUILD)/order.flags
 	$(Q)$(MUSL_CC) $(LDFLAGS) $(MUSL_FLAGS) $(RUNTIME_LINK:libcairn.so=libcairn-musl.so) $(RUNTIME_ORDER) $(VERSION_SCRIPT) -o $@.new $(MUSL_OBJECTS)
 	$(Q)mv -f $@.new $@
 
-# For static programs: the same without a libc, which is found by the tool's loader (tool/attach/static_load.h). The room
-# that stands in for libc is compiled without LTO and builtins.
+# For static programs: the same without a libc, which the tool's loader puts into them (tool/attach/bare_library.h). Its
+# thread-locals are found by descriptors, as those for musl are. The room that stands in for libc is compiled without LTO
+# and builtins.
 BARE_TWICE := runtime/inject/attach.c runtime/process/end.c runtime/process/real.c runtime/sys/linker.c
 BARE_SOURCES := $(call find_sources,runtime/bare) $(BARE_TWICE)
 BARE_OBJECTS := $(BARE_SOURCES:%.c=$(BUILD)/bare/%.o)
-BARE_RUNTIME := $(filter-out $(BARE_TWICE:%.c=$(BUILD)/obj/%.o),$(RUNTIME_OBJECTS))
-BARE_FLAGS := $(RUNTIME_BASE) -DCAIRN_BARE=1 -fno-builtin -fno-tree-loop-distribute-patterns
+BARE_RUNTIME := $(filter-out $(BARE_TWICE:%.c=$(BUILD)/musl/%.o),$(MUSL_OBJECTS))
+BARE_FLAGS := $(filter-out -ftls-model=%,$(RUNTIME_BASE)) -ftls-model=global-dynamic $(TLS_DESCRIPTORS_$(ARCH)) -DCAIRN_BARE=1 -fno-builtin \
+	-fno-tree-loop-distribute-patterns
 BARE_LINK := $(RUNTIME_LINK:libcairn.so=libcairn-bare.so) -nostdlib -Wl,-Bsymbolic -Wl,--version-script=$(BUILD)/exports-bare.map
 $(BUILD)/bare/runtime/%.o: runtime/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
-	$(Q)$(CC) $(BARE_FLAGS) -c -o $@ $<
+	$(Q)$(MUSL_CC) $(BARE_FLAGS) -c -o $@ $<
 $(BUILD)/libcairn-bare.so: $(BARE_RUNTIME) $(BARE_OBJECTS) $(BUILD)/exports-bare.map $(BUILD)/order.flags
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) $(RUNTIME_FLAGS) $(BARE_LINK) $(RUNTIME_ORDER) -o $@.new $(BARE_RUNTIME) $(BARE_OBJECTS) -lgcc
+	$(Q)$(MUSL_CC) $(LDFLAGS) $(MUSL_FLAGS) $(BARE_LINK) $(RUNTIME_ORDER) -o $@.new $(BARE_RUNTIME) $(BARE_OBJECTS) -lgcc
 	$(Q)mv -f $@.new $@
 
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.

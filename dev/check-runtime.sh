@@ -3,8 +3,8 @@
 # Checks what the runtime promises the programs it is loaded into: dev/check-runtime.sh FILE.so.
 #   - it needs nothing but libc, and of libc only the symbols that dev/runtime-symbols.allow names
 #   - no symbol version newer than GLIBC_2.17, none of the fortify helpers (__*_chk)
-#   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start; libcairn-musl.so
-#     has descriptors of them instead
+#   - at most 64 bytes of initial-exec thread-locals, so that it can be loaded after the start; libcairn-musl.so and -bare.so
+#     have descriptors of them instead
 #   - it exports the names of dev/exported-names.sh, no more
 set -eu
 export LC_ALL=C
@@ -61,7 +61,7 @@ readelf -lW "$library" | awk '$1 == "TLS" { print $6 }' | while read -r size; do
     [ $((size)) -le "$TLS_BYTES_MAX" ] || echo "$((size)) bytes of thread-locals, at most $TLS_BYTES_MAX"
 done >>"$problems"
 case "$library" in
-*-musl.so) kinds='TPOFF|DTPMOD' says='not a descriptor' ;; # what musl's dlopen refuses, and what needs a call by name
+*-musl.so|*-bare.so) kinds='TPOFF|DTPMOD' says='not a descriptor' ;; # what musl's dlopen and the tool's loader refuse
 *) kinds='DTPMOD|TLSDESC' says='not initial-exec' ;;
 esac
 readelf -rW "$library" | grep -E "$kinds" | sed "s/^/$says: /" >>"$problems" || true

@@ -15,6 +15,7 @@ enum {
     CAIRN_BARE_VARIABLES = 32,
     CAIRN_BARE_FUNCTIONS = 24,
     CAIRN_BARE_NAME_BYTES = 24,
+    CAIRN_BARE_MAPPINGS = 4,
 };
 
 // A function of the program that leads to a hook, and where its first instructions are now.
@@ -30,6 +31,17 @@ struct cairn_bare {
     uint64_t auxiliary[CAIRN_BARE_AUXILIARY][2];  // as the kernel gave it; 0 ends
     uint64_t variables[CAIRN_BARE_VARIABLES];     // addresses of NAME=VALUE; 0 ends
     struct cairn_bare_function functions[CAIRN_BARE_FUNCTIONS];
+    // In a program that ran already:
+    uint64_t tid_offset;  // of libc's number of a thread, from its thread pointer
+    // Memory that goes with the library: address, bytes; 0 ends. The tool's is first.
+    uint64_t mappings[CAIRN_BARE_MAPPINGS][2];
 };
+
+// Functions by which the library's code asks for thread-locals (runtime/bare/locals.c): each thread
+// has them where the descriptor says, or it is found by its thread pointer.
+#define CAIRN_BARE_LOCALS_GIVEN "cairn_bare_given"
+#define CAIRN_BARE_LOCALS_FOUND "cairn_bare_found"
+// Called once in a program that ran already; returns enum cairn_attachment_result.
+#define CAIRN_BARE_BEGIN "cairn_bare_begin"
 
 #endif

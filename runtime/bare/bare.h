@@ -5,7 +5,12 @@
 #ifndef RUNTIME_BARE_BARE_H
 #define RUNTIME_BARE_BARE_H
 
+#include <stddef.h>
+
 // The function of the program without the hook that leads away from it; NULL: it has none.
 void *bare_find(const char *name);
+
+// Memory that the tool unmaps with the library.
+void bare_keep_mapping(const void *start, size_t bytes);
 
 #endif

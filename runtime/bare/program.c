@@ -38,6 +38,13 @@ void *bare_find(const char *name) {
     return NULL;
 }
 
+void bare_keep_mapping(const void *start, size_t bytes) {
+    size_t i = 0;
+    while (i < CAIRN_BARE_MAPPINGS - 1 && cairn_bare.mappings[i][0]) i++;
+    cairn_bare.mappings[i][0] = (uintptr_t)start;
+    cairn_bare.mappings[i][1] = bytes;
+}
+
 void *dlsym(void *handle, const char *name) {
     (void)handle, (void)name;
     return NULL;

@@ -23,6 +23,8 @@
 
 #include "format/attachment.h"
 #include "format/settings.h"
+#include "runtime/bare/bare.h"
+#include "runtime/bare/locals.h"
 #include "runtime/inject/entries.h"
 #include "runtime/inject/existing_blocks.h"
 #include "runtime/inject/namespaces.h"
@@ -121,18 +123,6 @@ uintptr_t attach_address(void) {
     return (uintptr_t)&cairn_attachment;
 }
 
-// A function of the program by its name, as the tool found it; NULL: there is none.
-static void *find(const char *name) {
-    const uintptr_t base = 16;
-    char key[64] = "@";
-    memcpy(key + 1, name, strnlen(name, sizeof key - 2));
-    const char *digits = environment_get(key);
-    uintptr_t address = 0;
-    for (; digits && *digits; digits++)
-        address = address * base + (uintptr_t)(*digits <= '9' ? *digits - '0' : *digits - 'a' + 10);
-    return (void *)address;
-}
-
 // The last one: LLVM's linker has a writable segment of its own for what becomes read-only.
 static const Elf64_Phdr *segment_find(uint32_t type, uint32_t flags) {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)__ehdr_start;
@@ -156,12 +146,38 @@ static struct span data_span(void) {
     return (struct span){(uint8_t *)start, end > start ? end - start : 0};
 }
 
+#if defined(CAIRN_BARE)
+static bool locals_prepare(void) {
+    return bare_locals_prepare();
+}
+static void locals_start(void) {
+    bare_locals_start(cairn_attachment.is_confined);
+}
+static void locals_stop(void) {
+    bare_locals_stop();
+}
+static void pristine_keep(size_t bytes) {
+    bare_keep_mapping(pristine, bytes);
+}
+#else
+// The dynamic linker gave each thread its own, and the library stays in the process.
+static bool locals_prepare(void) {
+    return true;
+}
+static void locals_start(void) {}
+static void locals_stop(void) {}
+static void pristine_keep(size_t bytes) {
+    (void)bytes;
+}
+#endif
+
 static bool pristine_take(void) {
     if (pristine) return true;
     struct span data = data_span();
     void *copy = data.bytes ? sys_reserve(data.bytes) : NULL;
     if (!copy) return false;
     pristine = copy;
+    pristine_keep(data.bytes);
     memcpy(copy, data.start, data.bytes);
     return true;
 }
@@ -187,7 +203,7 @@ static int attach_start(void) {
     if (cairn_attachment.is_running) return CAIRN_ATTACHMENT_IS_RUNNING;
     environment_give(settings);
     real_resolve();
-    if (!pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
+    if (!locals_prepare() || !pristine_take()) return CAIRN_ATTACHMENT_NO_SPACE;
     process_forget();
     open_cover();
     if (!sys_space_open(ATTACH_SPACE_BYTES)) {
@@ -197,6 +213,7 @@ static int attach_start(void) {
     cairn_attachment.space_start = sys_space_start();
     cairn_attachment.space_end = cairn_attachment.space_start + ATTACH_SPACE_BYTES;
     cairn_attachment.is_running = 1;
+    locals_start();
     if (!process_start()) result = CAIRN_ATTACHMENT_NOT_OPENED;
     if (cairn_attachment.is_confined) sys_confine(SYS_FILTERED);
     errno = saved_errno;
@@ -210,12 +227,20 @@ static int attach_stop(void) {
     struct cairn_header *header = sink.header;
     if (header) sink_unmap(header);
     slots_close();
+    locals_stop();
     sys_space_close();
     pristine_put_back();
     errno = saved_errno;
     return CAIRN_ATTACHMENT_DONE;
 }
 
+#if defined(CAIRN_BARE)
+// The library has them in its own memory, and knows the program's functions.
+static bool tell_locals(struct cairn_attachment *attachment) {
+    (void)attachment;
+    return true;
+}
+#else
 static uintptr_t thread_pointer(void) {
     uintptr_t pointer;
 #if defined(__x86_64__)
@@ -244,19 +269,37 @@ static uint64_t locals_module(const void *locals) {
 }
 #endif
 
+// A function of the program by its name, as the tool found it; NULL: there is none.
+static void *find(const char *name) {
+    const uintptr_t base = 16;
+    char key[64] = "@";
+    memcpy(key + 1, name, strnlen(name, sizeof key - 2));
+    const char *digits = environment_get(key);
+    uintptr_t address = 0;
+    for (; digits && *digits; digits++)
+        address = address * base + (uintptr_t)(*digits <= '9' ? *digits - '0' : *digits - 'a' + 10);
+    return (void *)address;
+}
+
 // gate_self is the only one that does not begin as zero, and so the first of all.
-void attach_loaded(void) {
-    real_finder = find;
+static bool tell_locals(struct cairn_attachment *attachment) {
     const Elf64_Phdr *locals = segment_find(PT_TLS, 0);
     struct thread *initial = gate_nobody();
-    struct cairn_attachment *attachment = &cairn_attachment;
+    real_finder = find;
     if (!locals || locals->p_filesz != sizeof gate_self ||
         locals->p_memsz > sizeof attachment->tls_image)
-        return;
+        return false;
     attachment->tls_offset = (int64_t)((uintptr_t)&gate_self - thread_pointer());
     attachment->tls_module = locals_module(&gate_self);
     attachment->tls_bytes = locals->p_memsz;
     memcpy(attachment->tls_image, &initial, sizeof initial);
+    return true;
+}
+#endif
+
+void attach_loaded(void) {
+    struct cairn_attachment *attachment = &cairn_attachment;
+    if (!tell_locals(attachment)) return;
     attachment->code_start = (uintptr_t)__ehdr_start;
     attachment->code_end = (uintptr_t)etext;
     attachment->namespace_ways = namespaces_ways();
@@ -266,3 +309,13 @@ void attach_loaded(void) {
     attachment->count = (uintptr_t)existing_blocks_take;
     attachment->start = (uintptr_t)attach_start;
 }
+
+#if defined(CAIRN_BARE)
+// The tool calls it once it has put the library into a program that runs.
+extern int cairn_bare_begin(void);
+__attribute__((visibility("default"), used)) int cairn_bare_begin(void) {
+    if (!bare_locals_open()) return CAIRN_ATTACHMENT_NOT_LOADED;
+    attach_loaded();
+    return CAIRN_ATTACHMENT_DONE;
+}
+#endif

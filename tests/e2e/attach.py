@@ -253,12 +253,6 @@ def refused():
         check_refused("zombie", process.pid, "has ended")
     if os.path.exists("/proc/2/comm") and pathlib.Path("/proc/2/comm").read_text() == "kthreadd\n":
         check_refused("kernel", 2, "thread of the kernel")
-    loop = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
-    if build("static_loop", loop, "gcc", "-static"):
-        with Process(["./static_loop"]) as process:
-            wait_until(lambda: is_in_state(process.pid, "S"))
-            check_refused("static_loop", process.pid, "statically linked")
-            process.kill()
     leaderless = ("#include <pthread.h>\n#include <unistd.h>\nstatic void *rest(void *p) { for (;;) pause(); return p; }\n"
                   "int main(void) { pthread_t t; pthread_create(&t, 0, rest, 0); pthread_exit(0); }\n")
     if build("leaderless", leaderless, "gcc", "-pthread"):

@@ -194,7 +194,7 @@ def tool_dies():
 
 def unrecordable():
     pathlib.Path("static_loop.c").write_text("#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
-    if not shutil.which("gcc") or run(["gcc", "-static", "-o", "static_loop", "static_loop.c"]).status:
+    if not shutil.which("gcc") or run(["gcc", "-static", "-s", "-o", "static_loop", "static_loop.c"]).status:
         skip_part("no static libc")
         return
     target = prefork()

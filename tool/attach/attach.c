@@ -14,6 +14,8 @@
 #include "tool/attach/load.h"
 #include "tool/attach/locals.h"
 #include "tool/attach/quiesce.h"
+#include "tool/attach/static_attach.h"
+#include "tool/attach/static_program.h"
 #include "tool/attach/wrapped.h"
 #include "tool/base/clock.h"
 #include "tool/proc/examine.h"
@@ -34,6 +36,7 @@ static const uint64_t no_arguments[REGISTERS_ARGUMENTS];
 static bool survey(struct attach *attach, struct error *error) {
     if (!session_read_modules(attach, error)) return false;
     struct loaded_module *library = session_library(attach);
+    if (attach->modules.is_static) return true;
     got_patch_free(&attach->slots);
     if (!got_patch_find_functions(&attach->slots, &attach->modules, library, attach->wrapped.wishes,
                                   attach->wrapped.count, &attach->remote, error))
@@ -60,29 +63,20 @@ static bool find_entries(struct attach *attach, struct error *error) {
     return true;
 }
 
-// musl has a library of its own, beside the other.
-static bool choose_library(struct attach *attach, bool has_musl, struct error *error) {
-    const char *slash = strrchr(attach->library_path, '/');
-    int directory = slash ? (int)(slash + 1 - attach->library_path) : 0;
-    if (!has_musl) return true;
-    int length = snprintf(attach->musl_library, sizeof attach->musl_library, "%.*slibcairn-musl.so",
-                          directory, attach->library_path);
-    if (length >= (int)sizeof attach->musl_library || access(attach->musl_library, R_OK))
-        return error_set(error, "it uses musl's libc, and there is no %s", attach->musl_library);
-    attach->library_path = attach->musl_library;
-    return true;
-}
-
 static bool open_all(struct attach *attach, bool is_anyway, struct error *error) {
     struct examined examined = {0};
     if (!examine(attach->pid, is_anyway, &examined, error)) return false;
     attach->has_filter = examined.has_filter;
-    if (!remote_open(&attach->remote, attach->pid, error) || !session_read_modules(attach, error) ||
-        !find_entries(attach, error) || !survey(attach, error) ||
+    if (!remote_open(&attach->remote, attach->pid, error) || !session_read_modules(attach, error))
+        return false;
+    if (attach->modules.is_static) return static_attach_open(attach, error);
+    if (!find_entries(attach, error) || !survey(attach, error) ||
         !session_find_functions(attach, error) || !session_check_library(attach, error))
         return false;
-    if (!choose_library(attach, examined.has_musl, error) || !load_read_library(attach, error))
+    if (examined.has_musl &&
+        !session_choose_library(attach, "libcairn-musl.so", "it uses musl's libc", error))
         return false;
+    if (!load_read_library(attach, error)) return false;
     uint64_t allocator = attach->entries.is_malloc ? 0 : attach->allocator;
     attach->unwinder = remote_unwind_open(&attach->remote, allocator, attach->library_path, error);
     if (!attach->unwinder) return false;
@@ -112,6 +106,7 @@ void attach_close(struct attach *attach) {
     session_go(attach);
     existing_blocks_free(attach);
     remote_unwind_close(attach->unwinder);
+    static_attach_close(attach);
     free(attach->library_bytes);
     got_patch_free(&attach->slots);
     patch_free(&attach->patch);
@@ -146,7 +141,8 @@ enum attach_inherited attach_look_inherited(struct attach *attach) {
     if (attach->library == SESSION_NO_LIBRARY || !session_read_attachment(attach, &unused) ||
         !attach->known.is_running || attach->known.tool_pid != (uint32_t)getpid())
         return ATTACH_NOTHING;
-    bool is_led = attach->known.entries_at || is_any_slot_led(attach);
+    bool is_led = attach->known.entries_at || is_any_slot_led(attach) ||
+                  (attach->program && attach->known.patch_at);
     if (!is_led || !session_recorded_pid(attach, &pid) || !pid) return ATTACH_IDLES;
     return pid == (uint32_t)examine_own_pid(attach->pid) ? ATTACH_RECORDS : ATTACH_WAITS;
 }
@@ -191,6 +187,7 @@ static struct stopped_thread *choose_thread(struct attach *attach, char why[160]
 
 // Stops the process at a moment at which a thread may load a library.
 static struct stopped_thread *stop_safely(struct attach *attach, struct error *error) {
+    if (attach->program) return static_attach_stop(attach, error);
     uint64_t patience_ns = attach->patience_ns ? attach->patience_ns : SAFE_PATIENCE_NS;
     uint64_t end = clock_now_ns() + patience_ns;
     char why[160] = "";
@@ -262,7 +259,9 @@ static bool write_settings(struct attach *attach, const struct attach_request *r
     memcpy(settings + used, request->settings, request->settings_bytes);
     known->tool_pid = (uint32_t)getpid();
     known->is_confined = attach->has_filter;
-    known->entries_at = attach->entries.allocator ? attach->patch.start : 0;
+    bool is_libc = attach->program && attach->program->is_glibc;
+    bool is_own = attach->entries.allocator && !is_libc;
+    known->entries_at = is_own ? attach->patch.start : 0;
     known->patch_at = attach->patch.start;
     return (remote_write(&attach->remote, known->settings, settings, room) &&
             remote_write(&attach->remote, attach->place, known, sizeof *known)) ||
@@ -278,9 +277,9 @@ static bool find_loaded(struct attach *attach, uint64_t handle) {
     return attach->place != 0;
 }
 
-static bool start_inside(struct attach *attach, struct caller *caller,
-                         const struct attach_request *request, struct error *error) {
-    int64_t there = -1;
+// The library is in the process then, and the ways to it are made.
+static bool bring_library(struct attach *attach, struct caller *caller, struct error *error) {
+    if (attach->program) return static_attach_load(attach, caller, error);
     if (attach->library == SESSION_NO_LIBRARY) {
         uint64_t handle = 0;
         if (!load_library(attach, caller, &handle, error)) return false;
@@ -291,9 +290,16 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     }
     if (!session_read_attachment(attach, error)) return false;
     locals_reset(attach);
-    if (!wrapped_choose_ways(attach, error)) return false;
-    if (attach->entries.items.count &&
-        !patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller, error))
+    return wrapped_choose_ways(attach, error) &&
+           (!attach->entries.items.count ||
+            patch_prepare(&attach->patch, &attach->entries, attach->known.entry_hooks, caller,
+                          error));
+}
+
+static bool start_inside(struct attach *attach, struct caller *caller,
+                         const struct attach_request *request, struct error *error) {
+    int64_t there = -1;
+    if (!bring_library(attach, caller, error) || !session_read_attachment(attach, error))
         return false;
     wrapped_tell(attach);
     if (!give_memory(attach, caller, request, &there, error) ||
@@ -301,20 +307,6 @@ static bool start_inside(struct attach *attach, struct caller *caller,
         return false;
     caller_keep_file(caller, -1);  // the library closes it
     return load_call(caller, attach->known.start, no_arguments, error);
-}
-
-// Where the thread's errno is, and what it holds; 0 after an error was filled.
-static uint64_t find_errno(struct attach *attach, struct caller *caller, int *value,
-                           struct error *error) {
-    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
-    uint64_t at = 0;
-    if (!caller_function(caller, attach->errno_at, none, &at, error)) return 0;
-    if (remote_read(&attach->remote, at, value, sizeof *value)) {
-        caller_keep_errno(caller, at, *value);
-        return at;
-    }
-    error_set(error, "it has ended");
-    return 0;
 }
 
 // Loads and starts the library, by one thread, which does not notice.
@@ -329,10 +321,12 @@ static bool start_at_safe_snapshot(struct attach *attach, const struct attach_re
         return false;
     }
     uint64_t locked_kib = load_locked_kib(attach);
-    uint64_t errno_at = find_errno(attach, &caller, &kept_errno, error);
-    bool is_started = errno_at && load_check_locked(attach, locked_kib, error) &&
+    uint64_t errno_at = attach->program ? 0 : load_find_errno(attach, &caller, &kept_errno, error);
+    bool is_started = (errno_at || attach->program) &&
+                      load_check_locked(attach, locked_kib, error) &&
                       start_inside(attach, &caller, request, error);
     if (errno_at) remote_write(&attach->remote, errno_at, &kept_errno, sizeof kept_errno);
+    if (!is_started && attach->program) static_attach_unload(attach, &caller);
     if (!caller_end(&caller, &problem) && is_started) {
         is_started = false;
         *error = problem;
@@ -386,7 +380,8 @@ static bool take_slots(struct attach *attach, struct error *error) {
 static bool put_back_slots_of_before(struct attach *attach, struct error *error) {
     if (attach->library == SESSION_NO_LIBRARY || !attach->known.is_running) return true;
     wrapped_recover(attach);
-    return attach_stop(attach, error) && session_read_attachment(attach, error);
+    return attach_stop(attach, error) &&
+           (attach->library == SESSION_NO_LIBRARY || session_read_attachment(attach, error));
 }
 
 // No thread that was being made as the library was loaded is still to begin (locals.h): those that
@@ -400,7 +395,8 @@ static bool await_births(struct attach *attach, struct error *error) {
 
 static bool start_all(struct attach *attach, const struct attach_request *request,
                       struct error *error) {
-    if (!put_back_slots_of_before(attach, error) ||
+    if ((attach->program && !static_attach_allows(request, error)) ||
+        !put_back_slots_of_before(attach, error) ||
         !wrapped_open(attach, request->wrap_rows, error) || !survey(attach, error))
         return false;
     existing_blocks_prepare(attach, request);
@@ -481,7 +477,10 @@ static bool stop_inside(struct attach *attach, struct error *error) {
         got_patch_tell(&attach->slots,
                        &attach->remote);  // who had read a slot before it was put back
         wrapped_put_back(attach, &table);
-        forget_patch(attach, &caller);
+        if (attach->program)
+            static_attach_unload(attach, &caller);
+        else
+            forget_patch(attach, &caller);
     }
     if (is_begun && !caller_end(&caller, &problem) && is_stopped) {
         *error = problem;

@@ -139,7 +139,8 @@ static bool map_segment(struct bare_library *library, const GElf_Phdr *segment, 
 }
 
 // Gives back what is more than the alignment asks for.
-static bool reserve(struct bare_library *library, struct caller *caller, struct error *error) {
+bool bare_library_reserve(struct bare_library *library, struct caller *caller,
+                          struct error *error) {
     uint64_t whole = library->bytes + library->align;
     int64_t start = 0, unused = 0;
     if (!call(caller, SYS_mmap, 0, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -156,15 +157,50 @@ static bool reserve(struct bare_library *library, struct caller *caller, struct 
 
 bool bare_library_map(struct bare_library *library, struct caller *caller, struct error *error) {
     struct mapper mapper = {caller, error};
-    return reserve(library, caller, error) && each_segment(library, PT_LOAD, map_segment, &mapper);
+    return bare_library_reserve(library, caller, error) &&
+           each_segment(library, PT_LOAD, map_segment, &mapper);
+}
+
+// The kernel wipes pages in a forked child that are no file's: data are written anew.
+static bool place_segment(struct bare_library *library, const GElf_Phdr *segment, void *context) {
+    struct mapper *mapper = context;
+    uint64_t page = process_page_bytes(), start = segment->p_vaddr & ~(page - 1);
+    uint64_t end = (segment->p_vaddr + segment->p_memsz + page - 1) & ~(page - 1);
+    int64_t unused = 0;
+    if (segment->p_flags & PF_W)
+        return map_segment(library, segment, context) &&
+               (remote_write(mapper->caller->remote, library->base + start, library->image + start,
+                             segment->p_vaddr + segment->p_filesz - start) ||
+                error_set(mapper->error, "its memory cannot be written"));
+    return call(mapper->caller, SYS_mprotect, library->base + start, end - start,
+                (uint64_t)protection_of(segment), 0, &unused, mapper->error);
+}
+
+bool bare_library_map_file(struct bare_library *library, struct caller *caller, int64_t file,
+                           struct error *error) {
+    struct mapper mapper = {caller, error};
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {
+        library->base, library->bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, (uint64_t)file, 0};
+    int64_t result = 0;
+    if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
+    if ((uint64_t)result != library->base)
+        return error_set(error, "the library cannot be mapped in it: %s", strerror((int)-result));
+    return each_segment(library, PT_LOAD, place_segment, &mapper);
 }
 
 // ---- addresses ----------------------------------------------------------------------------------
 
 struct relocating {
-    int64_t locals_offset;
+    const struct bare_locals *locals;
+    uint64_t locals_function;
     Elf_Data *symbols;
 };
+
+static bool put_word(struct bare_library *library, uint64_t offset, uint64_t value) {
+    if (library->bytes < sizeof value || offset > library->bytes - sizeof value) return false;
+    memcpy(library->image + offset, &value, sizeof value);
+    return true;
+}
 
 static bool relocate_one(struct bare_library *library, const struct relocating *relocating,
                          const GElf_Rela *entry) {
@@ -183,36 +219,35 @@ static bool relocate_one(struct bare_library *library, const struct relocating *
     case R_X86_64_JUMP_SLOT:
         value = is_defined ? library->base + symbol.st_value + (uint64_t)entry->r_addend : 0;
         break;
-    case R_X86_64_TPOFF64:
-        value = (uint64_t)(relocating->locals_offset + entry->r_addend) + symbol.st_value;
-        break;
+    case R_X86_64_TLSDESC:
+        value = (uint64_t)(relocating->locals->offset + entry->r_addend) + symbol.st_value;
+        return put_word(library, entry->r_offset, relocating->locals_function) &&
+               put_word(library, entry->r_offset + sizeof value, value);
     default:
         return false;
     }
-    if (entry->r_offset > library->bytes - sizeof value) return false;
-    memcpy(library->image + entry->r_offset, &value, sizeof value);
-    return true;
+    return put_word(library, entry->r_offset, value);
 }
 
-static bool relocate_section(struct bare_library *library, int64_t locals_offset, Elf_Scn *section,
-                             const GElf_Shdr *about) {
+static bool relocate_section(struct bare_library *library, const struct bare_locals *locals,
+                             Elf_Scn *section, const GElf_Shdr *about) {
     Elf_Data *data = elf_getdata(section, NULL);
-    struct relocating relocating = {locals_offset,
+    struct relocating relocating = {locals, bare_library_address(library, locals->function),
                                     elf_getdata(elf_getscn(library->elf, about->sh_link), NULL)};
     GElf_Rela entry;
-    for (int i = 0; data && gelf_getrela(data, i, &entry); i++)
+    for (int i = 0; data && relocating.locals_function && gelf_getrela(data, i, &entry); i++)
         if (!relocate_one(library, &relocating, &entry)) return false;
-    return data != NULL;
+    return data && relocating.locals_function;
 }
 
-bool bare_library_relocate(struct bare_library *library, int64_t locals_offset,
+bool bare_library_relocate(struct bare_library *library, const struct bare_locals *locals,
                            struct error *error) {
     for (Elf_Scn *section = elf_nextscn(library->elf, NULL); section;
          section = elf_nextscn(library->elf, section)) {
         GElf_Shdr about;
         if (!gelf_getshdr(section, &about)) continue;
         bool is_for_loader = about.sh_type == SHT_RELA && about.sh_flags & SHF_ALLOC;
-        if (is_for_loader && !relocate_section(library, locals_offset, section, &about))
+        if (is_for_loader && !relocate_section(library, locals, section, &about))
             return is_other(error);
     }
     return true;

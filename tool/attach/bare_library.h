@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts libcairn-bare.so into a static program that stands at its first instruction. The library
+// Puts libcairn-bare.so into a static program. The library
 // needs no libc and no dynamic linker: what a loader has to do is to place its segments, to say
-// where they are, and to give its thread-locals an offset from the thread pointer.
+// where they are, and how its code comes to its thread-locals.
 #ifndef TOOL_ATTACH_BARE_LIBRARY_H
 #define TOOL_ATTACH_BARE_LIBRARY_H
 
@@ -27,11 +27,24 @@ void *bare_library_data(const struct bare_library *library, const char *name, si
 // Returns where the process has it; 0: the library does not export it.
 uint64_t bare_library_address(const struct bare_library *library, const char *name);
 
-// Takes address space of the process, with the rights that each segment has; nothing is in it yet.
+// Takes address space of the process for it; nothing may be done there yet.
+bool bare_library_reserve(struct bare_library *library, struct caller *caller, struct error *error);
+// The same, with the rights that each segment has; nothing is in it yet.
 bool bare_library_map(struct bare_library *library, struct caller *caller, struct error *error);
 
-// Gives the image its addresses. `locals_offset`: of its thread-locals from the thread pointer.
-bool bare_library_relocate(struct bare_library *library, int64_t locals_offset,
+// Maps the same from a file that has the image at its start, by its number in the process.
+bool bare_library_map_file(struct bare_library *library, struct caller *caller, int64_t file,
+                           struct error *error);
+
+// How the library's code comes to its thread-locals: by one of its functions (format/bare.h), which
+// is told their offset.
+struct bare_locals {
+    const char *function;
+    int64_t offset;
+};
+
+// Gives the image its addresses.
+bool bare_library_relocate(struct bare_library *library, const struct bare_locals *locals,
                            struct error *error);
 
 bool bare_library_write(const struct bare_library *library, const struct remote *remote,

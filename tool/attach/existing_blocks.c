@@ -209,17 +209,17 @@ static bool tell_duration(uint64_t bytes, uint64_t blocks, struct error *error) 
 // Everything that can be done while the process runs.
 static bool prepare(struct attach *attach, const struct attach_request *request,
                     struct error *error) {
-    const struct loaded_module *libc = session_libc(attach);
+    struct existing_blocks *existing = attach->existing;
     bool is_bounded = request->existing != EXISTING_ALWAYS;
-    uint64_t bytes;
-    if (!libc) return error_set(error, "its allocator is not glibc's");
+    uint64_t bytes, start, end;
+    if (!session_libc_range(attach, &start, &end))
+        return error_set(error, "its allocator is not glibc's");
     // where the executable has an allocator, what libc's holds beside it would be a part only
-    attach->existing->is_another = attach->existing->copy.is_all =
-        attach->entries.allocator || attach->allocator < libc->start ||
-        attach->allocator >= libc->end;
+    existing->is_another = existing->copy.is_all =
+        !attach->program &&
+        (attach->entries.allocator || attach->allocator < start || attach->allocator >= end);
     attach->existing->threads = &attach->threads;
-    if (!open_blocks(attach->existing, &attach->remote, libc->start, libc->end, request->symbols,
-                     error) ||
+    if (!open_blocks(attach->existing, &attach->remote, start, end, request->symbols, error) ||
         !heap_copy_measure(&attach->existing->copy, &attach->remote, &bytes, error))
         return false;
     if (is_bounded && bytes > BYTES_MAX) return tell_duration(bytes, 0, error);

@@ -231,3 +231,16 @@ bool load_check_locked(const struct attach *attach, uint64_t before_kib, struct 
            error_set(error, "it locks all memory that is mapped in it (mlockall with MCL_FUTURE), "
                             "and would lock cairn's address space, too");
 }
+
+uint64_t load_find_errno(struct attach *attach, struct caller *caller, int *value,
+                         struct error *error) {
+    const uint64_t none[REGISTERS_ARGUMENTS] = {0};
+    uint64_t at = 0;
+    if (!caller_function(caller, attach->errno_at, none, &at, error)) return 0;
+    if (remote_read(&attach->remote, at, value, sizeof *value)) {
+        caller_keep_errno(caller, at, *value);
+        return at;
+    }
+    error_set(error, "it has ended");
+    return 0;
+}

@@ -37,4 +37,8 @@ void load_rename(const struct attach *attach, uint64_t link_map);
 bool load_call(struct caller *caller, uint64_t function,
                const uint64_t arguments[REGISTERS_ARGUMENTS], struct error *error);
 
+// Returns where the thread's errno is, and what it holds; 0 after an error was filled.
+uint64_t load_find_errno(struct attach *attach, struct caller *caller, int *value,
+                         struct error *error);
+
 #endif

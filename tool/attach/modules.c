@@ -117,9 +117,8 @@ bool modules_read(struct loaded_modules *modules, const struct remote *remote,
     struct program_place executable;
     *modules = (struct loaded_modules){.fingerprint = 1};
     if (!program_place_find(&executable, remote)) return error_set(error, "it has ended");
-    if (!executable.linker)
-        return error_set(error,
-                         "it is statically linked, so that no library can be loaded into it");
+    modules->is_static = !executable.linker;
+    if (modules->is_static) return true;
     modules->linker = executable.linker;
     modules->debug = executable.debug;
     struct reading reading = {modules, remote, &executable};

@@ -13,9 +13,10 @@ struct loaded_modules {
     uint64_t linker;       // address that the dynamic linker was mapped at
     uint64_t debug;        // of its struct r_debug
     uint64_t fingerprint;  // differs when the list does
+    bool is_static;        // no dynamic linker lists any
 };
 
-// Reads the list. `error` says so where there is no dynamic linker.
+// Reads the list.
 bool modules_read(struct loaded_modules *modules, const struct remote *remote, struct error *error);
 // One of them, by its struct link_map: of what dlopen has just loaded.
 bool module_read_at(struct loaded_module *module, const struct remote *remote, uint64_t link_map);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/attach/session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "format/format.h"
+#include "tool/attach/static_library.h"
+#include "tool/attach/static_program.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 
@@ -29,6 +32,18 @@ void session_go(struct attach *attach) {
     threads_go(&attach->threads, 0);
     session_count_pause(attach);
     attach->is_stopped = false;
+}
+
+bool session_choose_library(struct attach *attach, const char *name, const char *why,
+                            struct error *error) {
+    const char *slash = strrchr(attach->library_path, '/');
+    int directory = slash ? (int)(slash + 1 - attach->library_path) : 0;
+    int length = snprintf(attach->other_library, sizeof attach->other_library, "%.*s%s", directory,
+                          attach->library_path, name);
+    if (length >= (int)sizeof attach->other_library || access(attach->other_library, R_OK))
+        return error_set(error, "%s, and there is no %s", why, attach->other_library);
+    attach->library_path = attach->other_library;
+    return true;
 }
 
 // An instruction of libc that makes system calls: that of its function syscall.
@@ -55,6 +70,18 @@ struct loaded_module *session_libc(const struct attach *attach) {
     for (size_t i = 0; i < attach->modules.items.count; i++)
         if (module_is_libc(&attach->modules.items.items[i])) return &attach->modules.items.items[i];
     return NULL;
+}
+
+bool session_libc_range(const struct attach *attach, uint64_t *start, uint64_t *end) {
+    const struct loaded_module *libc = session_libc(attach);
+    if (libc) {
+        *start = libc->start;
+        *end = libc->end;
+    } else {
+        *start = attach->entries.low;
+        *end = attach->entries.high;
+    }
+    return libc || (attach->program && attach->program->is_glibc);
 }
 
 // Behind code that stays: in libc, the dynamic linker, the executable; else in the modules that it
@@ -91,6 +118,11 @@ bool session_find_functions(struct attach *attach, struct error *error) {
 // The module that an attach of before has left; or one that was there from the start.
 static void find_library(struct attach *attach) {
     attach->library = SESSION_NO_LIBRARY;
+    if (attach->modules.is_static) {
+        attach->place = static_library_find(&attach->modules, &attach->remote);
+        if (attach->place) attach->library = 0;
+        return;
+    }
     for (size_t i = 0; i < attach->modules.items.count; i++) {
         struct loaded_module *module = &attach->modules.items.items[i];
         bool may_be = strstr(module->name, "libcairn") || !strncmp(module->name, "/proc/", 6);

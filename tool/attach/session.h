@@ -41,6 +41,7 @@ typedef ARRAY(pid_t) thread_list;
 enum { SESSION_NO_LIBRARY = -1 };  // `library` below
 
 struct existing_blocks;  // existing_blocks.h
+struct static_program;   // static_program.h
 
 // Allocators by name (wrapped.h).
 struct wrapped {
@@ -58,7 +59,7 @@ struct attach {
     pid_t pid;
     struct sched_boost boost;  // of the tool, while it attaches or leaves
     const char *library_path;  // of libcairn.so, or what is for the process' libc
-    char musl_library[PATH_MAX];
+    char other_library[PATH_MAX];
     uint8_t *library_bytes;  // its content, marked as loaded by the tool
     size_t library_count;
     bool has_filter;
@@ -68,6 +69,7 @@ struct attach {
     struct entries entries;  // of an allocator that is linked into the executable
     struct patch patch;
     struct wrapped wrapped;
+    struct static_program *program;  // NULL: it has a dynamic linker
     struct remote_unwinder *unwinder;
     struct threads threads;
     struct call_site site;  // where its threads make calls
@@ -100,6 +102,11 @@ void session_go(struct attach *attach);
 // A stop is over, of all threads or of one: adds it to pause_ns and longest_pause_ns.
 void session_count_pause(struct attach *attach);
 
+// Takes another library, beside the one that was given: `name` is its file, `why` a clause for
+// where it is missing.
+bool session_choose_library(struct attach *attach, const char *name, const char *why,
+                            struct error *error);
+
 // Reads the list of modules, and which of them is the library.
 bool session_read_modules(struct attach *attach, struct error *error);
 
@@ -108,6 +115,9 @@ bool session_find_functions(struct attach *attach, struct error *error);
 
 // The module that the program's own libc is; NULL: it has none that is supported.
 struct loaded_module *session_libc(const struct attach *attach);
+
+// Where glibc's code and data lie, in the executable if that is static. False: it has none.
+bool session_libc_range(const struct attach *attach, uint64_t *start, uint64_t *end);
 
 // The library's module; NULL: it is not loaded.
 struct loaded_module *session_library(struct attach *attach);

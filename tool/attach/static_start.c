@@ -10,22 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "format/attachment.h"
-#include "format/settings.h"
-#include "tool/attach/bare_library.h"
-#include "tool/attach/executable.h"
-#include "tool/attach/patch.h"
-#include "tool/attach/static_headers.h"
+#include "tool/attach/static_program.h"
 #include "tool/proc/process.h"
-
-// By these a program changes the rules that it runs under; runtime/preload/process.c and locked.c.
-static const char *const noted[] = {"prctl", "syscall", "setrlimit", "prlimit",
-                                    "fork",  "_Exit",   "mlockall",  "munlockall"};
-enum { NOTED = sizeof noted / sizeof *noted, QUICK = 3 };
-_Static_assert(NOTED + QUICK + 1 < (int)CAIRN_BARE_FUNCTIONS, "all have a place");
-
-// A function of glibc's allocator that no other has.
-#define GLIBC_ALONE "__malloc_arena_thread_freeres"
 
 // ---- the process, held --------------------------------------------------------------------------
 
@@ -82,72 +68,24 @@ void static_start_go(pid_t pid) {
 struct starting {
     struct remote remote;
     struct stopped_thread thread;
-    struct executable image;
-    struct entries entries;
-    struct entry_wish wishes[NOTED];
-    struct bare_library library;
-    struct cairn_attachment *attachment;  // in the library's image
-    struct cairn_bare *bare;
-    struct static_headers headers;
-    uint64_t headers_at;
     struct caller caller;
+    struct entries entries;
     struct patch patch;
-    bool is_glibc;
+    struct static_program program;
 };
 
-// The kernel's own code has an instruction that makes system calls.
-static uint64_t find_system_call(const struct remote *remote) {
-    uint8_t code[2 * 4096];
-    uint64_t at = 0;
-    if (!process_auxiliary(remote->pid, AT_SYSINFO_EHDR, &at) ||
-        (!remote_read(remote, at, code, sizeof code) &&
-         !remote_read(remote, at, code, sizeof code / 2)))
-        return 0;
-    for (size_t i = 0; i + sizeof registers_system_call_code <= sizeof code; i++)
-        if (!memcmp(code + i, registers_system_call_code, sizeof registers_system_call_code))
-            return at + i;
-    return 0;
-}
-
 static bool open_caller(struct starting *starting, struct error *error) {
-    struct call_site site = {.system_call_at = find_system_call(&starting->remote)};
+    struct call_site site = {.system_call_at = static_program_system_call(&starting->remote)};
     starting->thread.tid = starting->remote.pid;
     if (!registers_get(starting->thread.tid, &starting->thread.registers) || !site.system_call_at)
         return error_set(error, "no system call can be made in it");
     return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
 }
 
-// glibc's malloc, free and calloc call none of the others: they lead to the hooks of a dynamic
-// program, which are the fastest. A thread's first event by one that does is to be known as one.
-static void lead_quickly(struct starting *starting) {
-    static const char *const names[QUICK] = {"malloc", "free", "calloc"};
-    starting->is_glibc = entries_named(&starting->entries, GLIBC_ALONE) != NULL;
-    for (size_t i = 0; starting->is_glibc && i < starting->entries.items.count; i++)
-        for (size_t name = 0; name < QUICK; name++)
-            if (!strcmp(starting->entries.items.items[i].name, names[name]))
-                starting->entries.items.items[i].way =
-                    bare_library_address(&starting->library, names[name]);
-}
-
-static bool find_functions(struct starting *starting, struct error *error) {
-    struct entries *entries = &starting->entries;
-    if (!entries_find(entries, &starting->remote, error)) return false;
-    if (!entries->items.count)
-        return error_set(error, "it has no malloc that its symbols would name (stripped?)");
-    lead_quickly(starting);
-    for (unsigned i = 0; i < NOTED; i++) {
-        struct entry_wish *wish = &starting->wishes[i];
-        *wish = (struct entry_wish){.way = bare_library_address(&starting->library, noted[i]),
-                                    .may_lack = true};
-        snprintf(wish->name, sizeof wish->name, "%s", noted[i]);
-    }
-    return entries_add_wishes(entries, &starting->remote, starting->wishes, NOTED, error);
-}
-
 // The variables that say how to record, as the program begins with them.
 static bool read_variables(struct starting *starting, struct error *error) {
     static const char prefix[] = "CAIRN_";
-    struct static_headers *headers = &starting->headers;
+    struct static_headers *headers = &starting->program.headers;
     enum { ENVIRONMENT_BYTES = 4 << 20 };
     char *all = malloc(ENVIRONMENT_BYTES);
     size_t bytes = all ? process_read(starting->remote.pid, "environ", all, ENVIRONMENT_BYTES) : 0;
@@ -162,27 +100,6 @@ static bool read_variables(struct starting *starting, struct error *error) {
     }
     free(all);
     return has_room || error_set(error, "no room for the variables that say how to record");
-}
-
-static bool read_program(struct starting *starting, struct error *error) {
-    uint64_t bias;
-    if (!executable_open(&starting->image, &starting->remote) ||
-        !executable_bias(&starting->image, &bias))
-        return error_set(error, "its file cannot be read");
-    return read_variables(starting, error) &&
-           static_headers_read(&starting->headers, starting->image.elf, bias, &starting->library,
-                               error);
-}
-
-static bool read_library(struct starting *starting, const char *path, struct error *error) {
-    if (!bare_library_open(&starting->library, path, error)) return false;
-    starting->attachment =
-        bare_library_data(&starting->library, "cairn_attachment", sizeof *starting->attachment);
-    starting->bare = bare_library_data(&starting->library, "cairn_bare", sizeof *starting->bare);
-    if (starting->attachment && starting->bare &&
-        starting->attachment->magic == CAIRN_ATTACHMENT_MAGIC)
-        return true;
-    return error_set(error, "libcairn-bare.so is of another version of cairn");
 }
 
 // ---- what the program finds on its stack --------------------------------------------------------
@@ -205,18 +122,18 @@ static uint64_t find_vector(const struct starting *starting) {
 // Keeps what the kernel said for the library, and tells the program of its new headers.
 static bool change_vector(struct starting *starting, bool is_final) {
     const struct remote *remote = &starting->remote;
-    const struct static_headers *headers = &starting->headers;
+    const struct static_headers *headers = &starting->program.headers;
     uint64_t at = find_vector(starting), pair[2] = {AT_NULL};
     unsigned found = 0;
     for (size_t i = 0; i < CAIRN_BARE_AUXILIARY - 1; i++, at += sizeof pair) {
         if (!remote_read(remote, at, pair, sizeof pair)) return false;
-        memcpy(starting->bare->auxiliary[i], pair, sizeof pair);
+        memcpy(starting->program.bare->auxiliary[i], pair, sizeof pair);
         if (pair[0] == AT_NULL) break;
         bool is_place = pair[0] == AT_PHDR, is_count = pair[0] == AT_PHNUM;
         found += is_place || is_count;
         if (!is_final || !(is_place || is_count)) continue;
-        pair[1] =
-            is_place ? starting->headers_at + headers->program_at : static_headers_count(headers);
+        pair[1] = is_place ? starting->program.headers_at + headers->program_at
+                           : static_headers_count(headers);
         if (!remote_write(remote, at, pair, sizeof pair)) return false;
     }
     return found == 2 && pair[0] == AT_NULL;
@@ -224,73 +141,48 @@ static bool change_vector(struct starting *starting, bool is_final) {
 
 // ---- the order ----------------------------------------------------------------------------------
 
-static void tell_functions(struct starting *starting) {
-    const struct entries *entries = &starting->entries;
-    size_t count = 0;
-    for (size_t i = 0; i < entries->items.count; i++) {
-        const struct entry *entry = &entries->items.items[i];
-        if (!entry->way) continue;
-        struct cairn_bare_function *function = &starting->bare->functions[count++];
-        snprintf(function->name, sizeof function->name, "%s", entry->name);
-        function->moved = patch_moved_at(&starting->patch, entries, i);
-    }
-    struct cairn_bare_function *glibc = &starting->bare->functions[count];
-    if (starting->is_glibc) {
-        snprintf(glibc->name, sizeof glibc->name, CAIRN_BARE_GLIBC);
-        glibc->moved = 1;
-    } else {
-        starting->attachment->entries_at = starting->patch.start;
-    }
-}
-
 // Everything that may fail comes before what the program would notice: the vector and the jumps.
 static bool put_in(struct starting *starting, struct error *error) {
-    struct bare_library *library = &starting->library;
-    struct static_headers *headers = &starting->headers;
-    struct caller *caller = &starting->caller;
-    if (!bare_library_map(library, caller, error) || !find_functions(starting, error) ||
-        !bare_library_relocate(library, static_headers_locals(headers), error) ||
-        !patch_map_near(caller, &starting->entries, headers->bytes, PROT_READ,
-                        &starting->headers_at, error) ||
-        !patch_prepare(&starting->patch, &starting->entries, starting->attachment->entry_hooks,
-                       caller, error))
+    struct static_program *program = &starting->program;
+    const struct bare_locals locals = {CAIRN_BARE_LOCALS_GIVEN,
+                                       static_headers_locals(&program->headers)};
+    if (!bare_library_map(&program->library, &starting->caller, error) ||
+        !static_program_find(program, &starting->remote, error) ||
+        !static_program_make(program, &starting->caller, &locals, error))
         return false;
-    uint8_t *bytes = static_headers_make(headers, starting->headers_at, library, starting->bare);
-    bool is_told =
-        bytes && remote_write(&starting->remote, starting->headers_at, bytes, headers->bytes);
-    free(bytes);
-    tell_functions(starting);
-    if (!is_told || !change_vector(starting, false))
-        return error_set(error, "its memory cannot be written");
-    return bare_library_write(library, &starting->remote, error);
+    if (!change_vector(starting, false)) return error_set(error, "its memory cannot be written");
+    return bare_library_write(&program->library, &starting->remote, error);
 }
 
 static bool record(struct starting *starting, const char *library, struct error *error) {
     struct error unused;
-    if (!read_library(starting, library, error) || !read_program(starting, error) ||
+    struct static_program *program = &starting->program;
+    if (!read_variables(starting, error) ||
+        !static_program_open(program, &starting->remote, library, error) ||
         !open_caller(starting, error))
         return false;
     bool is_in = put_in(starting, error);
     if (!caller_end(&starting->caller, is_in ? error : &unused)) return false;
     if (!is_in) return false;
-    return (change_vector(starting, true) && patch_take(&starting->patch, &starting->remote)) ||
+    return (change_vector(starting, true) && patch_take(program->patch, &starting->remote)) ||
            error_set(error, "its memory cannot be written");
 }
 
 bool static_start_record(pid_t pid, const char *library, struct error *error) {
     struct starting *starting = calloc(1, sizeof *starting);
     if (!starting) return error_set(error, "out of memory");
-    starting->image.file = starting->library.file = -1;
+    starting->program = (struct static_program){.image.file = -1,
+                                                .library.file = -1,
+                                                .entries = &starting->entries,
+                                                .patch = &starting->patch};
     bool is_done = remote_open(&starting->remote, pid, error);
     if (is_done) {
         is_done = record(starting, library, error);
         remote_close(&starting->remote);
     }
+    static_program_close(&starting->program);
     patch_free(&starting->patch);
     entries_free(&starting->entries);
-    static_headers_free(&starting->headers);
-    bare_library_close(&starting->library);
-    executable_close(&starting->image);
     free(starting);
     return is_done;
 }

@@ -69,7 +69,7 @@ static const char *empty_reason(const struct opened *opened, struct program *pro
     if (!profile_is_empty(&opened->profile) || !*path) return NULL;
     if (!program_find(path, program, &status, NULL)) return NULL;
     if (program->obstacle) return program->obstacle;
-    if (!program->own_allocator) return NULL;
+    if (!program->own_allocator || program->is_static) return NULL;  // of those it is led to us
     snprintf(text, size, "the program is linked with %s, whose calls cannot be seen",
              program->own_allocator);
     return text;
