@@ -165,6 +165,14 @@ static bool is_higher(const struct cairn_picture *picture, const struct cairn_pi
     return picture->live_bytes > peak->live_bytes ? picture->rss_bytes > peak->rss_bytes : is_whole;
 }
 
+// Tells whether a picture of the end is of a heap that the program has just freed, which stays
+// resident: where memory was nearly as high before, that picture says what it was for.
+static bool is_emptied(const struct cairn_picture *end, const struct cairn_picture *peak) {
+    enum { NEAR_PERCENT = 85, EMPTIED_SHARE = 2 };
+    return end->live_bytes < peak->live_bytes / EMPTIED_SHARE &&
+           peak->rss_bytes >= end->rss_bytes / 100 * NEAR_PERCENT;
+}
+
 // Processor time for the free chunks: a hundredth of the time so far, within bounds.
 static uint64_t free_chunks_ns(uint64_t at_ns) {
     uint64_t share_ns = at_ns / OTHER_SHARE;
@@ -210,8 +218,9 @@ void rss_look_now(pid_t pid, struct recording *recording) {
 static void keep_picture(struct rss *rss, const struct memory *memory,
                          const struct cairn_picture *picture) {
     struct cairn_picture *peak = &rss->pictures[CAIRN_PICTURE_AT_PEAK];
+    bool is_end = memory->header->state == CAIRN_STATE_ENDED;
     rss->pictures[CAIRN_PICTURE_LAST] = *picture;
-    if (is_higher(picture, peak)) *peak = *picture;
+    if (is_higher(picture, peak) && !(is_end && is_emptied(picture, peak))) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, rss->pictures, 0, CAIRN_PICTURE_COUNT,
                   sizeof *rss->pictures);
 }
