@@ -49,9 +49,24 @@ def compare(allocator, library, command, functions):
     t.check_nothing_lost(what, found)
 
 
+def check_own(allocator, library):
+    """cairn's tables are no memory of the allocator's."""
+    words = "kept = [bytes(200) for i in range(200000)]"
+    path = t.record([t.PYTHON, "-c", words], env={"LD_PRELOAD": library, "PYTHONMALLOC": "malloc"})[1]
+    found = t.report(path)
+    last, told = found["rss"]["last"], found["trust"]["own_bytes"]
+    if not last or last["at_ns"] < found["process"]["duration_ns"]:
+        t.skip_part(f"cairn's memory beside {allocator}, since the end was not looked at")
+        return
+    t.check(0.8 * told < last["own_bytes"] < 1.2 * told, f"{allocator}: cairn's {last['own_bytes']} of {told}")
+    said = t.run_cairn("report", "--view", "memory", path).out.decode()
+    t.check("allocates: of its memory, free and cached is one part" in said, f"{allocator}: {said}")
+
+
 for name in ALLOCATORS:
     place = library_path(name)
     if t.check(place is not None, f"{name} is not installed"):
+        check_own(name, place)
         for program, names in PROGRAMS.items():
             compare(name, place, program, names)
 t.finish()

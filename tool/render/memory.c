@@ -154,7 +154,7 @@ static void print_allocator(const struct terminal *terminal, const struct profil
         text_escape(name, sizeof name, text_base_name(path));
         text_cut(name, terminal->columns / 2);
         terminal_print(terminal, STYLE_DIM,
-                       "%s allocates: its free memory and cairn's tables are one part\n",
+                       "%s allocates: of its memory, free and cached is one part\n",
                        *name ? name : "not glibc's");
     } else if (!picture->arena_count) {
         terminal_print(terminal, STYLE_DIM, "glibc's arenas could not be read\n");

@@ -146,7 +146,10 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
     uint64_t own_bytes =
         recording->header.own_bytes + rss_parts_samples_bytes(pid, recording->header.live_samples);
-    rss_parts_settle_own(parts, is_glibc ? own_bytes : 0);
+    // other allocators map without reservation too: what has cairn's name is not taken of that
+    // again
+    uint64_t named_bytes = is_glibc ? 0 : picture->own_bytes + parts->undumped_bytes;
+    rss_parts_settle_own(parts, own_bytes > named_bytes ? own_bytes - named_bytes : 0);
     add_heap(pid, recording, parts);
     if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
