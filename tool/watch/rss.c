@@ -11,6 +11,7 @@
 #include "tool/model/shape.h"
 #include "tool/proc/process.h"
 #include "tool/watch/free_chunks.h"
+#include "tool/watch/own_map.h"
 #include "tool/watch/rss_parts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -144,12 +145,11 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
                      struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
-    uint64_t own_bytes =
-        recording->header.own_bytes + rss_parts_samples_bytes(pid, recording->header.live_samples);
-    // other allocators map without reservation too: what has cairn's name is not taken of that
-    // again
-    uint64_t named_bytes = is_glibc ? 0 : picture->own_bytes + parts->undumped_bytes;
-    rss_parts_settle_own(parts, own_bytes > named_bytes ? own_bytes - named_bytes : 0);
+    // other allocators map without reservation too
+    uint64_t own_bytes = is_glibc ? recording->header.own_bytes +
+                                        rss_parts_samples_bytes(pid, recording->header.live_samples)
+                                  : own_map_bytes(pid, &recording->header);
+    rss_parts_settle_own(parts, own_bytes);
     add_heap(pid, recording, parts);
     if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
