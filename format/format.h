@@ -405,7 +405,7 @@ struct cairn_reallocs {
     uint64_t calls;         // that returned a block; those that began with NULL are none of them
     uint64_t in_place;      // the address stayed
     uint64_t grown;         // asked for more than before
-    uint64_t copied_bytes;  // the smaller of both sizes, where the address changed
+    uint64_t copied_bytes;  // the smaller of both sizes, where it was copied, not remapped
     uint64_t reserved[3];
 };
 

@@ -252,6 +252,14 @@ ALWAYS_INLINE uint64_t live_slack(uintptr_t address, uint64_t size) {
     return room > size ? room - size : 0;
 }
 
+// glibc: tells whether realloc moved a block by mremap, which copies nothing: both have a mapping
+// of their own. The old one had if it began where such blocks do, as one in 256 others does too.
+ALWAYS_INLINE bool live_is_remapped(uintptr_t old, uintptr_t address) {
+    const uint64_t mapped_flag = 2, page_offsets = 4095, head_bytes = 16;
+    return (old & page_offsets) == head_bytes && !live.is_wide &&
+           live_header(address) & mapped_flag;
+}
+
 // glibc: what a block takes beyond the smallest chunk that malloc would take for its size; for one
 // with a mapping of its own, beyond the smallest mapping. What memalign skips there at the
 // mapping's beginning stands before the chunk's size, and belongs to the block.

@@ -92,7 +92,7 @@ ALWAYS_INLINE uint32_t realloc_exact(struct thread *thread, const struct resized
     uint32_t cell = event_alloc_counted(thread, done->block, done->size, frame);
     thread->log.flags = 0;
     if (done->old.id && cell > CAIRN_CELL_OTHER)
-        block_stats_count_realloc(cell, done->old.size, done->size, done->block == done->old_block);
+        block_stats_count_realloc(cell, done->old.size, done->size, resize_way(*done));
     return cell;
 }
 
@@ -151,7 +151,7 @@ static void book_in(struct thread *thread, struct resized done, uint32_t cell) {
     event_count_free(thread, done.old, NULL, done.size < done.old.size, 0);
     event_alloc_in(thread, done.block, done.size, cell);
     if (cell != CAIRN_CELL_OTHER)
-        block_stats_count_realloc(cell, done.old.size, done.size, done.block == done.old_block);
+        block_stats_count_realloc(cell, done.old.size, done.size, resize_way(done));
 }
 
 // A mark leaves a stack with another cell, which the long way finds.

@@ -63,6 +63,12 @@ bool resize_book_unseen(struct thread *thread, struct resized done, uintptr_t *f
                         const struct walk_check *near);
 bool resize_book_seen(struct thread *thread, struct resized done);
 
+ALWAYS_INLINE enum realloc_way resize_way(struct resized done) {
+    if (done.block == done.old_block) return REALLOC_IN_PLACE;
+    bool is_remapped = live_is_remapped((uintptr_t)done.old_block, (uintptr_t)done.block);
+    return is_remapped ? REALLOC_REMAPPED : REALLOC_COPIED;
+}
+
 // The cell in which a free of this cell's block is counted; 0: it has to be looked for.
 ALWAYS_INLINE uint32_t resize_cell_of_free(const struct thread *thread, uint32_t id) {
     return likely(cell_owner(id) == thread->slot) ? id : stack_foreign_known(&thread->stack, id);
@@ -105,10 +111,9 @@ ALWAYS_INLINE bool resize_count(struct thread *thread, struct resized done, uint
     record->frees++;
     record->net_bytes -= (int64_t)done.old.size;
     event_count_size(thread, done.size, has_usual_size);
-    bool is_in_place = done.block == done.old_block;
-    if (unlikely(!block_stats_count_realloc_again(thread->at.cell, done.old.size, done.size,
-                                                  is_in_place)))
-        block_stats_count_realloc(thread->seen.value, done.old.size, done.size, is_in_place);
+    enum realloc_way way = resize_way(done);
+    if (unlikely(!block_stats_count_realloc_again(thread->at.cell, done.old.size, done.size, way)))
+        block_stats_count_realloc(thread->seen.value, done.old.size, done.size, way);
     return true;
 }
 

@@ -213,7 +213,8 @@ void block_stats_count_aligned(uint32_t id, uint64_t alignment, uint64_t slack, 
     entry->waste_bytes += waste;
 }
 
-void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place) {
+void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size,
+                               enum realloc_way way) {
     struct cairn_cell_rare *rare = cell_rare_make(id);
     if (!rare) return;
     struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + rare->reallocs - 1;
@@ -226,5 +227,5 @@ void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bo
         publish_barrier();
         rare->reallocs = number;
     }
-    block_stats_add_realloc(entry, old_size, size, is_in_place);
+    block_stats_add_realloc(entry, old_size, size, way);
 }

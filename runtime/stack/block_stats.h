@@ -76,24 +76,28 @@ ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t s
     return true;
 }
 
-// A block of this cell was another one before: of `old_size` bytes, at the same address or not.
-void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, bool is_in_place);
+// How realloc came to the new block: at the old address, by other addresses for the same pages, or
+// by a copy.
+enum realloc_way { REALLOC_IN_PLACE, REALLOC_REMAPPED, REALLOC_COPIED };
+
+// A block of this cell was another one before, of `old_size` bytes.
+void block_stats_count_realloc(uint32_t id, uint64_t old_size, uint64_t size, enum realloc_way way);
 ALWAYS_INLINE void block_stats_add_realloc(struct cairn_reallocs *entry, uint64_t old_size,
-                                           uint64_t size, bool is_in_place) {
+                                           uint64_t size, enum realloc_way way) {
     entry->calls++;
     entry->grown += size > old_size;
-    if (is_in_place)
+    if (way == REALLOC_IN_PLACE)
         entry->in_place++;
-    else
+    else if (way == REALLOC_COPIED)
         entry->copied_bytes += old_size < size ? old_size : size;
 }
 // The same without a call; false: the cell's first, and nothing was done.
 ALWAYS_INLINE bool block_stats_count_realloc_again(const struct cairn_cell *cell, uint64_t old_size,
-                                                   uint64_t size, bool is_in_place) {
+                                                   uint64_t size, enum realloc_way way) {
     uint32_t number = likely(cell->rare) ? cells.rare[cell->rare - 1].reallocs : 0;
     if (unlikely(!number)) return false;
     struct cairn_reallocs *entry = (struct cairn_reallocs *)uses.reallocs.base + (number - 1);
-    block_stats_add_realloc(entry, old_size, size, is_in_place);
+    block_stats_add_realloc(entry, old_size, size, way);
     return true;
 }
 // A block that was asked for with an alignment beyond CAIRN_ALIGN_PLAIN: the room behind what was

@@ -9,6 +9,7 @@ import cairn_test as t
 
 ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]
 DIRECTORIES = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
+LIVE_LEAST = 10 << 20
 # Program: functions whose stacks are compared. The rest belongs to the C++ runtime that the allocator's
 # library brings along, and to libc's own tables of threads.
 PROGRAMS = {
@@ -49,9 +50,26 @@ def compare(allocator, library, command, functions):
     t.check_nothing_lost(what, found)
 
 
+def check_own(allocator, library):
+    """cairn's tables are no memory of the allocator's."""
+    words = "kept = [bytes(200) for i in range(200000)]"
+    path = t.record([t.PYTHON, "-c", words], env={"LD_PRELOAD": library, "PYTHONMALLOC": "malloc"})[1]
+    found = t.report(path)
+    looks = [one for one in (found["rss"]["at_peak"], found["rss"]["last"]) if one and one["heap_live_bytes"] > LIVE_LEAST]
+    if not looks:
+        t.skip_part(f"cairn's memory beside {allocator}, since it was not looked at when there was much")
+        return
+    # 8 bytes of the live map for each 16 of the heap
+    own, least = looks[0]["own_bytes"], 0.4 * looks[0]["heap_live_bytes"]
+    t.check(least < own < 1.2 * found["trust"]["own_bytes"], f"{allocator}: cairn's {own}, not {least} and more")
+    said = t.run_cairn("report", "--view", "memory", path).out.decode()
+    t.check("allocates: of its memory, free and cached is one part" in said, f"{allocator}: {said}")
+
+
 for name in ALLOCATORS:
     place = library_path(name)
     if t.check(place is not None, f"{name} is not installed"):
+        check_own(name, place)
         for program, names in PROGRAMS.items():
             compare(name, place, program, names)
 t.finish()

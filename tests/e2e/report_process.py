@@ -159,6 +159,24 @@ def check_foreign():
         lines = report(program.pid).out.decode().splitlines()
         told = json.loads(report(program.pid, "--json").out)["not_read"]
         t.check_equal(f"{library} {option}", (f"not read: {told}" if told else None, wanted in lines), (wanted, bool(wanted)), is_grave=True)
+        # of a process that is not copied malloc's blocks are not read either
+        told = json.loads(report(program.pid, "--json", "--no-stop").out)["not_read"]
+        in_all = wanted and wanted.replace("not read: ", "malloc's blocks, and ")
+        t.check_equal(f"{library} {option}, not stopped", told, in_all)
+        program.communicate(b"", timeout=t.PATIENCE_S)
+
+
+def check_read():
+    """An allocator whose heap is read has no second one in what the program maps itself."""
+    library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    if not os.path.exists(library):
+        t.skip_part("a program on jemalloc, which is not installed")
+        return
+    with t.Process(t.program("why_big", "mapped"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "LD_PRELOAD": library}) as program:
+        program.stdout.readline()
+        told = json.loads(report(program.pid, "--json").out)
+        t.check(any("in use in jemalloc" in row["what"] for row in told["resident"]), f"jemalloc was not read: {told['resident']}")
+        t.check_equal("jemalloc, and memory of the program's own", told["not_read"], None)
         program.communicate(b"", timeout=t.PATIENCE_S)
 
 
@@ -215,5 +233,6 @@ check_python()
 check_refused()
 check_several()
 check_foreign()
+check_read()
 check_static()
 t.finish()

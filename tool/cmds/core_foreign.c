@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_foreign.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/proc/maps.h"
 
 // By the beginning of a file's name; `how`: NULL, where nothing of theirs is known.
 static const struct {
@@ -43,36 +45,45 @@ enum { HEAPS = sizeof heaps / sizeof *heaps };
 #define GO_START UINT64_C(0xc000000000)
 #define GO_END UINT64_C(0xc100000000)
 
-static bool has_go(const struct core_image *core) {
+static bool has_go(const struct foreign_subject *subject) {
+    struct mapping mapping;
+    char name[PATH_MAX];
     struct span part;
     uint64_t at = GO_START;
-    return core_next_part(core, &at, GO_END, &part);
+    if (subject->core) return core_next_part(subject->core, &at, GO_END, &part);
+    return maps_find(subject->pid, at, &mapping, name);
 }
 
-static bool is_python(const char *beginning) {
-    return strstr(beginning, "python");
+// An allocator's heap that was read is no other one.
+static bool is_read(const struct foreign_subject *subject, const char *beginning) {
+    return (subject->has_python && strstr(beginning, "python")) ||
+           (subject->allocator && strstr(beginning, subject->allocator));
 }
 
-static bool is_of(const struct core_image *core, const char *beginning) {
-    for (size_t i = 0; i < core->files.count; i++)
+static bool has_file(const struct foreign_subject *subject, const char *beginning) {
+    const struct core_image *core = subject->core;
+    char part[NAME_MAX];
+    for (size_t i = 0; core && i < core->files.count; i++)
         if (!strncmp(text_base_name(core->files.items[i].path), beginning, strlen(beginning)))
             return true;
-    return false;
+    snprintf(part, sizeof part, "/%s", beginning);
+    return !core && maps_have_name(subject->pid, part);
 }
 
-bool core_foreign_heap(const struct core_image *core, bool has_python, char text[FOREIGN_BYTES]) {
+bool core_foreign_heap(const struct foreign_subject *subject, char text[FOREIGN_BYTES]) {
     const char *what = NULL, *how = NULL;
     for (size_t i = 0; i < HEAPS && !what; i++) {
-        if ((has_python && is_python(heaps[i].file)) || !is_of(core, heaps[i].file)) continue;
+        if (is_read(subject, heaps[i].file) || !has_file(subject, heaps[i].file)) continue;
         what = heaps[i].what;
         how = heaps[i].how;
     }
-    if (!what && has_go(core)) {
+    if (!what && has_go(subject)) {
         what = "Go's heap";
         how = "go tool pprof";
     }
     if (!what) return false;
-    snprintf(text, FOREIGN_BYTES, "%s, as a rule%s%s%s", what, how ? " (" : "", how ? how : "",
+    snprintf(text, FOREIGN_BYTES, "%s%s, as a rule%s%s%s",
+             subject->core ? "" : "malloc's blocks, and ", what, how ? " (" : "", how ? how : "",
              how ? ")" : "");
     return true;
 }

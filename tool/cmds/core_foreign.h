@@ -3,12 +3,20 @@
 #ifndef TOOL_CMDS_CORE_FOREIGN_H
 #define TOOL_CMDS_CORE_FOREIGN_H
 
+#include <sys/types.h>
+
 #include "tool/heap/image.h"
 
 enum { FOREIGN_BYTES = 160 };
 
-// Says it in a line, by the files that were mapped and by where memory is. `has_python`: that
-// Python's own allocator has been read. False: nothing is known.
-bool core_foreign_heap(const struct core_image *core, bool has_python, char text[FOREIGN_BYTES]);
+struct foreign_subject {
+    const struct core_image *core;  // NULL: a process of which nothing was copied
+    pid_t pid;
+    bool has_python;        // Python's own allocator has been read
+    const char *allocator;  // so has that of this name, as "tcmalloc"; NULL: none but glibc's
+};
+
+// Says it in a line, by the files that are mapped and by where memory is. False: nothing is known.
+bool core_foreign_heap(const struct foreign_subject *subject, char text[FOREIGN_BYTES]);
 
 #endif

@@ -57,7 +57,7 @@ bool core_kin_label(const struct core_subject *subject, const struct core_kin *k
     if (kin->kind == KIND_TYPE || kin->kind == KIND_TEXT)
         snprintf(label, KIN_LABEL_BYTES, "%s", (const char *)(uintptr_t)kin->value);
     else
-        snprintf(label, KIN_LABEL_BYTES, "%s of no known type",
+        snprintf(label, KIN_LABEL_BYTES, "blocks of %s of no known type",
                  units_size((int64_t)kin->value).text);
     return true;
 }

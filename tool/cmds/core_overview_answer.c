@@ -191,8 +191,8 @@ static const char *next_view(const struct overview *overview) {
     uint64_t all = overview->parts.all_bytes;
     const struct section *functions = &overview->sections[SECTION_GO_FUNCTIONS];
     if (functions->count && !is_heap_shown(overview)) return "functions";
-    bool is_free = is_share(resident_parts_bytes(&overview->parts, PART_FREE), all, NOW_FREE_SHARE);
-    if (is_free) return "remedies";
+    struct claim claim;
+    if (overview_claim(overview, &claim) && claim.key == CLAIM_NOW_FREE) return "remedies";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, NOW_WASTE_SHARE) ? "waste" : "owners";

@@ -10,7 +10,7 @@
 #include "tool/cmds/core_foreign.h"
 #include "tool/query/views.h"
 
-enum { TENTH = 10 };
+enum { TENTH = 10, LINE_BYTES = 4096 };
 
 static const struct {
     const char *key, *title;
@@ -46,33 +46,48 @@ static void print_row(const struct terminal *terminal, enum section_id id, uint6
         print_label(terminal, row->label);
 }
 
+// Prints a line, on several where the terminal is narrower.
+static void print_line(const struct terminal *terminal, const char *key, const char *text) {
+    enum { INDENT = 2 };
+    char words[LINE_BYTES];
+    snprintf(words, sizeof words, "%s%s", key, text);
+    terminal_print_wrapped(terminal, 0, INDENT, words);
+}
+
 // Prints what there is beside the parts of resident memory.
 static void print_beside(const struct overview *overview, const struct terminal *terminal) {
     uint64_t swapped = overview->resident.picture.swap_bytes;
     if (swapped) printf("  %17s  swapped out beside it\n", units_size((int64_t)swapped).text);
     if (!overview->has_heap && !overview->has_other && overview->go_finding == GO_ABSENT)
-        terminal_print(terminal, STYLE_DIM, "what is %s in it is not known: %s\n",
-                       overview->facts.has_giveback ? "in use" : "free", overview->why_no_heap);
+        print_line(terminal,
+                   overview->facts.has_giveback ? "what is in use in it is not known: "
+                                                : "what is free in it is not known: ",
+                   overview->why_no_heap);
 }
 
 // Says whose the memory may be that is no heap that was read, where that is much of it.
 static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTES]) {
     static const char go[] = "Go's heap";
     const bool has_go = overview->go_finding == GO_FOUND && !overview->go.why_no_spans.text[0];
+    const bool is_go = overview->go_finding == GO_FOUND && !overview->is_open;
     uint64_t bytes = 0;
     for (size_t i = 0; i < overview->parts.count; i++) {
         const struct resident_part *part = &overview->parts.items[i];
         bool is_told = !strncmp(part->text, "in Python", strlen("in Python")) || *part->text == '[';
         if (part->kind == PART_OTHER && !is_told) bytes += part->bytes;
     }
-    return overview->is_open && bytes >= overview->parts.all_bytes / TENTH &&
-           core_foreign_heap(overview->subject.core, true, text) &&
-           !(has_go && !strncmp(text, go, sizeof go - 1));
+    const struct foreign_subject subject = {
+        .core = overview->is_open ? overview->subject.core : NULL,
+        .pid = overview->pid,
+        .has_python = overview->is_open,
+        .allocator = overview->has_other ? core_heap_of(&overview->subject)->other.name : NULL};
+    return !is_go && bytes >= overview->parts.all_bytes / TENTH &&
+           core_foreign_heap(&subject, text) && !(has_go && !strncmp(text, go, sizeof go - 1));
 }
 
 static void print_foreign(const struct overview *overview, const struct terminal *terminal) {
     char text[FOREIGN_BYTES];
-    if (find_foreign(overview, text)) terminal_print(terminal, STYLE_DIM, "not read: %s\n", text);
+    if (find_foreign(overview, text)) print_line(terminal, "not read: ", text);
 }
 
 static void print_section(const struct overview *overview, const struct terminal *terminal,
@@ -81,14 +96,16 @@ static void print_section(const struct overview *overview, const struct terminal
     if (!section->is_there || !(section->count || id != SECTION_REMEDIES)) return;
     bool is_dump = id == SECTION_PARTS && overview->is_core;
     terminal_print(terminal, STYLE_DIM, "%s", is_dump ? "memory in it" : section_words[id].title);
-    if (id == SECTION_TYPES || id == SECTION_GO_SPANS || id == SECTION_GO_FUNCTIONS)
+    const bool has_sum =
+        id == SECTION_TYPES || id == SECTION_GO_SPANS || id == SECTION_GO_FUNCTIONS;
+    if (has_sum && !*section->why)
         terminal_print(terminal, STYLE_DIM, ", %s in all",
                        units_size((int64_t)section->all_bytes).text);
     putchar('\n');
     for (size_t i = 0; i < section->count; i++)
         print_row(terminal, id, section->all_bytes, &section->rows[i]);
     if (id == SECTION_WASTE && !section->count) printf("  %17s\n", "nothing");
-    if (*section->why) terminal_print(terminal, STYLE_DIM, "not known: %s\n", section->why);
+    if (*section->why) print_line(terminal, "not known: ", section->why);
     if (id == SECTION_PARTS) print_beside(overview, terminal);
     if (id == SECTION_PARTS) print_foreign(overview, terminal);
 }

@@ -161,11 +161,12 @@ static void print_uncovered(struct core_subject *subject, uint64_t heap_bytes, u
     enum { PART_LEAST = 10 };  // a tenth: less is slack and caches
     char safe[PATH_MAX], taker[FOREIGN_BYTES];
     struct error unused;
+    const struct foreign_subject files = {.core = subject->core};
     uint64_t known = core_need_heap(subject, &unused) ? bytes_of_malloc(subject) : 0;
     known += go_bytes;
     if (known >= heap_bytes || (heap_bytes - known) < heap_bytes / PART_LEAST) return;
     text_escape(safe, sizeof safe,
-                core_foreign_heap(subject->core, false, taker)
+                core_foreign_heap(&files, taker)
                     ? taker
                     : "an allocator of its own, or memory that it mapped itself");
     printf("\n%s of the %s of heap and other anonymous memory are not in these tables: %s\n",

@@ -258,7 +258,8 @@ bool import_massif(FILE *in, struct imported *imported, struct error *error) {
     imported->is_partial = true;
     snprintf(
         imported->lacks, sizeof imported->lacks,
-        "numbers of calls and blocks (a stack counts as one), what was allocated in between%s%s%s",
+        "numbers of calls and blocks (a stack counts as one), what was allocated in between, the "
+        "time after the last snapshot%s%s%s",
         reader.peak.count ? "" : ", who holds what at the peak",
         reader.has_last_tree ? "" : ", who holds what at the end",
         reader.is_in_ms ? "" : ", times");

@@ -120,10 +120,12 @@ static bool is_block_used(const struct claim_now *now) {
 }
 
 static enum claim_key choose_now(const struct claim_now *now) {
-    if (is_share(now->free_bytes, now, NOW_FREE_SHARE)) return CLAIM_NOW_FREE;
+    const bool is_wasteful = is_share(now->wasted_bytes, now, NOW_WASTE_SHARE);
+    const bool is_free_most = !is_wasteful || now->free_bytes >= now->wasted_bytes;
+    if (is_share(now->free_bytes, now, NOW_FREE_SHARE) && is_free_most) return CLAIM_NOW_FREE;
     if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
-    if (is_share(now->wasted_bytes, now, NOW_WASTE_SHARE)) return CLAIM_NOW_WASTE;
+    if (is_wasteful) return CLAIM_NOW_WASTE;
     if (now->knows_waste && is_block_used(now) && is_share(now->block_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_BLOCK;
     if (now->knows_waste && is_share(now->used_bytes, now, NOW_LARGEST_SHARE))

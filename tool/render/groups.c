@@ -30,18 +30,71 @@ static bool starts_with(const char *text, const char *start) {
     return !strncmp(text, start, strlen(start));
 }
 
-static bool is_library(const char *name) {
-    return starts_with(name, "std::") || starts_with(name, "__gnu_cxx::") ||
-           starts_with(name, "alloc::") || starts_with(name, "<alloc::") ||
-           starts_with(name, "core::") || starts_with(name, "hashbrown::");
+// Finds the type in Rust's "<alloc::vec::Vec<u8>>::push" and "<T as Trait>::method", and its end;
+// NULL: the name is another one.
+static const char *self_of(const char *name, const char **end) {
+    static const char impl[] = "impl ", as[] = " as ";
+    int depth = 0;
+    if (*name++ != '<') return NULL;
+    if (starts_with(name, impl)) name += strlen(impl);
+    for (*end = name; **end && depth >= 0; ++*end) {
+        if (!depth && starts_with(*end, as)) return name;
+        depth += (**end == '<') - (**end == '>');
+    }
+    return depth < 0 ? (--*end, name) : NULL;
 }
 
-// Rust's vectors, strings and tables are made of these, which their users do not name; and an
-// option is no container.
+// A type without a path is one that the language has itself, or an argument.
+static bool is_library(const char *name) {
+    static const char *const starts[] = {
+        "std::", "__gnu_cxx::", "alloc::", "core::", "hashbrown::"};
+    const char *end, *self = self_of(name, &end);
+    if (self) name = self;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (starts_with(name, starts[i])) return true;
+    return self && last_part(self, end) == self && *self != '<';
+}
+
+// Rust's vectors, strings, tables and trees are made of these, which their users do not name; and
+// an option is no container.
 static bool is_inner_part(const char *name) {
-    if (*name == '<') name++;
-    return starts_with(name, "alloc::raw_vec::") || starts_with(name, "hashbrown::raw::") ||
-           starts_with(name, "core::");
+    static const char trees[] = "alloc::collections::btree::";
+    if (starts_with(name, trees)) {
+        name += strlen(trees);
+        return !starts_with(name, "map::BTreeMap") && !starts_with(name, "set::BTreeSet");
+    }
+    return starts_with(name, "alloc::alloc::") || starts_with(name, "alloc::raw_vec::") ||
+           starts_with(name, "hashbrown::raw::") || starts_with(name, "core::");
+}
+
+static bool is_rust(const char *type) {
+    return starts_with(type, "alloc::") || starts_with(type, "hashbrown::") ||
+           starts_with(type, "std::collections::");
+}
+
+// Takes the arguments that their users leave out: "Vec<T,A>" is their Vec<T>.
+static void drop_defaults(char *type) {
+    static const char *const defaults[] = {",A>", ",S>"};
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        size_t length = strlen(type), tail = strlen(defaults[i]);
+        if (length > tail && !strcmp(type + length - tail, defaults[i]))
+            memcpy(type + length - tail, ">", sizeof ">");
+    }
+}
+
+// Tells whether the second of Rust's types is what the program named, and the first, further in,
+// what that is made of.
+static bool is_made_of(const char *inner, const char *outer) {
+    static const char *const pairs[][2] = {
+        {"alloc::boxed::Box", "alloc::collections::"},
+        {"alloc::vec::Vec<u8>", "alloc::string::String"},
+        {"hashbrown::", "std::collections::hash::"},
+        {"std::collections::hash::map::", "std::collections::hash::set::"},
+        {"alloc::collections::btree::map::", "alloc::collections::btree::set::"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (starts_with(inner, pairs[i][0]) && starts_with(outer, pairs[i][1])) return true;
+    return false;
 }
 
 // The argument list of a template, without the outer brackets; false if there is none.
@@ -80,8 +133,19 @@ static bool is_making_function(const char *part) {
            starts_with(part, "allocate_shared<") || starts_with(part, "make_shared_for_overwrite<");
 }
 
+// Tells the type in "<alloc::string::String>::push", which Rust's names begin with.
+static bool type_of_self(const char *self, const char *end, char *type, size_t size) {
+    if (!is_rust(self) || is_inner_part(self)) return false;
+    if (!isupper((unsigned char)*last_part(self, end))) return false;
+    snprintf(type, size, "%.*s", (int)(end - self), self);
+    drop_defaults(type);
+    return true;
+}
+
 bool type_of_name(const char *name, char *type, size_t size, bool *is_element) {
+    const char *self_end, *self = self_of(name, &self_end);
     *is_element = false;
+    if (self) return type_of_self(self, self_end, type, size);
     if (is_inner_part(name)) return false;
     const char *end = name + strlen(name), *function = last_part(name, end);
     if (is_making_function(function) && arguments_of(function, end, type, size)) {
@@ -103,11 +167,12 @@ bool type_of_name(const char *name, char *type, size_t size, bool *is_element) {
                     isupper((unsigned char)*class);
     if (!is_public || !is_class) return false;
     snprintf(type, size, "%.*s", (int)(class_end - name), name);
+    if (is_rust(type)) drop_defaults(type);
     return true;
 }
 
 void type_of_stack(const struct frame_list *frames, char *label, char *location) {
-    char type[FRAME_TEXT_BYTES], element[FRAME_TEXT_BYTES] = "";
+    char type[FRAME_TEXT_BYTES], element[FRAME_TEXT_BYTES] = "", found[FRAME_TEXT_BYTES] = "";
     bool is_element;
     *location = 0;
     for (size_t i = 0; i < frames->frames.count; i++) {
@@ -118,13 +183,12 @@ void type_of_stack(const struct frame_list *frames, char *label, char *location)
             break;
         }
         if (!type_of_name(frame->function, type, sizeof type, &is_element)) continue;
-        if (!is_element) {
-            text_escape(label, FRAME_TEXT_BYTES, type);
-            return;
-        }
-        if (!*element) snprintf(element, sizeof element, "%s", type);
+        if (is_element && !*found && !*element) snprintf(element, sizeof element, "%s", type);
+        if (!is_element && (!*found || is_made_of(found, type)))
+            snprintf(found, sizeof found, "%s", type);
+        if (*found && !is_rust(found)) break;
     }
-    text_escape(label, FRAME_TEXT_BYTES, *element ? element : no_type);
+    text_escape(label, FRAME_TEXT_BYTES, *found ? found : *element ? element : no_type);
 }
 
 static const char no_file[] = "[file not known]", no_module[] = "[no module]";

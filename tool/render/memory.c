@@ -154,7 +154,7 @@ static void print_allocator(const struct terminal *terminal, const struct profil
         text_escape(name, sizeof name, text_base_name(path));
         text_cut(name, terminal->columns / 2);
         terminal_print(terminal, STYLE_DIM,
-                       "%s allocates: its free memory and cairn's tables are one part\n",
+                       "%s allocates: of its memory, free and cached is one part\n",
                        *name ? name : "not glibc's");
     } else if (!picture->arena_count) {
         terminal_print(terminal, STYLE_DIM, "glibc's arenas could not be read\n");
@@ -343,6 +343,14 @@ uint64_t picture_heap_bytes(const struct picture *picture) {
     return bytes[PICTURE_LIVE] + bytes[PICTURE_SLACK] + bytes[PICTURE_FREE] + bytes[PICTURE_REST];
 }
 
+// Tells whether a picture is of the end of a program whose heap was at its highest right before.
+static bool is_emptied(const struct profile *profile, const struct picture *picture) {
+    enum { LATE_PERCENT = 90 };
+    uint64_t end_ns = profile_has_ended(profile) ? profile->recording->header.end_ns : 0;
+    return end_ns && picture->at_ns >= end_ns &&
+           recording_peak_ns(profile->recording) >= end_ns / 100 * LATE_PERCENT;
+}
+
 bool claim_of_not_heap(struct claim *claim, const struct profile *profile) {
     enum { LEAST_BYTES = 16 << 20 };
     static const char *const words[PICTURE_PARTS] = {
@@ -357,6 +365,8 @@ bool claim_of_not_heap(struct claim *claim, const struct profile *profile) {
     if (picture_is_far_from_peak(&picture) || !picture.is_live_part) return false;
     for (int part = 0; part < PICTURE_PARTS; part++)
         if (words[part] && picture.bytes[part] > picture.bytes[most]) most = part;
+    // a program that ends has just freed what its memory was for
+    if (most == PICTURE_FREE && is_emptied(profile, &picture)) return false;
     uint64_t live = picture.bytes[PICTURE_LIVE] + picture.bytes[PICTURE_SLACK];
     // what malloc keeps of a heap that was larger is told as no heap only if it is the most
     uint64_t heap = most == PICTURE_FREE ? live : picture_heap_bytes(&picture);

@@ -240,14 +240,16 @@ static bool is_known(const struct way *way, const struct frame *frame) {
     return false;
 }
 
-// A library's function counts only where the program's first one calls it, or one without a name.
+// A library's function counts only where the program's first one calls it, or one without a name,
+// and none that only hands malloc on, as PL_malloc does.
 static void note_stage(struct way *way, const struct walk *walk, const struct stage *stage) {
     bool is_own = stage->frame->is_own;
     if (!way->first_own.frame && is_own) {
         way->first_own = *stage;
         return;
     }
-    bool is_first_call = stage->caller == way->first_own.frame && !stage->frame->is_runtime;
+    bool is_first_call = stage->caller == way->first_own.frame && !stage->frame->is_runtime &&
+                         !strcasestr(stage->frame->function, "alloc");
     if (!is_own && !is_first_call) return;
     if (has_share(walk->sums, stage->value, STRONG_PERCENT)) way->strong = *stage;
     if (!way->half.frame) way->half = *stage;

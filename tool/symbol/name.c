@@ -124,9 +124,10 @@ static char *demangle(const char *name) {
         if (rust) return rust;
     }
     if (is_of_d(name)) return demangle_d(name);
-    // Names in debug information may be C++ without being mangled.
+    // Names in debug information, and of other tools, may be C++ without being mangled.
     bool is_mangled = !strncmp(name, "_Z", 2);
-    if (!is_mangled && (strchr(name, '<') || strstr(name, "::"))) return clean(name);
+    bool is_readable = strchr(name, '<') || strstr(name, "::") || strstr(name, "[abi:");
+    if (!is_mangled && is_readable) return clean(name);
     if (!is_mangled) return NULL;
     char *cxx = cplus_demangle_v3(name, DMGL_NO_OPTS);
     if (!cxx) return NULL;

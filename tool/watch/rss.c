@@ -11,6 +11,7 @@
 #include "tool/model/shape.h"
 #include "tool/proc/process.h"
 #include "tool/watch/free_chunks.h"
+#include "tool/watch/own_map.h"
 #include "tool/watch/rss_parts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -144,9 +145,11 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
                      struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
-    uint64_t own_bytes =
-        recording->header.own_bytes + rss_parts_samples_bytes(pid, recording->header.live_samples);
-    rss_parts_settle_own(parts, is_glibc ? own_bytes : 0);
+    // other allocators map without reservation too
+    uint64_t own_bytes = is_glibc ? recording->header.own_bytes +
+                                        rss_parts_samples_bytes(pid, recording->header.live_samples)
+                                  : own_map_bytes(pid, &recording->header);
+    rss_parts_settle_own(parts, own_bytes);
     add_heap(pid, recording, parts);
     if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
@@ -163,6 +166,14 @@ static bool is_higher(const struct cairn_picture *picture, const struct cairn_pi
     if (peak->is_cut && !peak->arena_count && picture->arena_count) return true;
     bool is_whole = peak->is_cut && !picture->is_cut && picture->live_bytes == peak->live_bytes;
     return picture->live_bytes > peak->live_bytes ? picture->rss_bytes > peak->rss_bytes : is_whole;
+}
+
+// Tells whether a picture of the end is of a heap that the program has just freed, which stays
+// resident: where memory was nearly as high before, that picture says what it was for.
+static bool is_emptied(const struct cairn_picture *end, const struct cairn_picture *peak) {
+    enum { NEAR_PERCENT = 85, EMPTIED_SHARE = 2 };
+    return end->live_bytes < peak->live_bytes / EMPTIED_SHARE &&
+           peak->rss_bytes >= end->rss_bytes / 100 * NEAR_PERCENT;
 }
 
 // Processor time for the free chunks: a hundredth of the time so far, within bounds.
@@ -210,8 +221,9 @@ void rss_look_now(pid_t pid, struct recording *recording) {
 static void keep_picture(struct rss *rss, const struct memory *memory,
                          const struct cairn_picture *picture) {
     struct cairn_picture *peak = &rss->pictures[CAIRN_PICTURE_AT_PEAK];
+    bool is_end = memory->header->state == CAIRN_STATE_ENDED;
     rss->pictures[CAIRN_PICTURE_LAST] = *picture;
-    if (is_higher(picture, peak)) *peak = *picture;
+    if (is_higher(picture, peak) && !(is_end && is_emptied(picture, peak))) *peak = *picture;
     write_entries(memory, CAIRN_SECTION_PICTURES, rss->pictures, 0, CAIRN_PICTURE_COUNT,
                   sizeof *rss->pictures);
 }

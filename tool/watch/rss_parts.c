@@ -22,8 +22,9 @@ enum { LIMITS_BYTES = 4096 };
 // Data of a file that are less are taken as they are: nobody asks what of them is none.
 enum { DATA_SMALL_BYTES = 64 << 10 };
 
-// A guard page may be larger than a page, on request.
-static const uint64_t guard_max_bytes = 1 << 20;
+// A guard is a page, two with musl, four in the JVM. A larger one is address space that somebody
+// keeps for later, as the JVM's collectors do.
+enum { GUARD_PAGES_MOST = 4 };
 
 struct reading {
     struct rss_parts *out;
@@ -61,9 +62,10 @@ static bool is_libc(const char *name) {
 // Behind a guard page; all of it, or its lower end if it is joined with something else.
 static uint64_t stack_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now, *before = &reading->before;
-    bool is_guarded = before->end == now->start && starts(before->permissions, "---") &&
-                      reading->is_before_anonymous &&
-                      before->end - before->start <= guard_max_bytes;
+    bool is_guarded =
+        before->end == now->start && starts(before->permissions, "---") &&
+        reading->is_before_anonymous &&
+        before->end - before->start <= GUARD_PAGES_MOST * (uint64_t)sysconf(_SC_PAGESIZE);
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
     if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
     uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;

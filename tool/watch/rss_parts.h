@@ -76,7 +76,7 @@ bool rss_parts_with_each(pid_t pid, void (*each)(void *context, const struct map
                          void *context, struct rss_parts *parts);
 
 // Gives cairn what it mapped without reservation: `own_bytes` of what others may have mapped so too
-// at most. An allocator that does so itself cannot be distinguished from cairn: then it is 0.
+// at most.
 void rss_parts_settle_own(struct rss_parts *parts, uint64_t own_bytes);
 
 // Returns the resident bytes of cairn's table of samples, which its own account lacks while the

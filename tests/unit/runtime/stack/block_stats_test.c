@@ -196,7 +196,7 @@ static void test_no_room(void **state) {
         uses.sizes.is_full = uses.reallocs.is_full = 1;
         cells.rare_region.is_full = (uint32_t)is_rare_full;
         for (uint64_t i = 0; i < 1000; i++) allocate(i);
-        block_stats_count_realloc(CELL, 1, 2, false);
+        block_stats_count_realloc(CELL, 1, 2, REALLOC_COPIED);
         assert_int_equal(cells.items[CELL].size, CAIRN_SIZE_VARIES);
         assert_true(is_rare_full ? !cell_rare(CELL) : !cell_rare(CELL)->reallocs);
     }
@@ -205,9 +205,9 @@ static void test_no_room(void **state) {
 static void test_reallocs(void **state) {
     (void)state;
     start();
-    block_stats_count_realloc(CELL, 10, 20, false);
-    block_stats_count_realloc(CELL, 20, 40, true);
-    block_stats_count_realloc(CELL, 40, 5, false);
+    block_stats_count_realloc(CELL, 10, 20, REALLOC_COPIED);
+    block_stats_count_realloc(CELL, 20, 40, REALLOC_IN_PLACE);
+    block_stats_count_realloc(CELL, 40, 5, REALLOC_COPIED);
     const struct cairn_reallocs *found = (const struct cairn_reallocs *)uses.reallocs.base;
     assert_int_equal(cell_rare(CELL)->reallocs, 1);
     assert_int_equal(found->cell, CELL);

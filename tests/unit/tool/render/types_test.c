@@ -33,6 +33,13 @@ static void test_names(void **state) {
     check_name("hashbrown::raw::RawTableInner::prepare_resize", NULL, false);
     check_name("core::option::Option<T>::map_or_else", NULL, false);
     check_name("alloc::vec::Vec<T>::push", "alloc::vec::Vec<T>", false);
+    check_name("hashbrown::map::HashMap<K,V,S,A>::reserve", "hashbrown::map::HashMap<K,V>", false);
+    check_name("<alloc::vec::Vec<u8>>::with_capacity", "alloc::vec::Vec<u8>", false);
+    check_name("<alloc::vec::Vec<T,A> as core::clone::Clone>::clone", "alloc::vec::Vec<T>", false);
+    check_name("alloc::collections::btree::node::LeafNode<K,V>::new", NULL, false);
+    check_name("<r::Order as core::clone::Clone>::clone", NULL, false);
+    check_name("std::vector<A,S>::push_back", "std::vector<A,S>", false);
+    check_name("<alloc::vec::Vec<u8>", NULL, false);
     check_name("std::_Rb_tree<int, int>::_M_get_node", NULL, false);
     check_name("std::operator+<char>", NULL, false);
     check_name("operator new", NULL, false);
@@ -68,6 +75,21 @@ static void test_stacks(void **state) {
                 "std::vector<int>::push_back");
     CHECK_STACK("std::string", "operator new", "std::string::_M_construct<char*>",
                 "std::vector<std::string>::push_back");
+    CHECK_STACK(
+        "alloc::collections::btree::map::BTreeMap<K,V>", "alloc::alloc::alloc",
+        "alloc::boxed::Box<T,A>::new_uninit_in",
+        "alloc::collections::btree::node::LeafNode<K,V>::new",
+        "<alloc::collections::btree::map::BTreeMap<K,V> as core::iter::FromIterator>::from_iter",
+        "r::index");
+    CHECK_STACK("alloc::string::String", "<alloc::raw_vec::RawVec<u8>>::with_capacity_in",
+                "<alloc::vec::Vec<u8>>::with_capacity", "<u8 as alloc::slice::ConvertVec>::to_vec",
+                "<[u8]>::to_vec_in", "<alloc::string::String as core::clone::Clone>::clone",
+                "r::index");
+    CHECK_STACK(
+        "std::collections::hash::set::HashSet<T>", "hashbrown::map::HashMap<K,V,S,A>::reserve",
+        "<std::collections::hash::set::HashSet<T,S> as core::iter::Extend<T>>::extend", "r::main");
+    CHECK_STACK("alloc::boxed::Box<T>", "alloc::boxed::Box<T>::new_uninit", "r::load",
+                "<alloc::collections::btree::map::BTreeMap<K,V>>::insert");
     CHECK_STACK("[no type known]", "operator new", "main", "std::vector<int>::push_back");
     CHECK_STACK("[no type known]", NULL, "std::vector<int>::push_back");
 }

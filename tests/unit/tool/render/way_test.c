@@ -23,6 +23,7 @@ enum spot_name {
     NO_CODE,
     OTHER,
     OTHER_LOAD,
+    WRAPPER,
     PLACES
 };
 static const struct frame frames[PLACES][2] = {
@@ -38,6 +39,7 @@ static const struct frame frames[PLACES][2] = {
     [OTHER_LOAD] = {{.function = "load", .file = "b.c", .is_own = true}},
     [NO_CODE] = {{.function = "allocated before attach", .is_own = true}},
     [LIBRARY] = {{.function = "xmlReadFile", .module = "/lib/libxml2.so"}},
+    [WRAPPER] = {{.function = "PL_malloc_atomic", .module = "/lib/libswipl.so"}},
 };
 
 static const struct frame *frames_of(void *context, uint32_t place, size_t *count) {
@@ -196,6 +198,13 @@ static void test_a_library_is_told_by_the_function_that_was_called(void **state)
     check("90 % of the peak heap (900 B) came through xmlReadFile");
 }
 
+static void test_a_wrapper_of_malloc_tells_nothing(void **state) {
+    (void)state;
+    ADD(900, NO_NAME, WRAPPER);
+    ADD(100, NO_NAME, NO_NAME);
+    check(NULL);
+}
+
 // Most of it has no name, so that what has one may not be the largest.
 static void test_few_names(void **state) {
     (void)state;
@@ -249,6 +258,7 @@ int main(void) {
         TEST(test_what_is_inlined),
         TEST(test_a_recursion_is_told_once),
         TEST(test_a_library_is_told_by_the_function_that_was_called),
+        TEST(test_a_wrapper_of_malloc_tells_nothing),
         TEST(test_few_names),
         TEST(test_cut_stacks),
         TEST(test_all_in_main),

@@ -81,6 +81,7 @@ static const struct row mangled[] = {
     {"_ZZ4mainENKUliE0_clEi", "main::{lambda#2}"},
     {"_ZThn16_N3Foo3barEv", "non-virtual thunk to Foo::bar()"},
     {"_Z3fooB5cxx11v", "foo"},
+    {"load[abi:cxx11]", "load"},
     {"_Zbroken", "_Zbroken"},
     {"_Z", "_Z"},
     // The standard library as its users write it.

@@ -78,6 +78,20 @@ static void test_parts(void **state) {
     assert_int_equal(parts.libc_data.start, 0x7f6000000000);
 }
 
+// Address space that is kept for later is no guard of a stack, as that below tables of the JVM's.
+static void test_large_guard(void **state) {
+    (void)state;
+    struct rss_parts parts = read_text(
+        "7f200004a000-7f2000050000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr\n"
+        "7f2000050000-7f2000801000 rw-p 00000000 00:00 0 \nRss: 6080 kB\nVmFlags: rd wr ac\n"
+        "7f300000f000-7f3000010000 ---p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: mr\n"
+        "7f3000010000-7f3000810000 rw-p 00000000 00:00 0 \nRss: 16 kB\nVmFlags: rd wr ac\n",
+        8 * MIB);
+    assert_int_equal(parts.picture.heap_bytes, 6080 * 1024);
+    assert_int_equal(parts.picture.stacks_bytes, 16 * 1024);
+    assert_int_equal(parts.picture.stack_count, 1);
+}
+
 static void test_own_memory(void **state) {
     (void)state;
     struct rss_parts parts = read_text(program, 8 * MIB), limited = parts;
@@ -280,15 +294,11 @@ static void test_freed_meanwhile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_own_memory),
-        cmocka_unit_test(test_moment),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_joined_with_arena),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_joined_with_data),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_freed_meanwhile),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_large_guard),
+        cmocka_unit_test(test_own_memory), cmocka_unit_test(test_moment),
+        cmocka_unit_test(test_samples),    cmocka_unit_test(test_joined_with_arena),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_joined_with_data),
+        cmocka_unit_test(test_damage),     cmocka_unit_test(test_freed_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
