@@ -21,7 +21,7 @@ enum { TEXT_BYTES = REMEDY_WORDS_BYTES, PROC_PATH_BYTES = 32, PERCENT = 100 };
 enum { MOSTLY_MALLOC = 40 };
 
 struct remedies_answer {
-    const char *word;
+    const char *word;       // NULL: a process that has ended
     char name[TEXT_BYTES];  // safe to print
     pid_t pid;              // 0: a core
     struct remedy_facts facts;
@@ -165,13 +165,13 @@ enum remedy_column {
 };
 
 static const struct answer_column remedy_columns[REMEDY_COLUMNS] = {
-    [COLUMN_CLASS] = ANSWER_TAILS("class", "", NULL, .head = "class"),
+    [COLUMN_CLASS] = ANSWER_FIGURES("class", "class", ANSWER_TEXT, 0),
     [COLUMN_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 0),
     [COLUMN_SHARE] = ANSWER_FIGURES("share", "of RSS", ANSWER_SHARE, 0),
     [COLUMN_TITLE] = ANSWER_NAMES("title", ANSWER_TAIL, .head = "remedy"),
-    [COLUMN_APPLY] = ANSWER_TAILS("apply", "", NULL, .head = "apply"),
-    [COLUMN_COSTS] = ANSWER_TAILS("costs", "", NULL, .head = "costs"),
-    [COLUMN_SURE] = ANSWER_TAILS("sure", "", NULL, .head = "sure"),
+    [COLUMN_APPLY] = ANSWER_TAILS("apply", "\n      apply: ", NULL, .head = "apply"),
+    [COLUMN_COSTS] = ANSWER_TAILS("costs", "\n      costs: ", NULL, .head = "costs"),
+    [COLUMN_SURE] = ANSWER_TAILS("sure", "\n      sure:  ", NULL, .head = "sure"),
     [COLUMN_REMEDY] = ANSWER_DATA("remedy", ANSWER_TEXT),
     [COLUMN_LARGE_FREE] = ANSWER_DATA("large_free_bytes", ANSWER_BYTES),
     [COLUMN_PART] = ANSWER_DATA("part", ANSWER_TEXT),
@@ -211,6 +211,7 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     core_remedy_apply(remedy, &about, list->apply);
     core_remedy_cost(remedy, &about, list->costs);
     core_remedy_sure(remedy, &about, list->sure);
+    if (!remedy->is_shown) row->use = ANSWER_FOR_PROGRAMS;
     answer_set_text(row, COLUMN_PART, "remedy");
     answer_set_text(row, COLUMN_CLASS, core_remedy_class(remedy));
     set_known(row, COLUMN_BYTES, remedy->bytes, is_known);
@@ -299,6 +300,28 @@ static bool print_form(const struct remedies_answer *found, const struct request
 
 // --- what is looked at
 
+// Reads the heap of what was looked at; `opened`: its recording, or NULL.
+static bool read_look(struct remedies_answer *answer, const struct heap_look *look,
+                      struct opened *opened, struct error *error) {
+    const struct memory_view view = core_view(look->core);
+    struct glibc_heap heap;
+    answer->is_stopped = !look->is_core;
+    answer->pause_ns = look->is_core ? 0 : look->live.pause_ns;
+    bool is_glibc = glibc_heap_read(&view, &heap, error);
+    bool is_ok = (!heap_look_may_be_another(look) || core_add_other_heaps(look->core, &heap)) &&
+                 (is_glibc || heap.other.name);
+    if (!is_ok) core_refuse_heap(look->core, error);
+    if (is_ok) {
+        is_ok = core_remedies_read_heap(look, &heap, &answer->facts) ||
+                error_set(error, "out of memory");
+        if (is_ok)
+            pin_origin_of_look(look, opened, remedies_pinned(&answer->facts.giveback),
+                               &answer->pin);
+    }
+    glibc_heap_free(&heap);
+    return is_ok;
+}
+
 static bool read_stopped(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
     const struct heap_wish look_wish = {.depth = HEAP_BLOCKS,
@@ -306,25 +329,11 @@ static bool read_stopped(struct remedies_answer *answer, const struct remedies_w
                                             wish->has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                         .way_around = "--no-copy-limit"};
     struct heap_look look;
-    struct glibc_heap heap;
     if (!heap_look_take(answer->word, &look_wish, &look, error)) return false;
-    const struct memory_view view = core_view(look.core);
-    answer->is_stopped = !look.is_core;
-    answer->pause_ns = look.is_core ? 0 : look.live.pause_ns;
     if (!look.is_core)
         fprintf(stderr, "cairn: process %s was paused for %s\n", look.name,
                 units_duration(look.live.pause_ns).text);
-    bool is_glibc = glibc_heap_read(&view, &heap, error);
-    bool is_ok = (!heap_look_may_be_another(&look) || core_add_other_heaps(look.core, &heap)) &&
-                 (is_glibc || heap.other.name);
-    if (!is_ok) core_refuse_heap(look.core, error);
-    if (is_ok) {
-        is_ok = core_remedies_read_heap(&look, &heap, &answer->facts) ||
-                error_set(error, "out of memory");
-        if (is_ok)
-            pin_origin_of_look(&look, remedies_pinned(&answer->facts.giveback), &answer->pin);
-    }
-    glibc_heap_free(&heap);
+    bool is_ok = read_look(answer, &look, NULL, error);
     heap_look_close(&look);
     return is_ok;
 }
@@ -371,23 +380,39 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
     return is_ok;
 }
 
+// Works remedies out of the facts, and prints them.
+static bool print_found(struct remedies_answer *answer, const struct request *request,
+                        struct error *error) {
+    struct claim claim;
+    bool are_all = request->form && !request->form->is_for_people;
+    answer->count = remedies_find(&answer->facts, are_all, answer->remedies);
+    claim_of_remedies(answer, &claim);
+    if (request->form) return print_form(answer, request, &claim, error);
+    print_screen(answer, &claim);
+    return true;
+}
+
+static void close_answer(struct remedies_answer *answer) {
+    pin_origin_close(&answer->pin);
+    giveback_free(&answer->facts.giveback);
+}
+
+bool core_remedies_rows(struct core_subject *subject, const struct remedy_facts *facts,
+                        const struct request *request, struct error *error) {
+    struct remedies_answer answer = {.pid = subject->look.pid, .facts = *facts};
+    bool is_ok = read_look(&answer, &subject->look, &subject->opened, error) &&
+                 print_found(&answer, request, error);
+    close_answer(&answer);
+    return is_ok;
+}
+
 bool core_remedies_report(const char *word, const struct request *request,
                           const struct remedies_wish *wish, struct error *error) {
     struct remedies_answer answer = {.word = word};
     text_escape(answer.name, sizeof answer.name, word);
     bool is_core = core_is_one(word);
     bool is_ok = is_core ? read_stopped(&answer, wish, error) : read_process(&answer, wish, error);
-    if (is_ok) {
-        struct claim claim;
-        bool are_all = request->form && !request->form->is_for_people;
-        answer.count = remedies_find(&answer.facts, are_all, answer.remedies);
-        claim_of_remedies(&answer, &claim);
-        if (request->form)
-            is_ok = print_form(&answer, request, &claim, error);
-        else
-            print_screen(&answer, &claim);
-    }
-    pin_origin_close(&answer.pin);
-    giveback_free(&answer.facts.giveback);
+    is_ok = is_ok && print_found(&answer, request, error);
+    close_answer(&answer);
     return is_ok;
 }

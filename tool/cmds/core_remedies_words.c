@@ -136,6 +136,8 @@ void core_remedy_apply(const struct remedy *remedy, const struct remedy_about *a
         snprintf(text, REMEDY_WORDS_BYTES, "%s", of_other);
     else if (words[remedy->kind].apply)
         snprintf(text, REMEDY_WORDS_BYTES, "%s", words[remedy->kind].apply);
+    else if (!about->name)
+        snprintf(text, REMEDY_WORDS_BYTES, "free it, or allocate it before what is free below it");
     else
         snprintf(text, REMEDY_WORDS_BYTES, "cairn core %s describe 0x%" PRIx64 " says what it is",
                  about->name, pinned ? pinned->pin.address : 0);

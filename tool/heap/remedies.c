@@ -181,7 +181,8 @@ size_t remedies_find(const struct remedy_facts *facts, bool are_all,
         if (i == REMEDY_THRESHOLD && remedy->bytes) remedy->piece_bytes = sum.piece_bytes;
         bool is_bound = facts->is_core || (i == REMEDY_PURGE && facts->other.is_early);
         if (is_bound && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
-        count += are_all || is_shown(facts, remedy);
+        remedy->is_shown = is_shown(facts, remedy);
+        count += are_all || remedy->is_shown;
     }
     qsort(remedies, count, sizeof *remedies, compare);
     return count;

@@ -68,6 +68,7 @@ struct remedy {
     uint64_t bytes;        // of REMEDY_NEEDS_LOG: free and resident now
     uint64_t piece_bytes;  // of REMEDY_THRESHOLD: of the bound, in pieces that a large block may
                            // have left; it is told where these are worth it
+    bool is_shown;         // to people: it is worth it
 };
 
 // Fills in what would help, by class, the most first; returns how many there are, at most REMEDIES.
