@@ -6,12 +6,15 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_remedies_huge.h"
 #include "tool/cmds/core_remedies_pin.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/other_heaps.h"
+#include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/look_answer.h"
+#include "tool/query/name_options.h"
 #include "tool/query/views.h"
 #include "tool/watch/program.h"
 
@@ -26,6 +29,9 @@ struct remedies_answer {
     pid_t pid;              // 0: a core
     struct remedy_facts facts;
     struct pin_origin pin;
+    struct huge_live huge;
+    struct opened own;  // the recording, if it was opened here
+    bool has_own;
     char obstacle[TEXT_BYTES];  // why its events cannot be recorded; "": they can, or a core's
     bool is_stopped;
     uint64_t pause_ns;
@@ -111,6 +117,7 @@ static void print_remedy(const struct remedies_answer *answer, const struct term
                : "");
     terminal_print(terminal, STYLE_NAME, "%s\n", title);
     if (remedy->kind == REMEDY_PIN) pin_origin_print(&answer->pin, terminal);
+    if (remedy->kind == REMEDY_HUGE_PAGES) huge_live_print(&answer->huge, terminal);
     const struct remedy_about about = about_of(answer, answer->name);
     core_remedy_apply(remedy, &about, text);
     printf("      apply: %s\n", text);
@@ -161,6 +168,7 @@ enum remedy_column {
     COLUMN_PINNED_BY,
     COLUMN_PINNED,
     COLUMN_AT_LEAST,
+    COLUMN_LIVE,
     REMEDY_COLUMNS
 };
 
@@ -185,7 +193,8 @@ static const struct answer_column remedy_columns[REMEDY_COLUMNS] = {
     [COLUMN_TRIM] = ANSWER_DATA("trim_bytes", ANSWER_BYTES),
     [COLUMN_PINNED_BY] = ANSWER_DATA("pinned_by", ANSWER_NUMBER),
     [COLUMN_PINNED] = ANSWER_DATA("pinned_bytes", ANSWER_BYTES),
-    [COLUMN_AT_LEAST] = ANSWER_DATA("at_least", ANSWER_BOOL)};
+    [COLUMN_AT_LEAST] = ANSWER_DATA("at_least", ANSWER_BOOL),
+    [COLUMN_LIVE] = ANSWER_DATA("live_bytes", ANSWER_BYTES)};
 
 struct remedy_list {
     const struct remedies_answer *found;
@@ -227,6 +236,17 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     return !found->pin.is_known || row->frames;
 }
 
+// False without memory.
+static bool set_huge_stack(struct remedy_list *list, size_t number, struct answer_row *row) {
+    const struct huge_live *huge = &list->found->huge;
+    row->use = ANSWER_FOR_PROGRAMS;
+    answer_set_text(row, COLUMN_PART, "huge_pages");
+    answer_set(row, COLUMN_BYTES, (int64_t)huge->stacks.items[number].huge_bytes);
+    answer_set(row, COLUMN_LIVE, (int64_t)huge->stacks.items[number].live_bytes);
+    row->frames = huge_live_frames(huge, number, &list->frames);
+    return row->frames;
+}
+
 static void set_arena(const struct arena_free *arena, struct answer_row *row) {
     const bool is_pinned = arena->pin.address;
     row->use = ANSWER_FOR_PROGRAMS;
@@ -249,12 +269,15 @@ static bool next_row(struct answer *answer, struct answer_row *row) {
     struct remedy_list *list = answer->state;
     const struct remedies_answer *found = list->found;
     const struct giveback *giveback = &found->facts.giveback;
+    const size_t stacks = found->huge.stacks.count;
     size_t at = list->at++;
-    if (at >= found->count + giveback->arenas.count) return false;
-    if (at >= found->count)
-        set_arena(&giveback->arenas.items[at - found->count], row);
-    else
+    if (at >= found->count + stacks + giveback->arenas.count) return false;
+    if (at < found->count)
         answer->is_failed = !set_remedy(list, &found->remedies[at], row);
+    else if (at < found->count + stacks)
+        answer->is_failed = !set_huge_stack(list, at - found->count, row);
+    else
+        set_arena(&giveback->arenas.items[at - found->count - stacks], row);
     return !answer->is_failed;
 }
 
@@ -266,6 +289,7 @@ static void tell_facts(const struct remedies_answer *found, struct answer *answe
     answer_fact_known(answer, "pause_ns", ANSWER_TIME, (int64_t)found->pause_ns, found->is_stopped);
     answer_fact_known(answer, "rss_bytes", ANSWER_BYTES, (int64_t)facts->rss_bytes,
                       facts->rss_bytes);
+    answer_fact(answer, "huge_bytes", ANSWER_BYTES, (int64_t)huge_pages_bytes(&facts->huge));
     answer_fact_text(answer, "not_known", facts->has_giveback ? NULL : found->why);
     answer_fact_known(answer, "mmap_threshold", ANSWER_BYTES, (int64_t)parameters->mmap_threshold,
                       has_parameters);
@@ -278,12 +302,12 @@ static bool print_form(const struct remedies_answer *found, const struct request
                        const struct claim *claim, struct error *error) {
     struct remedy_list list = {.found = found};
     char program[NAME_MAX];
-    size_t count = found->count + found->facts.giveback.arenas.count;
+    size_t count = found->count + found->huge.stacks.count + found->facts.giveback.arenas.count;
     struct answer answer = {.view = "remedies",
                             .options = &request->options,
                             .columns = remedy_columns,
                             .column_count = REMEDY_COLUMNS,
-                            .has_frames = found->pin.is_known,
+                            .has_frames = found->pin.is_known || found->huge.stacks.count,
                             .whole = (int64_t)found->facts.rss_bytes,
                             .shown = count,
                             .count = count,
@@ -300,6 +324,24 @@ static bool print_form(const struct remedies_answer *found, const struct request
 
 // --- what is looked at
 
+// Finds the stacks of blocks that keep memory, of what is recorded; `opened`: its recording, or
+// NULL.
+static void find_stacks(struct remedies_answer *answer, const struct heap_look *look,
+                        struct opened *opened) {
+    const struct arena_free *pinned = remedies_pinned(&answer->facts.giveback);
+    const struct huge_pages *huge = &answer->facts.huge;
+    struct error unused;
+    if (!look->is_recorded || (!pinned && !huge->units.count)) return;
+    if (!opened) {
+        if (!look->is_core) name_options_symbols()->process = (uint32_t)look->pid;
+        answer->has_own = heap_look_recording(look, &answer->own, &unused);
+        if (!answer->has_own) return;
+        opened = &answer->own;
+    }
+    huge_live_find(look, opened, huge, &answer->huge);
+    pin_origin_of_look(look, opened, pinned, &answer->pin);
+}
+
 // Reads the heap of what was looked at; `opened`: its recording, or NULL.
 static bool read_look(struct remedies_answer *answer, const struct heap_look *look,
                       struct opened *opened, struct error *error) {
@@ -314,9 +356,7 @@ static bool read_look(struct remedies_answer *answer, const struct heap_look *lo
     if (is_ok) {
         is_ok = core_remedies_read_heap(look, &heap, &answer->facts) ||
                 error_set(error, "out of memory");
-        if (is_ok)
-            pin_origin_of_look(look, opened, remedies_pinned(&answer->facts.giveback),
-                               &answer->pin);
+        if (is_ok) find_stacks(answer, look, opened);
     }
     glibc_heap_free(&heap);
     return is_ok;
@@ -355,13 +395,11 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
     struct error reason = {""};
     if (!running_find(answer->word, &answer->pid, error)) return false;
     bool is_ok = rss_parts_of_process(answer->pid, &resident);
-    if (!is_ok)
-        error_set(error,
-                  "process %d: its memory may not be read, or it has none: ask as root, of "
-                  "one that runs",
-                  (int)answer->pid);
+    is_ok = (is_ok && resident.picture.rss_bytes) || examine_absence(answer->pid, error);
     if (is_ok) {
-        core_remedies_facts(answer->pid, &resident, &answer->facts);
+        struct live_process live;
+        core_remedies_facts(answer->pid, live_describe(answer->pid, &live), &resident,
+                            &answer->facts);
         find_obstacle(answer);
         bool is_read = wish->may_stop && read_stopped(answer, wish, &reason);
         bool is_other = !is_read && process_has_other_heap(answer->pid);
@@ -394,6 +432,8 @@ static bool print_found(struct remedies_answer *answer, const struct request *re
 
 static void close_answer(struct remedies_answer *answer) {
     pin_origin_close(&answer->pin);
+    huge_live_free(&answer->huge);
+    if (answer->has_own) opened_close(&answer->own);
     giveback_free(&answer->facts.giveback);
 }
 
@@ -414,5 +454,6 @@ bool core_remedies_report(const char *word, const struct request *request,
     bool is_ok = is_core ? read_stopped(&answer, wish, error) : read_process(&answer, wish, error);
     is_ok = is_ok && print_found(&answer, request, error);
     close_answer(&answer);
+    huge_pages_free(&answer.facts.huge);
     return is_ok;
 }

@@ -27,7 +27,8 @@ bool core_remedies_rows(struct core_subject *subject, const struct remedy_facts 
                         const struct request *request, struct error *error);
 
 // Fills in what a process' resident memory consists of: `resident` is of it.
-void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts);
+void core_remedies_facts(pid_t pid, bool is_recorded, const struct rss_parts *resident,
+                         struct remedy_facts *facts);
 
 // Reads the heap of a process that goes on. False: none of glibc's can be read.
 bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,

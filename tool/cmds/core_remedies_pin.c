@@ -40,22 +40,14 @@ static void find(struct pin_origin *origin, const struct memory_reader *memory) 
     if (!origin->is_known) close_all(origin);
 }
 
-static bool open_own(struct pin_origin *origin, bool is_ok) {
-    origin->opened = is_ok ? &origin->own : NULL;
-    return is_ok;
-}
-
 void pin_origin_of_look(const struct heap_look *look, struct opened *opened,
                         const struct arena_free *arena, struct pin_origin *origin) {
-    struct error unused;
-    if (!arena || !look->is_recorded) return;
+    if (!arena) return;
     origin->address = arena->pin.address;
     origin->bytes = arena->pin.bytes;
-    if (!look->is_core) name_options_symbols()->process = (uint32_t)look->pid;
-    const struct memory_view view = core_view(look->core);
     origin->opened = opened;
-    if (opened || open_own(origin, heap_look_recording(look, &origin->own, &unused)))
-        find(origin, &view.reader);
+    const struct memory_view view = core_view(look->core);
+    find(origin, &view.reader);
 }
 
 void pin_origin_of_process(pid_t pid, const struct arena_free *arena, struct pin_origin *origin) {
@@ -67,7 +59,8 @@ void pin_origin_of_process(pid_t pid, const struct arena_free *arena, struct pin
     origin->address = arena->pin.address;
     origin->bytes = arena->pin.bytes;
     name_options_symbols()->process = (uint32_t)pid;
-    if (open_own(origin, opened_open(live.path, &origin->own, &unused))) find(origin, &memory);
+    origin->opened = &origin->own;
+    if (opened_open(live.path, &origin->own, &unused)) find(origin, &memory);
 }
 
 void pin_origin_close(struct pin_origin *origin) {

@@ -19,8 +19,8 @@ struct pin_origin {
     struct site_list sites;  // one
 };
 
-// Finds it in what was looked at, or in a process that goes on. It stays unknown if the process is
-// not recorded, or as a sample. `opened`: its recording; NULL: it is opened here.
+// Finds it in what was looked at, whose recording is open, or in a process that goes on. It stays
+// unknown if the process is not recorded, or as a sample.
 void pin_origin_of_look(const struct heap_look *look, struct opened *opened,
                         const struct arena_free *arena, struct pin_origin *origin);
 void pin_origin_of_process(pid_t pid, const struct arena_free *arena, struct pin_origin *origin);

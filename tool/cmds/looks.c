@@ -56,7 +56,8 @@ static void set_reason(struct look *look, const char *reason) {
 // Reads what is resident, and of which kind.
 static void read_resident(struct look *look, pid_t pid) {
     struct rss_parts resident;
-    if (rss_parts_of_process(pid, &resident)) core_remedies_facts(pid, &resident, &look->remedies);
+    if (rss_parts_of_process(pid, &resident))
+        core_remedies_facts(pid, true, &resident, &look->remedies);
     rss_parts_free(&resident);
 }
 
@@ -85,6 +86,7 @@ static void take_copy(struct look *look, const struct watched *process, uint64_t
 static void free_look(struct look *look) {
     if (look->is_taken) heap_look_close(&look->subject.look);
     free(look->answers);
+    remedy_facts_free(&look->remedies);
     *look = (struct look){0};
 }
 

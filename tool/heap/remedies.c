@@ -6,6 +6,11 @@
 // Shares of what is resident that are told, one in so many, and the least that is told at all.
 enum { SHOWN_SHARE = 100, ALLOCATOR_SHARE = 5, SHOWN_BYTES = 256 << 10 };
 
+void remedy_facts_free(struct remedy_facts *facts) {
+    giveback_free(&facts->giveback);
+    huge_pages_free(&facts->huge);
+}
+
 // --- sums
 
 struct giveback_sum giveback_sum(const struct giveback *giveback) {
@@ -121,7 +126,7 @@ static uint64_t cache_bytes(const struct remedy_facts *facts) {
 }
 
 static uint64_t huge_bytes(const struct remedy_facts *facts) {
-    return facts->huge_bytes;
+    return huge_pages_zero_bytes(&facts->huge);
 }
 
 static uint64_t allocator_bytes(const struct remedy_facts *facts) {

@@ -73,15 +73,19 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
-// Notes memory from `start` on: the lower end of a mapping may be a stack, or data of a file.
+// Notes memory from `start` on, behind a stack or data of a file. Plain neighbours become one.
 static void note_memory(struct reading *reading, uint64_t start, uint64_t rss) {
     const struct mapping *now = &reading->now;
-    if (!rss) return;
-    struct mapped_memory *memory = array_push(&reading->out->memory);
-    if (!memory) return;
-    *memory = (struct mapped_memory){start, now->end, rss,
-                                     strcmp(now->name, "[heap]") != 0 && !now->is_unreserved &&
-                                         now->permissions[1] == 'w'};
+    struct rss_parts *out = reading->out;
+    struct mapped_memory new = {start, now->end, rss, now->permissions[1] == 'w'}, *last = NULL;
+    new.is_plain &= !now->is_unreserved &&strcmp(now->name, "[heap]") != 0;
+    if (out->memory.count) last = &out->memory.items[out->memory.count - 1];
+    if (new.is_plain && last && last->is_plain && last->end == start) {
+        last->end = now->end;
+        last->rss_bytes += rss;
+    } else if (rss && (last = array_push(&out->memory))) {
+        *last = new;
+    }
 }
 
 // Resident bytes of heaps of glibc's arenas in a mapping. The kernel may join the accessible part
