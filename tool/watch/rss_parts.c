@@ -58,14 +58,14 @@ static bool is_libc(const char *name) {
     return starts(base, "libc.so.6") || starts(base, "libc-2.");
 }
 
-// Behind a guard page; all of it, or its lower end if it is joined with something else.
+// Behind a guard page, no code; all of it, or its lower end if it is joined with something else.
 static uint64_t stack_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now, *before = &reading->before;
     bool is_guarded = before->end == now->start && starts(before->permissions, "---") &&
                       reading->is_before_anonymous &&
                       before->end - before->start <= guard_max_bytes;
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
-    if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
+    if (!is_guarded || !starts(now->permissions, "rw-") || now->is_unreserved) return 0;
     uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
     if (!limit || size <= limit || reading->source.pagemap.file < 0) return now->rss_bytes;
     uint64_t present =
