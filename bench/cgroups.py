@@ -99,7 +99,7 @@ def main():
             os.chmod(place, 0o777)  # for servers that become another user
             for file, text in FILES.items():
                 with open(f"{place}/{file}", "w") as out:
-                    out.write(text)
+                    out.write(text.replace("{place}", place))
             if name == "mariadbd":
                 remedies.shell("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={place}/my",
                                "--auth-root-authentication-method=normal")

@@ -55,6 +55,13 @@ NODE = 'const b = []; for (let i = 0; i < 20000; i++) b.push(Buffer.alloc(9000, 
        'console.log("ready"); process.stdin.resume()'
 PHP = '$a = []; for ($i = 0; $i < 300000; $i++) $a[$i] = str_repeat("x", $i % 300); for ($i = 0; $i < 300000; $i++) if ($i % 7) unset($a[$i]); ' \
       'echo "ready\\n"; fgets(STDIN);'
+GUILE = '(define kept (let loop ((i 0) (l (list))) (if (< i 200000) (loop (+ i 1) (cons (make-string (modulo i 300) #\\x) l)) l))) ' \
+        '(set! kept (list-head kept 20000)) (gc) (display "ready\\n") (force-output) (read-char)'
+GNUPLOT = 'set print "-"; array A[200000]; do for [i=1:200000] { A[i] = sprintf("%0300d", i)[1:i % 300 + 1] }; ' \
+          'do for [i=1:200000] { if (i % 7) { A[i] = 0 } }; print "ready"; pause -1'
+PROLOG = "forall(between(1, 200000, I), (atom_concat(key, I, A), assertz(fact(I, A)))), " \
+         "forall((fact(I, _), I mod 6 > 0), retract(fact(I, _))), garbage_collect, writeln(ready), flush_output, read(_)"
+RSYSLOG_MODULES = os.environ.get("RSYSLOG_MODULES", "/usr/lib/x86_64-linux-gnu/rsyslog")
 SQLITE = "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) " \
          "insert into t select i, hex(randomblob(90)) from n; delete from t where a % 5; select 'ready';\n"
 
@@ -124,6 +131,65 @@ def load_mosquitto(place):
             shell("mosquitto_pub", "-p", "7399", "-r", "-t", f"t/{i}", *(("-m", "x" * size * i) if size else ("-n",)))
 
 
+def ask_names(port, names):
+    """Questions of DNS."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.settimeout(2)
+        for i, name in enumerate(names):
+            labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+            link.sendto(struct.pack(">6H", i, 256, 1, 0, 0, 0) + labels + b"\0\0\1\0\1", ("127.0.0.1", port))
+            try:
+                link.recv(4096)
+            except OSError:
+                pass
+
+
+def load_ngircd(place):
+    """Clients that come, talk in channels, and most of them go."""
+    links = []
+    for i in range(150):
+        link = socket.create_connection(("127.0.0.1", 7414))
+        link.sendall(b"NICK n%d\r\nUSER n%d 0 * :a name\r\nJOIN #c%d\r\nPRIVMSG #c%d :%s\r\n" % (i, i, i % 40, i % 40, b"x" * 300))
+        link.recv(4096)
+        links.append(link)
+    for link in links[:120]:
+        link.close()
+    KEPT.extend(links[120:])
+
+
+def load_beanstalkd(place):
+    """Jobs of many sizes, four of five of them deleted."""
+    with socket.create_connection(("127.0.0.1", 7416)) as link:
+        answers = link.makefile("rb")
+        for i in range(20000):
+            text = b"x" * (i * 37 % 2000)
+            link.sendall(b"put 0 0 60 %d\r\n%s\r\n" % (len(text), text))
+            number = int(answers.readline().split()[1])
+            if number % 5:
+                link.sendall(b"delete %d\r\n" % number)
+                answers.readline()
+
+
+def load_rsyslogd(place):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        for i in range(30000):
+            link.sendto(b"<13>Jan  1 00:00:00 host program[%d]: %s" % (i, b"x" * (i % 700)), ("127.0.0.1", 7417))
+            if i % 100 == 0:
+                time.sleep(0.01)
+
+
+def through(port, *addresses):
+    """Asks a proxy for each of the addresses, many times."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
+    for i in range(300):
+        try:
+            opener.open(addresses[i % len(addresses)], timeout=10).read()
+        except OSError:
+            pass
+
+
+KEPT = []  # connections that stay
+
 # Name, command, letter that it waits for on standard input before it is ready (None: a server), and its load.
 PROGRAMS = {
     "python3 (dicts)": ["python3", "-c", PYTHON_TREE],
@@ -136,6 +202,10 @@ PROGRAMS = {
     "sqlite3 (:memory:)": ["sqlite3"],
     "bc": ["bc", "-q"],
     "tclsh (arrays)": ["tclsh", "{place}/arrays.tcl"],
+    # Chosen when the tool was ready, by someone who had not tried them.
+    "guile (lists)": ["guile", "--no-auto-compile", "-c", GUILE],
+    "gnuplot (data)": ["gnuplot", "-e", GNUPLOT],
+    "swipl (facts)": ["swipl", "-q", "-g", PROLOG],
 }
 SERVERS = {
     "redis-server (jemalloc)": (["redis-server", "--port", "7391", "--save", ""], load_redis),
@@ -151,11 +221,33 @@ SERVERS = {
     "haproxy": (["haproxy", "-f", "{place}/haproxy.cfg"], lambda place: get(7397, times=500)),
     "memcached": (["memcached", "-u", "root", "-p", "7398"], load_memcached),
     "mosquitto": (["mosquitto", "-p", "7399"], load_mosquitto),
+    "unbound (4 threads)": (["unbound", "-d", "-c", "{place}/unbound.conf"],
+                            lambda place: ask_names(7411, (f"host{i * 7 % 9000}.test" for i in range(9000)))),
+    "squid": (["squid", "-N", "-f", "{place}/squid.conf"],
+              lambda place: through(7412, "http://127.0.0.1:7412/none", "http://127.0.0.1:7393/", "http://nowhere.test/")),
+    "ngircd": (["ngircd", "-n", "-f", "{place}/ngircd.conf"], load_ngircd),
+    "privoxy": (["privoxy", "--no-daemon", "{place}/privoxy.conf"],
+                lambda place: through(7415, "http://config.privoxy.org/show-status", "http://p.p/")),
+    "beanstalkd": (["beanstalkd", "-l", "127.0.0.1", "-p", "7416", "-z", "65535"], load_beanstalkd),
+    "rsyslogd": (["rsyslogd", "-n", "-f", "{place}/rsyslog.conf", "-i", "{place}/rsyslog.pid", "-M", RSYSLOG_MODULES], load_rsyslogd),
+    "tor": (["tor", "-f", "{place}/torrc", "--DataDirectory", "{place}/tor", "--DisableNetwork", "1", "--SocksPort", "7418"],
+            lambda place: None),
     "lighttpd": (["lighttpd", "-D", "-f", "{place}/lighttpd.conf"], lambda place: get(7400, times=2000)),
 }
 FILES = {
     "nginx.conf": "daemon off; master_process off; pid nginx.pid; error_log e.log; events {} http { access_log off; "
                   "server { listen 7392; root .; } }",
+    "unbound.conf": "server:\n interface: 127.0.0.1\n port: 7411\n username: ''\n chroot: ''\n directory: .\n pidfile: ''\n"
+                    " do-daemonize: no\n num-threads: 4\n use-syslog: no\n access-control: 127.0.0.1 allow\n"
+                    + "".join(f" local-data: 'host{i}.test. A 10.0.{i // 250}.{i % 250}'\n" for i in range(9000)),
+    "squid.conf": "http_port 127.0.0.1:7412\npid_filename none\ncache_log none\naccess_log none\nhttp_access allow all\n"
+                  "visible_hostname test\ncache_effective_user nobody\ncache_mem 32 MB\npinger_enable off\nlogfile_rotate 0\n"
+                  + os.environ.get("SQUID_MORE", ""),
+    "ngircd.conf": "[Global]\nName = irc.test.net\nListen = 127.0.0.1\nPorts = 7414\nServerUID = nobody\nServerGID = nogroup\n"
+                   "[Limits]\nMaxConnectionsIP = 0\nMaxConnections = 0\n[Options]\nIdent = no\nDNS = no\nPAM = no\n",
+    "privoxy.conf": "listen-address 127.0.0.1:7415\n" + os.environ.get("PRIVOXY_MORE", "confdir /etc/privoxy\n"),
+    "rsyslog.conf": 'module(load="imudp")\ninput(type="imudp" port="7417" address="127.0.0.1")\n*.* {place}/messages\n',
+    "torrc": "",
     "hosts": "".join(f"10.0.{i // 250}.{i % 250} host{i}.test\n" for i in range(4000)),
     "lighttpd.conf": 'server.port = 7400\nserver.bind = "127.0.0.1"\nserver.document-root = var.CWD\nindex-file.names = ("index.html")\n',
     "arrays.tcl": "for {set i 0} {$i < 200000} {incr i} {set a($i) [string repeat x [expr {$i % 900}]]}\n"
@@ -283,7 +375,7 @@ def main():
             os.chmod(place, 0o777)  # for servers that become another user
             for file, text in FILES.items():
                 with open(f"{place}/{file}", "w") as out:
-                    out.write(text)
+                    out.write(text.replace("{place}", place))
             subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", f"{place}/trim.so", f"{TOP}/tests/tools/trim_preload.c"], check=True)
             if name == "mariadbd":
                 shell("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={place}/my", "--auth-root-authentication-method=normal")

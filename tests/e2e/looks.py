@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the heap while it is recorded (cairn run --look): owners, types, containers, waste and pages of a recording are
-what they were of the process, row by row and in every form; a look while it runs has what is freed at the end; at most
+"""Looks at the heap while it is recorded (cairn run --look): owners, types, containers, waste, pages, the heap and remedies
+of a recording are what they were of the process, row by row and in every form; a look while it runs has what is freed at the end; at most
 three, each at a quarter more resident memory; pauses and what is not known are said; without --look there are none."""
 
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -18,7 +19,7 @@ KEYS = {"owners": ("name", "kind", "retained_bytes", "retained_blocks", "own_byt
         "containers": ("type", "containers", "capacity_bytes", "used_bytes", "elements", "largest_unused"),
         "waste": ("name", "bytes", "blocks", "zero_bytes", "duplicate_bytes", "tail_bytes", "slack_bytes"),
         "pages": ("live_bytes", "live_blocks")}
-UNKNOWN_KIND = 1000
+UNKNOWN_KIND, SLACK = 1000, 16 << 10  # what streams take
 LEVELS = ("--top", "8", "--depth", "4", "--threshold", "1%")
 
 
@@ -41,15 +42,23 @@ def is_of_program(row):
     return not any(isinstance(value, str) and ("libc.so" in value or "stack not recorded" in value) for value in row)
 
 
-def check_same():
+def both(program, questions):
+    """The answers of a process that is recorded with looks, by view, and its recording."""
     path = t.fresh_path("same") + ".cairn"
-    command = [t.CAIRN, "run", "-q", "--look", "-o", path, *PROGRAM]
+    command = [t.CAIRN, "run", "-q", "--look", "-o", path, *program]
     with t.Process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=t.environment()) as process:
         t.check_equal("begins", process.stdout.readline(), b"ready\n")
-        pid = next(child for child in t.children_of(process.pid) if t.is_called(child, "looked"))
-        live = {view: rows(view, shown(str(pid), view, *(LEVELS if view == "owners" else ()))) for view in VIEWS}
+        name = os.path.basename(program[0])
+        pid = next(child for child in t.children_of(process.pid) if t.is_called(child, name))
+        live = {view: shown(str(pid), view, *options) for view, options in questions.items()}
         process.stdin.close()
         t.check_equal("status", process.wait(), 0)
+    return live, path
+
+
+def check_same():
+    live, path = both(PROGRAM, {view: LEVELS if view == "owners" else () for view in VIEWS})
+    live = {view: rows(view, found) for view, found in live.items()}
     for view, wanted in live.items():
         found = rows(view, shown(path, view))
         kept = [row for row in wanted if is_of_program(row)]
@@ -63,6 +72,27 @@ def check_same():
     zeros = sum(row[3] for row in rows("waste", shown(path, "waste")))
     t.check(ZEROED <= zeros <= ZEROED + (64 << 10), f"zeros: {zeros}")
     return path
+
+
+def check_remedies():
+    """What would help, and how the heap lies, is what it was of the process: with the stack of the block that pins its end."""
+    live, path = both(t.program("remedies", "pinned"), {"remedies": (), "heap": ()})
+    found = {view: shown(path, view) for view in live}
+    t.check_equal("remedies: title", found["remedies"]["title"], live["remedies"]["title"])
+    wanted, kept = ({row["remedy"]: row for row in one["remedies"]["rows"] if row["part"] == "remedy"} for one in (live, found))
+    t.check_equal("remedies", sorted(kept), sorted(wanted))
+    for remedy in ("malloc_trim", "pinned_end", "threshold"):
+        t.check(abs(kept[remedy]["bytes"] - wanted[remedy]["bytes"]) <= SLACK, f"{remedy}: {kept[remedy]}, {wanted[remedy]}")
+        t.check_equal(f"{remedy}: class", kept[remedy]["class"], wanted[remedy]["class"])
+    t.check_equal("who pins", *([frame["function"] for frame in one["pinned_end"]["frames"]] for one in (kept, wanted)))
+    wanted, kept = ({row["name"]: row["bytes"] for row in one["heap"]["rows"] if row["part"] == "state"} for one in (live, found))
+    t.check(sorted(kept) == sorted(wanted) and all(abs(kept[name] - wanted[name]) <= SLACK for name in wanted),
+            f"heap: {kept}, {wanted}")
+    cells = [[row for row in one["heap"]["rows"] if row["part"] == "cell"] for one in (live, found)]
+    t.check_equal("heap: cells", *map(len, cells))
+    screen = t.run_cairn("report", path, "--view", "remedies").out.decode()
+    t.check("would give back" in screen and "\n      apply: malloc_trim(0) in the program" in screen, f"remedies: {screen}")
+    t.check("cairn core" not in json.dumps(found["remedies"]), f"remedies lead to a process that has ended: {found}")
 
 
 def check_forms(path):
@@ -142,6 +172,7 @@ def check_unknown():
 
 SAME = check_same()
 check_forms(SAME)
+check_remedies()
 check_older(SAME)
 check_early()
 check_destroyed()

@@ -65,7 +65,7 @@ def ask(word, *options):
     t.check_equal(f"{word} {options}: status", result.status, 0)
     answer = json.loads(result.out)
     t.check_equal("schema, view", (answer["schema"], answer["view"]), (1, "remedies"))
-    parts = {name: [row for row in answer["rows"] if row["part"] == part] for name, part in (("remedies", "remedy"), ("arenas", "arena"))}
+    parts = {name: [row for row in answer["rows"] if row["part"] == part] for name, part in (("remedies", "remedy"), ("arenas", "arena"), ("huge", "huge_pages"))}
     return {**answer["facts"], **parts, "sentence": answer["claims"][0]["sentence"], "process": answer["process"]}
 
 
@@ -146,6 +146,33 @@ def check_core():
     t.check(trim["class"] == "at most" and truth <= trim["bytes"] <= truth + MIB, f"core: {trim}, truth {truth}", is_grave=True)
 
 
+def check_huge():
+    """Of huge pages no more goes than was never written, and so much does; with the stacks whose blocks lie on them, of a
+    process that is recorded."""
+    process, small = start("huge"), start("small")
+    whole, saved = resident(process.pid), resident(process.pid) - resident(small.pid)
+    answer = ask(process.pid)
+    end(small, "small")
+    end(process, "huge")
+    if not answer["huge_bytes"]:
+        t.skip_part("huge pages, since this system gives none")
+        return
+    bound = bytes_of(answer)["huge_pages"]
+    t.check(whole >= answer["huge_bytes"] >= 12 * 2 * MIB, f"huge: {answer}")
+    t.check(saved <= bound + MIB and bound <= 9 * 2 * MIB, f"huge: saved {saved}, at most {bound}", is_grave=True)
+    t.check(answer["sentence"].startswith("no transparent huge pages (now 24.0 MiB) would give back at most 18.0 MiB"), f"huge: {answer}")
+    argv = [t.CAIRN, "run", "-q", "-o", "huge.cairn", "--", *t.program("remedies", "huge")]
+    tool = subprocess.Popen(argv, env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    t.check_equal("huge, recorded: ready", tool.stdout.readline(), b"ready\n")
+    recorded = ask(t.children_of(tool.pid)[0])
+    screen = t.run_cairn("report", "--view", "remedies", str(t.children_of(tool.pid)[0])).out.decode()
+    end(tool, "huge, recorded")
+    t.check_equal("huge, recorded: cairn's own pages are left out", bytes_of(recorded)["huge_pages"], bound)
+    stacks = [(row["frames"][0]["function"], row["bytes"], row["live_bytes"]) for row in recorded["huge"]]
+    t.check_equal("huge: stacks", stacks, [("spread", 24 * MIB, 24 * MIB)])
+    t.check(re.search(r"live: +24\.0 MiB on +24\.0 MiB of huge pages:\n +24\.0 MiB on +24\.0 MiB, by spread ", screen), f"huge: {screen}")
+
+
 def check_recorded():
     """Of a recorded process the stack of the block that pins the end is told, stopped or not; of another one it is not."""
     argv = [t.CAIRN, "run", "-q", "-o", "pinned.cairn", "--", *t.program("remedies", "pinned")]
@@ -218,8 +245,10 @@ def check_refused():
     ended = subprocess.Popen(["true"])
     t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
     result = t.run_cairn("report", "--view", "remedies", str(ended.pid))
-    t.check(result.status == 1 and result.err.count(b"\n") == 1, f"zombie: {result}")
+    t.check(result.status == 1 and result.err == f"cairn: process {ended.pid}: it has ended (a zombie)\n".encode(), f"zombie: {result}")
     ended.wait()
+    result = t.run_cairn("report", "--view", "remedies", str(ended.pid))
+    t.check(result.status == 1 and result.err == f"cairn: process {ended.pid}: it has ended\n".encode(), f"ended: {result}")
 
 
 answers = {way: check_way(way, sentence, settings) for way, sentence, settings in WAYS}
@@ -235,6 +264,7 @@ for one, (library, _, _) in OTHERS.items():
     for other_way in OTHER_WAYS:
         check_other(one, other_way)
 check_busy()
+check_huge()
 check_recorded()
 check_refused()
 t.finish()

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 enum {
     COUNT = 20000,
@@ -23,6 +24,9 @@ enum {
     LARGE = 20 << 20,
     MIDDLE = 1 << 20,
     MIDDLES = 16,
+    HUGE_BYTES = 2 << 20,
+    HUGE_COUNT = 12,
+    HUGE_FULL = 3,  // of them, written from end to end
 };
 
 static void *kept[FAST_COUNT], *pin;
@@ -117,6 +121,16 @@ static void *map(size_t bytes) {
     return memory;
 }
 
+// Allocates a block on huge pages, most of which have a byte each.
+__attribute__((noinline)) static void spread(void) {
+    const size_t bytes = (size_t)HUGE_COUNT * HUGE_BYTES;
+    char *block = aligned_alloc(HUGE_BYTES, bytes);
+    if (!block) exit(1);
+    madvise(block, bytes, MADV_HUGEPAGE);
+    for (size_t i = 0; i < HUGE_COUNT; i++) block[i * HUGE_BYTES] = 1;
+    kept[0] = memset(block, 1, (size_t)HUGE_FULL * HUGE_BYTES);
+}
+
 int main(int argc, char **argv) {
     static char read[BUFSIZ], written[BUFSIZ];  // that the allocator does not have
     const char *way = argc > 1 ? argv[1] : "live";
@@ -140,6 +154,8 @@ int main(int argc, char **argv) {
         for (size_t i = 0; i < COUNT; i++) free(kept[i]);
     }
     if (!strcmp(way, "mapped")) memset(map(LARGE), 1, LARGE);
+    if (!strcmp(way, "small")) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    if (!strcmp(way, "huge") || !strcmp(way, "small")) spread();
     if (!strcmp(way, "lazy")) madvise(memset(map(LARGE), 1, LARGE), LARGE, MADV_FREE);
     puts("ready");
     fflush(stdout);

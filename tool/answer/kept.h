@@ -8,7 +8,7 @@
 #include "tool/answer/forms.h"
 
 // Rows of one answer that are kept; `count` tells how many there were.
-enum { ANSWER_KEPT_ROWS = 1000 };
+enum { ANSWER_KEPT_ROWS = 2000 };
 
 // Writes an answer with all of its rows to a file or stream. False, with an error, without memory.
 bool answer_write_kept(FILE *out, struct answer *answer, struct error *error);

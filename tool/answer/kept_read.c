@@ -104,10 +104,11 @@ static const char *get_text(struct kept_answer *kept) {
     return number == TEXT_NEW ? new_text(kept) : kept->texts.items[number - TEXT_FIRST];
 }
 
-// A text of the tool's own, which forms print as it is.
-static const char *get_plain_text(struct kept_answer *kept) {
+// A text of the tool's own, which forms print as it is; `others` may be in it.
+static const char *get_plain_text(struct kept_answer *kept, const char *others) {
     const char *text = get_text(kept);
-    for (const char *at = text; at && *at; at++) kept->is_wrong |= *at < ' ' || *at > '~';
+    for (const char *at = text; at && *at; at++)
+        kept->is_wrong |= (*at < ' ' || *at > '~') && !strchr(others, *at);
     return kept->is_wrong ? NULL : text;
 }
 
@@ -119,13 +120,13 @@ static const char *get_some_text(struct kept_answer *kept) {
 // --- an answer
 
 static void read_column(struct kept_answer *kept, struct answer_column *column) {
-    column->key = get_plain_text(kept);
-    column->head = get_plain_text(kept);
+    column->key = get_plain_text(kept, "");
+    column->head = get_plain_text(kept, "");
     column->unit = (enum answer_unit)get_up_to(kept, ANSWER_BOOL);
     column->place = (enum answer_place)get_up_to(kept, ANSWER_TAIL_NAME);
     column->style = (enum style)get_up_to(kept, STYLE_WARNING);
-    column->before = get_plain_text(kept);
-    column->behind = get_plain_text(kept);
+    column->before = get_plain_text(kept, "\n");
+    column->behind = get_plain_text(kept, "");
     if (!column->before) column->before = "";
 }
 
@@ -184,7 +185,7 @@ static void read_row(struct kept_answer *kept) {
                              .first_cell = kept->cells.count,
                              .first_frame = kept->frames.count};
     row->use = (enum answer_use)get_up_to(kept, ANSWER_FOR_PEOPLE);
-    row->instead = get_plain_text(kept);
+    row->instead = get_plain_text(kept, "");
     for (size_t i = 0; i < kept->column_count && !kept->is_wrong; i++)
         read_cell(kept, &kept->columns[i]);
     if (kept->flags & CAIRN_LOOK_HAS_FRAMES) row->frame_count = get_up_to(kept, KEPT_FRAMES_MAX);

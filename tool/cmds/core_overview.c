@@ -75,32 +75,13 @@ static void look_at_heap(struct overview *overview) {
 // Finds what would make it smaller: of the copy, or else of the process while it goes on.
 static void find_remedies(struct overview *overview) {
     struct remedy_facts *facts = &overview->facts;
-    core_remedies_facts(overview->pid, &overview->resident, facts);
+    core_remedies_facts(overview->pid, false, &overview->resident, facts);
     bool is_read =
         (overview->has_heap || overview->has_other) &&
         core_remedies_read_heap(&overview->subject.look, core_heap_of(&overview->subject), facts);
     if (is_read) return;
     giveback_free(&facts->giveback);
     core_remedies_read_running(overview->pid, &overview->resident, facts);
-}
-
-// Says why there is nothing to look at.
-static bool tell_absence(const struct overview *overview, struct error *error) {
-    struct process_stat stat;
-    int pid = (int)overview->pid;
-    char pages[OVERVIEW_NAME_BYTES];
-    struct error why;
-    if (!process_stat(overview->pid, &stat))
-        return error_set(error, "process %d: it has ended", pid);
-    if (stat.state == 'Z') {
-        examine_to_read(overview->pid, &why);
-        return error_set(error, "process %d: %s", pid, why.text);
-    }
-    if (process_read(overview->pid, "statm", pages, sizeof pages) && !strncmp(pages, "0 ", 2))
-        return error_set(error, "process %d: it has no memory of its own: it is the kernel's", pid);
-    if (examine_to_read(overview->pid, &why)) error_set(&why, "its size is not known");
-    return error_set(error, "process %d: its memory may not be read: %s%s", pid, why.text,
-                     geteuid() ? "; ask as root (sudo)" : "");
 }
 
 // Looks at the heap that Go keeps beside malloc's.
@@ -158,7 +139,7 @@ static bool open_process(struct overview *overview, const struct overview_wish *
     snprintf(overview->word, sizeof overview->word, "%d", (int)overview->pid);
     overview->has_resident = rss_parts_of_process(overview->pid, &overview->resident);
     if (!overview->has_resident || !overview->resident.picture.rss_bytes)
-        return tell_absence(overview, error);
+        return examine_absence(overview->pid, error);
     look_at_go(overview, wish);
     if (!is_go_alone(overview)) open_subject(overview, wish);
     find_remedies(overview);
@@ -196,7 +177,7 @@ static bool open_overview(struct overview *overview, const char *word,
 
 static void close_overview(struct overview *overview) {
     if (overview->go_finding == GO_FOUND) go_heap_close(&overview->go);
-    giveback_free(&overview->facts.giveback);
+    remedy_facts_free(&overview->facts);
     if (overview->has_waste) waste_sums_free(&overview->waste);
     if (overview->has_heap) heap_state_free(&overview->heap);
     if (overview->is_open) core_subject_close(&overview->subject);

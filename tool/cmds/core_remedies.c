@@ -6,12 +6,15 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/core_remedies_huge.h"
 #include "tool/cmds/core_remedies_pin.h"
 #include "tool/cmds/core_sets.h"
 #include "tool/heap/other_heaps.h"
+#include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/look_answer.h"
+#include "tool/query/name_options.h"
 #include "tool/query/views.h"
 #include "tool/watch/program.h"
 
@@ -21,11 +24,14 @@ enum { TEXT_BYTES = REMEDY_WORDS_BYTES, PROC_PATH_BYTES = 32, PERCENT = 100 };
 enum { MOSTLY_MALLOC = 40 };
 
 struct remedies_answer {
-    const char *word;
+    const char *word;       // NULL: a process that has ended
     char name[TEXT_BYTES];  // safe to print
     pid_t pid;              // 0: a core
     struct remedy_facts facts;
     struct pin_origin pin;
+    struct huge_live huge;
+    struct opened own;  // the recording, if it was opened here
+    bool has_own;
     char obstacle[TEXT_BYTES];  // why its events cannot be recorded; "": they can, or a core's
     bool is_stopped;
     uint64_t pause_ns;
@@ -111,6 +117,7 @@ static void print_remedy(const struct remedies_answer *answer, const struct term
                : "");
     terminal_print(terminal, STYLE_NAME, "%s\n", title);
     if (remedy->kind == REMEDY_PIN) pin_origin_print(&answer->pin, terminal);
+    if (remedy->kind == REMEDY_HUGE_PAGES) huge_live_print(&answer->huge, terminal);
     const struct remedy_about about = about_of(answer, answer->name);
     core_remedy_apply(remedy, &about, text);
     printf("      apply: %s\n", text);
@@ -161,17 +168,18 @@ enum remedy_column {
     COLUMN_PINNED_BY,
     COLUMN_PINNED,
     COLUMN_AT_LEAST,
+    COLUMN_LIVE,
     REMEDY_COLUMNS
 };
 
 static const struct answer_column remedy_columns[REMEDY_COLUMNS] = {
-    [COLUMN_CLASS] = ANSWER_TAILS("class", "", NULL, .head = "class"),
+    [COLUMN_CLASS] = ANSWER_FIGURES("class", "class", ANSWER_TEXT, 0),
     [COLUMN_BYTES] = ANSWER_FIGURES("bytes", "bytes", ANSWER_BYTES, 0),
     [COLUMN_SHARE] = ANSWER_FIGURES("share", "of RSS", ANSWER_SHARE, 0),
     [COLUMN_TITLE] = ANSWER_NAMES("title", ANSWER_TAIL, .head = "remedy"),
-    [COLUMN_APPLY] = ANSWER_TAILS("apply", "", NULL, .head = "apply"),
-    [COLUMN_COSTS] = ANSWER_TAILS("costs", "", NULL, .head = "costs"),
-    [COLUMN_SURE] = ANSWER_TAILS("sure", "", NULL, .head = "sure"),
+    [COLUMN_APPLY] = ANSWER_TAILS("apply", "\n      apply: ", NULL, .head = "apply"),
+    [COLUMN_COSTS] = ANSWER_TAILS("costs", "\n      costs: ", NULL, .head = "costs"),
+    [COLUMN_SURE] = ANSWER_TAILS("sure", "\n      sure:  ", NULL, .head = "sure"),
     [COLUMN_REMEDY] = ANSWER_DATA("remedy", ANSWER_TEXT),
     [COLUMN_LARGE_FREE] = ANSWER_DATA("large_free_bytes", ANSWER_BYTES),
     [COLUMN_PART] = ANSWER_DATA("part", ANSWER_TEXT),
@@ -185,7 +193,8 @@ static const struct answer_column remedy_columns[REMEDY_COLUMNS] = {
     [COLUMN_TRIM] = ANSWER_DATA("trim_bytes", ANSWER_BYTES),
     [COLUMN_PINNED_BY] = ANSWER_DATA("pinned_by", ANSWER_NUMBER),
     [COLUMN_PINNED] = ANSWER_DATA("pinned_bytes", ANSWER_BYTES),
-    [COLUMN_AT_LEAST] = ANSWER_DATA("at_least", ANSWER_BOOL)};
+    [COLUMN_AT_LEAST] = ANSWER_DATA("at_least", ANSWER_BOOL),
+    [COLUMN_LIVE] = ANSWER_DATA("live_bytes", ANSWER_BYTES)};
 
 struct remedy_list {
     const struct remedies_answer *found;
@@ -211,6 +220,7 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     core_remedy_apply(remedy, &about, list->apply);
     core_remedy_cost(remedy, &about, list->costs);
     core_remedy_sure(remedy, &about, list->sure);
+    if (!remedy->is_shown) row->use = ANSWER_FOR_PROGRAMS;
     answer_set_text(row, COLUMN_PART, "remedy");
     answer_set_text(row, COLUMN_CLASS, core_remedy_class(remedy));
     set_known(row, COLUMN_BYTES, remedy->bytes, is_known);
@@ -224,6 +234,17 @@ static bool set_remedy(struct remedy_list *list, const struct remedy *remedy,
     if (remedy->kind != REMEDY_PIN) return true;
     row->frames = pin_origin_frames(&found->pin, &list->frames);
     return !found->pin.is_known || row->frames;
+}
+
+// False without memory.
+static bool set_huge_stack(struct remedy_list *list, size_t number, struct answer_row *row) {
+    const struct huge_live *huge = &list->found->huge;
+    row->use = ANSWER_FOR_PROGRAMS;
+    answer_set_text(row, COLUMN_PART, "huge_pages");
+    answer_set(row, COLUMN_BYTES, (int64_t)huge->stacks.items[number].huge_bytes);
+    answer_set(row, COLUMN_LIVE, (int64_t)huge->stacks.items[number].live_bytes);
+    row->frames = huge_live_frames(huge, number, &list->frames);
+    return row->frames;
 }
 
 static void set_arena(const struct arena_free *arena, struct answer_row *row) {
@@ -248,12 +269,15 @@ static bool next_row(struct answer *answer, struct answer_row *row) {
     struct remedy_list *list = answer->state;
     const struct remedies_answer *found = list->found;
     const struct giveback *giveback = &found->facts.giveback;
+    const size_t stacks = found->huge.stacks.count;
     size_t at = list->at++;
-    if (at >= found->count + giveback->arenas.count) return false;
-    if (at >= found->count)
-        set_arena(&giveback->arenas.items[at - found->count], row);
-    else
+    if (at >= found->count + stacks + giveback->arenas.count) return false;
+    if (at < found->count)
         answer->is_failed = !set_remedy(list, &found->remedies[at], row);
+    else if (at < found->count + stacks)
+        answer->is_failed = !set_huge_stack(list, at - found->count, row);
+    else
+        set_arena(&giveback->arenas.items[at - found->count - stacks], row);
     return !answer->is_failed;
 }
 
@@ -265,6 +289,7 @@ static void tell_facts(const struct remedies_answer *found, struct answer *answe
     answer_fact_known(answer, "pause_ns", ANSWER_TIME, (int64_t)found->pause_ns, found->is_stopped);
     answer_fact_known(answer, "rss_bytes", ANSWER_BYTES, (int64_t)facts->rss_bytes,
                       facts->rss_bytes);
+    answer_fact(answer, "huge_bytes", ANSWER_BYTES, (int64_t)huge_pages_bytes(&facts->huge));
     answer_fact_text(answer, "not_known", facts->has_giveback ? NULL : found->why);
     answer_fact_known(answer, "mmap_threshold", ANSWER_BYTES, (int64_t)parameters->mmap_threshold,
                       has_parameters);
@@ -277,12 +302,12 @@ static bool print_form(const struct remedies_answer *found, const struct request
                        const struct claim *claim, struct error *error) {
     struct remedy_list list = {.found = found};
     char program[NAME_MAX];
-    size_t count = found->count + found->facts.giveback.arenas.count;
+    size_t count = found->count + found->huge.stacks.count + found->facts.giveback.arenas.count;
     struct answer answer = {.view = "remedies",
                             .options = &request->options,
                             .columns = remedy_columns,
                             .column_count = REMEDY_COLUMNS,
-                            .has_frames = found->pin.is_known,
+                            .has_frames = found->pin.is_known || found->huge.stacks.count,
                             .whole = (int64_t)found->facts.rss_bytes,
                             .shown = count,
                             .count = count,
@@ -299,6 +324,44 @@ static bool print_form(const struct remedies_answer *found, const struct request
 
 // --- what is looked at
 
+// Finds the stacks of blocks that keep memory, of what is recorded; `opened`: its recording, or
+// NULL.
+static void find_stacks(struct remedies_answer *answer, const struct heap_look *look,
+                        struct opened *opened) {
+    const struct arena_free *pinned = remedies_pinned(&answer->facts.giveback);
+    const struct huge_pages *huge = &answer->facts.huge;
+    struct error unused;
+    if (!look->is_recorded || (!pinned && !huge->units.count)) return;
+    if (!opened) {
+        if (!look->is_core) name_options_symbols()->process = (uint32_t)look->pid;
+        answer->has_own = heap_look_recording(look, &answer->own, &unused);
+        if (!answer->has_own) return;
+        opened = &answer->own;
+    }
+    huge_live_find(look, opened, huge, &answer->huge);
+    pin_origin_of_look(look, opened, pinned, &answer->pin);
+}
+
+// Reads the heap of what was looked at; `opened`: its recording, or NULL.
+static bool read_look(struct remedies_answer *answer, const struct heap_look *look,
+                      struct opened *opened, struct error *error) {
+    const struct memory_view view = core_view(look->core);
+    struct glibc_heap heap;
+    answer->is_stopped = !look->is_core;
+    answer->pause_ns = look->is_core ? 0 : look->live.pause_ns;
+    bool is_glibc = glibc_heap_read(&view, &heap, error);
+    bool is_ok = (!heap_look_may_be_another(look) || core_add_other_heaps(look->core, &heap)) &&
+                 (is_glibc || heap.other.name);
+    if (!is_ok) core_refuse_heap(look->core, error);
+    if (is_ok) {
+        is_ok = core_remedies_read_heap(look, &heap, &answer->facts) ||
+                error_set(error, "out of memory");
+        if (is_ok) find_stacks(answer, look, opened);
+    }
+    glibc_heap_free(&heap);
+    return is_ok;
+}
+
 static bool read_stopped(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
     const struct heap_wish look_wish = {.depth = HEAP_BLOCKS,
@@ -306,25 +369,11 @@ static bool read_stopped(struct remedies_answer *answer, const struct remedies_w
                                             wish->has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                         .way_around = "--no-copy-limit"};
     struct heap_look look;
-    struct glibc_heap heap;
     if (!heap_look_take(answer->word, &look_wish, &look, error)) return false;
-    const struct memory_view view = core_view(look.core);
-    answer->is_stopped = !look.is_core;
-    answer->pause_ns = look.is_core ? 0 : look.live.pause_ns;
     if (!look.is_core)
         fprintf(stderr, "cairn: process %s was paused for %s\n", look.name,
                 units_duration(look.live.pause_ns).text);
-    bool is_glibc = glibc_heap_read(&view, &heap, error);
-    bool is_ok = (!heap_look_may_be_another(&look) || core_add_other_heaps(look.core, &heap)) &&
-                 (is_glibc || heap.other.name);
-    if (!is_ok) core_refuse_heap(look.core, error);
-    if (is_ok) {
-        is_ok = core_remedies_read_heap(&look, &heap, &answer->facts) ||
-                error_set(error, "out of memory");
-        if (is_ok)
-            pin_origin_of_look(&look, remedies_pinned(&answer->facts.giveback), &answer->pin);
-    }
-    glibc_heap_free(&heap);
+    bool is_ok = read_look(answer, &look, NULL, error);
     heap_look_close(&look);
     return is_ok;
 }
@@ -346,13 +395,11 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
     struct error reason = {""};
     if (!running_find(answer->word, &answer->pid, error)) return false;
     bool is_ok = rss_parts_of_process(answer->pid, &resident);
-    if (!is_ok)
-        error_set(error,
-                  "process %d: its memory may not be read, or it has none: ask as root, of "
-                  "one that runs",
-                  (int)answer->pid);
+    is_ok = (is_ok && resident.picture.rss_bytes) || examine_absence(answer->pid, error);
     if (is_ok) {
-        core_remedies_facts(answer->pid, &resident, &answer->facts);
+        struct live_process live;
+        core_remedies_facts(answer->pid, live_describe(answer->pid, &live), &resident,
+                            &answer->facts);
         find_obstacle(answer);
         bool is_read = wish->may_stop && read_stopped(answer, wish, &reason);
         bool is_other = !is_read && process_has_other_heap(answer->pid);
@@ -371,23 +418,42 @@ static bool read_process(struct remedies_answer *answer, const struct remedies_w
     return is_ok;
 }
 
+// Works remedies out of the facts, and prints them.
+static bool print_found(struct remedies_answer *answer, const struct request *request,
+                        struct error *error) {
+    struct claim claim;
+    bool are_all = request->form && !request->form->is_for_people;
+    answer->count = remedies_find(&answer->facts, are_all, answer->remedies);
+    claim_of_remedies(answer, &claim);
+    if (request->form) return print_form(answer, request, &claim, error);
+    print_screen(answer, &claim);
+    return true;
+}
+
+static void close_answer(struct remedies_answer *answer) {
+    pin_origin_close(&answer->pin);
+    huge_live_free(&answer->huge);
+    if (answer->has_own) opened_close(&answer->own);
+    giveback_free(&answer->facts.giveback);
+}
+
+bool core_remedies_rows(struct core_subject *subject, const struct remedy_facts *facts,
+                        const struct request *request, struct error *error) {
+    struct remedies_answer answer = {.pid = subject->look.pid, .facts = *facts};
+    bool is_ok = read_look(&answer, &subject->look, &subject->opened, error) &&
+                 print_found(&answer, request, error);
+    close_answer(&answer);
+    return is_ok;
+}
+
 bool core_remedies_report(const char *word, const struct request *request,
                           const struct remedies_wish *wish, struct error *error) {
     struct remedies_answer answer = {.word = word};
     text_escape(answer.name, sizeof answer.name, word);
     bool is_core = core_is_one(word);
     bool is_ok = is_core ? read_stopped(&answer, wish, error) : read_process(&answer, wish, error);
-    if (is_ok) {
-        struct claim claim;
-        bool are_all = request->form && !request->form->is_for_people;
-        answer.count = remedies_find(&answer.facts, are_all, answer.remedies);
-        claim_of_remedies(&answer, &claim);
-        if (request->form)
-            is_ok = print_form(&answer, request, &claim, error);
-        else
-            print_screen(&answer, &claim);
-    }
-    pin_origin_close(&answer.pin);
-    giveback_free(&answer.facts.giveback);
+    is_ok = is_ok && print_found(&answer, request, error);
+    close_answer(&answer);
+    huge_pages_free(&answer.facts.huge);
     return is_ok;
 }

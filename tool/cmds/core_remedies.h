@@ -5,6 +5,7 @@
 #define TOOL_CMDS_CORE_REMEDIES_H
 
 #include "tool/cmds/core_remedies_words.h"
+#include "tool/cmds/core_sets.h"
 #include "tool/query/heap_views.h"
 #include "tool/render/terminal.h"
 #include "tool/watch/rss_parts.h"
@@ -20,8 +21,14 @@ struct remedies_wish {
 bool core_remedies_report(const char *word, const struct request *request,
                           const struct remedies_wish *wish, struct error *error);
 
+// Rows, as `request` has them, of a process that has ended: `facts` are of the moment at which it
+// was copied.
+bool core_remedies_rows(struct core_subject *subject, const struct remedy_facts *facts,
+                        const struct request *request, struct error *error);
+
 // Fills in what a process' resident memory consists of: `resident` is of it.
-void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts);
+void core_remedies_facts(pid_t pid, bool is_recorded, const struct rss_parts *resident,
+                         struct remedy_facts *facts);
 
 // Reads the heap of a process that goes on. False: none of glibc's can be read.
 bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,

@@ -17,12 +17,14 @@ static uint64_t field_bytes(pid_t pid, const char *file, const char *key) {
     return strtoull(process_field(text, key), NULL, 10) * KIB;
 }
 
-void core_remedies_facts(pid_t pid, const struct rss_parts *resident, struct remedy_facts *facts) {
+void core_remedies_facts(pid_t pid, bool is_recorded, const struct rss_parts *resident,
+                         struct remedy_facts *facts) {
     facts->rss_bytes = resident->picture.rss_bytes;
     facts->anonymous_bytes = resident->picture.heap_bytes;
-    facts->huge_bytes = resident->picture.huge_bytes;
     facts->lazy_bytes = field_bytes(pid, "smaps_rollup", "LazyFree");
     facts->is_locked = field_bytes(pid, "status", "VmLck") > facts->rss_bytes / 2;
+    if (field_bytes(pid, "smaps_rollup", "AnonHugePages"))
+        huge_pages_find(pid, is_recorded, &facts->huge);
 }
 
 bool core_remedies_read_running(pid_t pid, const struct rss_parts *resident,

@@ -12,16 +12,17 @@
 struct pin_origin {
     bool is_known;  // its stack; else nothing is open
     uint64_t address;
-    uint64_t bytes;  // of its chunk
-    struct opened opened;
+    uint64_t bytes;         // of its chunk
+    struct opened own;      // what it opened itself ...
+    struct opened *opened;  // ... or what was open
     struct frame_names names;
     struct site_list sites;  // one
 };
 
-// Finds it in what was looked at, or in a process that goes on. It stays unknown if the process is
-// not recorded, or as a sample.
-void pin_origin_of_look(const struct heap_look *look, const struct arena_free *arena,
-                        struct pin_origin *origin);
+// Finds it in what was looked at, whose recording is open, or in a process that goes on. It stays
+// unknown if the process is not recorded, or as a sample.
+void pin_origin_of_look(const struct heap_look *look, struct opened *opened,
+                        const struct arena_free *arena, struct pin_origin *origin);
 void pin_origin_of_process(pid_t pid, const struct arena_free *arena, struct pin_origin *origin);
 void pin_origin_close(struct pin_origin *origin);
 

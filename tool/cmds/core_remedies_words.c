@@ -31,7 +31,7 @@ static const struct {
     [REMEDY_DECAY] = {"decay", NULL, "a system call, and new pages, where whole pages were freed",
                       NULL},
     [REMEDY_CACHES] = {"caches", NULL, "a lock at each malloc and free", NULL},
-    [REMEDY_HUGE_PAGES] = {"huge_pages", "no transparent huge pages", "more misses of the TLB",
+    [REMEDY_HUGE_PAGES] = {"huge_pages", NULL, "more misses of the TLB",
                            "prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) before it allocates"},
     [REMEDY_ALLOCATOR] = {"allocator", NULL, "not known without a log",
                           "cairn run --events PROGRAM, then cairn whatif"},
@@ -94,6 +94,9 @@ void core_remedy_title(const struct remedy *remedy, const struct remedy_facts *f
     else if (remedy->kind == REMEDY_THRESHOLD)
         snprintf(title, REMEDY_TITLE_BYTES, "M_MMAP_THRESHOLD fixed at 128 KiB (now %s)",
                  units_size((int64_t)facts->giveback.parameters.mmap_threshold).text);
+    else if (remedy->kind == REMEDY_HUGE_PAGES)
+        snprintf(title, REMEDY_TITLE_BYTES, "no transparent huge pages (now %s)",
+                 units_size((int64_t)huge_pages_bytes(&facts->huge)).text);
     else if (remedy->kind == REMEDY_ALLOCATOR)
         snprintf(title, REMEDY_TITLE_BYTES, "another allocator (%s are free now)",
                  units_size((int64_t)remedy->bytes).text);
@@ -122,7 +125,8 @@ void core_remedy_cost(const struct remedy *remedy, const struct remedy_about *ab
                  units_duration(trim_ns(facts, PAGE_USUAL)).text);
     else
         snprintf(text, REMEDY_WORDS_BYTES,
-                 "threads wait for each other in malloc: it has %zu arenas now", arenas);
+                 "threads wait for each other in malloc: it has %zu arena%s now", arenas,
+                 arenas == 1 ? "" : "s");
 }
 
 void core_remedy_apply(const struct remedy *remedy, const struct remedy_about *about,
@@ -136,6 +140,8 @@ void core_remedy_apply(const struct remedy *remedy, const struct remedy_about *a
         snprintf(text, REMEDY_WORDS_BYTES, "%s", of_other);
     else if (words[remedy->kind].apply)
         snprintf(text, REMEDY_WORDS_BYTES, "%s", words[remedy->kind].apply);
+    else if (!about->name)
+        snprintf(text, REMEDY_WORDS_BYTES, "free it, or allocate it before what is free below it");
     else
         snprintf(text, REMEDY_WORDS_BYTES, "cairn core %s describe 0x%" PRIx64 " says what it is",
                  about->name, pinned ? pinned->pin.address : 0);
@@ -154,6 +160,8 @@ void core_remedy_sure(const struct remedy *remedy, const struct remedy_about *ab
         how = "if it goes past the threads' caches; part of what malloc_trim gives back";
     else if (remedy->class == REMEDY_NEEDS_LOG)
         how = "free now, whoever allocates";
+    else if (remedy->kind == REMEDY_HUGE_PAGES)
+        how = "it cannot be more than this: what of those pages was never written, or holds zeros";
     else if (remedy->kind == REMEDY_THRESHOLD)
         how = "it cannot be more than this, and may be nothing; large blocks may have left";
     else if (remedy->class == REMEDY_AT_MOST)

@@ -10,7 +10,7 @@ enum { REMEDY_WORDS_BYTES = 256, REMEDY_TITLE_BYTES = 160 };
 // The process or core that it would make smaller.
 struct remedy_about {
     const struct remedy_facts *facts;
-    const char *name;      // of the process or core, for the next command
+    const char *name;      // of the process or core, for the next command; NULL: it has ended
     const char *obstacle;  // why its events cannot be recorded; "": they can
     bool is_stopped;       // it was, when it was read
 };

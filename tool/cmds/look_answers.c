@@ -7,18 +7,47 @@
 
 #include "tool/answer/kept.h"
 #include "tool/cmds/core_owners.h"
+#include "tool/cmds/core_remedies.h"
 #include "tool/cmds/core_types.h"
 #include "tool/cmds/core_waste.h"
 #include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/views.h"
 
-typedef bool rows_fn(struct core_subject *subject, const struct request *request,
-                     struct error *error);
+struct asked {
+    struct core_subject *subject;
+    const struct remedy_facts *facts;
+};
+typedef bool rows_fn(const struct asked *asked, const struct request *request, struct error *error);
 
-static bool pages_rows(struct core_subject *subject, const struct request *request,
+static bool heap_rows(const struct asked *asked, const struct request *request,
+                      struct error *error) {
+    return heap_views_rows(&asked->subject->look, &asked->subject->opened, request, error);
+}
+
+static bool remedies_rows(const struct asked *asked, const struct request *request,
+                          struct error *error) {
+    return core_remedies_rows(asked->subject, asked->facts, request, error);
+}
+
+static bool waste_rows(const struct asked *asked, const struct request *request,
                        struct error *error) {
-    return heap_views_rows(&subject->look, &subject->opened, request, error);
+    return core_waste_rows(asked->subject, request, error);
+}
+
+static bool types_rows(const struct asked *asked, const struct request *request,
+                       struct error *error) {
+    return core_types_rows(asked->subject, request, error);
+}
+
+static bool containers_rows(const struct asked *asked, const struct request *request,
+                            struct error *error) {
+    return core_containers_rows(asked->subject, request, error);
+}
+
+static bool owners_rows(const struct asked *asked, const struct request *request,
+                        struct error *error) {
+    return core_owners_rows(asked->subject, request, error);
 }
 
 // In the order in which they need the fewest things worked out anew: who keeps what is last.
@@ -26,11 +55,10 @@ static const struct {
     const char *view;
     rows_fn *rows;
     bool is_whole;  // all of its rows are kept, not those that it shows unasked
-} questions[] = {{"pages", pages_rows, true},
-                 {"waste", core_waste_rows, true},
-                 {"types", core_types_rows, true},
-                 {"containers", core_containers_rows, true},
-                 {"owners", core_owners_rows, false}};
+} questions[] = {{"heap", heap_rows, true},         {"pages", heap_rows, true},
+                 {"remedies", remedies_rows, true}, {"waste", waste_rows, true},
+                 {"types", types_rows, true},       {"containers", containers_rows, true},
+                 {"owners", owners_rows, false}};
 
 static struct request request_for(const struct view *view, bool is_whole, FILE *out) {
     struct request request = {
@@ -53,7 +81,9 @@ static bool add(struct look_answers *answers, FILE *out, size_t at, bool is_ok) 
     return false;
 }
 
-struct look_answers look_answers_find(struct core_subject *subject) {
+struct look_answers look_answers_find(struct core_subject *subject,
+                                      const struct remedy_facts *facts) {
+    const struct asked asked = {subject, facts};
     struct look_answers answers = {.bytes = NULL};
     FILE *out = open_memstream(&answers.bytes, &answers.size);
     if (!out) {
@@ -65,7 +95,7 @@ struct look_answers look_answers_find(struct core_subject *subject) {
         const struct request request = request_for(view, questions[i].is_whole, out);
         const long at = ftell(out);
         struct error error;
-        bool is_ok = questions[i].rows(subject, &request, &error);
+        bool is_ok = questions[i].rows(&asked, &request, &error);
         if (!add(&answers, out, (size_t)at, is_ok) && !answers.problem.text[0])
             error_set(&answers.problem, "%s: %s", view->name, error.text);
     }

@@ -5,6 +5,7 @@
 #define TOOL_CMDS_LOOK_ANSWERS_H
 
 #include "tool/cmds/core_sets.h"
+#include "tool/heap/remedies.h"
 
 struct look_answers {
     char *bytes;  // the caller frees them
@@ -13,7 +14,8 @@ struct look_answers {
     struct error problem;  // the first view that had no answer, and why; empty: all had one
 };
 
-// `subject`: with everything that refers to blocks.
-struct look_answers look_answers_find(struct core_subject *subject);
+// `subject`: with everything that refers to blocks. `facts`: of the moment at which it was copied.
+struct look_answers look_answers_find(struct core_subject *subject,
+                                      const struct remedy_facts *facts);
 
 #endif

@@ -10,6 +10,7 @@
 #include "format/looks.h"
 #include "tool/base/clock.h"
 #include "tool/base/text.h"
+#include "tool/cmds/core_remedies.h"
 #include "tool/cmds/look_answers.h"
 #include "tool/cmds/reachability.h"
 #include "tool/model/rewrite.h"
@@ -27,7 +28,8 @@ static const uint64_t early_most_bytes = UINT64_C(256) << 20, end_most_bytes = U
 struct look {
     struct cairn_look facts;
     struct core_subject subject;
-    bool is_taken;  // the subject has memory that nobody has studied
+    struct remedy_facts remedies;  // of the process, without its heap
+    bool is_taken;                 // the subject has memory that nobody has studied
     uint64_t waited_ns;
     char *answers;
     size_t answer_bytes;
@@ -51,6 +53,14 @@ static void set_reason(struct look *look, const char *reason) {
     text_escape(look->facts.reason, sizeof look->facts.reason, reason);
 }
 
+// Reads what is resident, and of which kind.
+static void read_resident(struct look *look, pid_t pid) {
+    struct rss_parts resident;
+    if (rss_parts_of_process(pid, &resident))
+        core_remedies_facts(pid, true, &resident, &look->remedies);
+    rss_parts_free(&resident);
+}
+
 // Its figures are those behind the copy: a process that grows does so until it is stopped.
 static void take_copy(struct look *look, const struct watched *process, uint64_t bytes_max) {
     const struct cairn_header *header = process->memory.header;
@@ -70,11 +80,13 @@ static void take_copy(struct look *look, const struct watched *process, uint64_t
     }
     look->facts.pause_ns = look->subject.look.live.pause_ns;
     look->facts.copied_bytes = look->subject.look.live.copied_bytes;
+    read_resident(look, process->pid);
 }
 
 static void free_look(struct look *look) {
     if (look->is_taken) heap_look_close(&look->subject.look);
     free(look->answers);
+    remedy_facts_free(&look->remedies);
     *look = (struct look){0};
 }
 
@@ -138,7 +150,7 @@ static bool enter(struct look *look, const char *path) {
 }
 
 static void find_answers(struct look *look) {
-    struct look_answers answers = look_answers_find(&look->subject);
+    struct look_answers answers = look_answers_find(&look->subject, &look->remedies);
     look->answers = answers.bytes;
     look->answer_bytes = answers.size;
     look->facts.answer_count = answers.count;

@@ -19,6 +19,7 @@ enum {
 // A stretch of memory that chunks fill, or where some with mappings of their own may be.
 struct stretch {
     uint64_t start, end;
+    uint64_t reach;  // of such that begin in it: what lies behind it without a gap
     bool is_mapped;
 };
 
@@ -28,6 +29,7 @@ struct walk {
     struct glibc_heap *heap;
     struct arenas arenas;
     ARRAY(struct stretch) stretches;
+    uint64_t mapped_until;  // the end of the last chunk with a mapping of its own
 };
 
 bool chunk_is_free(const struct glibc_chunk *chunk) {
@@ -82,16 +84,18 @@ static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
 }
 
 // The kernel joins neighbours, so one may follow the other, or something else.
-static bool walk_mapped(struct walk *walk, uint64_t at, uint64_t end) {
-    const uint64_t page_bytes = walk->view->page_bytes;
-    for (uint64_t start = at, words[2]; at + page_bytes <= end;) {
+static bool walk_mapped(struct walk *walk, const struct stretch *stretch) {
+    const uint64_t page_bytes = walk->view->page_bytes, start = stretch->start;
+    uint64_t at = start > walk->mapped_until ? start : walk->mapped_until;
+    for (uint64_t words[2]; at + page_bytes <= stretch->end;) {
         if (!memory_window_word(&walk->window, at, &words[0]) ||
             !memory_window_word(&walk->window, at + WORD, &words[1]))
             return true;
         uint64_t least = at == start ? page_bytes : CHUNK_MAPPED_LEAST;
-        uint64_t size = chunk_mapped_bytes(words, page_bytes, least, end - at);
+        uint64_t size = chunk_mapped_bytes(words, page_bytes, least, stretch->reach - at);
         if (size && !add_chunk(walk, at, size - CHUNK_HEADER_BYTES, CHUNK_MAPPED)) return false;
         at += size ? size : page_bytes;
+        if (size) walk->mapped_until = at;
         place_done(walk);
     }
     return true;
@@ -346,20 +350,40 @@ static int compare_stretches(const void *a, const void *b) {
     return (left->start > right->start) - (left->start < right->start);
 }
 
-static bool add_stretch(struct walk *walk, uint64_t start, uint64_t end, bool is_mapped) {
+static bool add_stretch(struct walk *walk, const struct stretch *stretch) {
     struct stretch *slot = array_push(&walk->stretches);
-    if (slot) *slot = (struct stretch){start, end, is_mapped};
+    if (slot) *slot = *stretch;
     return slot != NULL;
+}
+
+// Where memory without a gap ends that begins with what arenas leave of a segment: madvise and
+// mprotect cut a mapping in two, and a block lies in both.
+static uint64_t reach_of(const struct walk *walk, const struct spans *arenas, size_t segment,
+                         uint64_t end) {
+    const struct memory_segment *segments = walk->view->segments;
+    while (end == segments[segment].end && ++segment < walk->view->segment_count &&
+           segments[segment].start == end && segments[segment].is_writable) {
+        struct span gap;
+        uint64_t at = end;
+        if (!spans_gap(arenas, &at, segments[segment].end, &gap) || gap.start != end) break;
+        end = gap.end;
+    }
+    return end;
 }
 
 // What arenas leave of the segments.
 static bool find_mapped(struct walk *walk, const struct spans *arenas) {
+    struct stretch stretch = {.is_mapped = true};
     for (size_t i = 0; i < walk->view->segment_count; i++) {
         const struct memory_segment *segment = &walk->view->segments[i];
         struct span gap;
         uint64_t at = segment->start, end = segment->start + segment->bytes;
-        while (segment->is_writable && spans_gap(arenas, &at, end, &gap))
-            if (!add_stretch(walk, gap.start, gap.end, true)) return false;
+        while (segment->is_writable && spans_gap(arenas, &at, end, &gap)) {
+            stretch.start = gap.start;
+            stretch.end = gap.end;
+            if (stretch.reach < gap.end) stretch.reach = reach_of(walk, arenas, i, gap.end);
+            if (!add_stretch(walk, &stretch)) return false;
+        }
     }
     return true;
 }
@@ -372,7 +396,7 @@ static bool find_stretches(struct walk *walk) {
     for (size_t i = 0; i < heap->ranges.count && is_ok; i++) {
         const struct glibc_range *range = &heap->ranges.items[i];
         is_ok = spans_add(&arenas, range->start, range->end) &&
-                add_stretch(walk, range->first, range->top, false);
+                add_stretch(walk, &(struct stretch){range->first, range->top, 0, false});
     }
     spans_settle(&arenas);
     is_ok = is_ok && find_mapped(walk, &arenas);
@@ -405,7 +429,7 @@ static bool walk_all(struct walk *walk) {
     is_ok = is_ok && find_stretches(walk);
     for (size_t i = 0; i < walk->stretches.count && is_ok; i++) {
         const struct stretch *stretch = &walk->stretches.items[i];
-        is_ok = stretch->is_mapped ? walk_mapped(walk, stretch->start, stretch->end)
+        is_ok = stretch->is_mapped ? walk_mapped(walk, stretch)
                                    : walk_chunks(walk, stretch->start, stretch->end);
     }
     heap->arena_count = walk->arenas.addresses.count;

@@ -28,8 +28,10 @@ struct planning {
     struct plan *plan;
     bool has_sizes;  // blocks tell their sizes in the map: their heads are not needed
     unsigned searched_left;
-    bool is_code;  // what is added now
-    bool is_bad;   // no memory
+    uint64_t reach;         // of blocks that begin in the extent: what lies behind it without a gap
+    uint64_t blocks_until;  // the end of the last one with a mapping of its own
+    bool is_code;           // what is added now
+    bool is_bad;            // no memory
 };
 
 static uint64_t page_size(const struct planning *planning) {
@@ -191,13 +193,13 @@ static uint64_t add_at(struct planning *planning, const struct page_head *head,
     bool is_expected = at == extent->start || at == stretch->end;
     const uint64_t page_bytes = page_size(planning);
     size = chunk_mapped_bytes(head->words, page_bytes,
-                              is_expected ? page_bytes : CHUNK_MAPPED_LEAST, extent->end - at);
+                              is_expected ? page_bytes : CHUNK_MAPPED_LEAST, planning->reach - at);
     if (!size) return at + page_bytes;
     if (at != stretch->end) {
         end_stretch(planning, stretch);
         stretch->start = at;
     }
-    stretch->end = at + size;
+    stretch->end = planning->blocks_until = at + size;
     note_place(planning, at);
     add_heads(planning, at, size);
     return stretch->end;
@@ -233,13 +235,17 @@ static void add_heaps(struct planning *planning, const struct extent *extent) {
     end_stretch(planning, &stretch);
 }
 
-static void add_memory(struct planning *planning, const struct extent *extent) {
+// A block that began before reaches into the extent, or past it, where madvise cut its mapping.
+static void add_memory(struct planning *planning, const struct extent *whole) {
+    struct extent extent = *whole;
     size_t before = planning->plan->pieces.count;
-    if (extent->end - extent->start > extent_bytes_max) return;  // address space, no heap
-    add_heaps(planning, extent);
+    if (extent.end - extent.start > extent_bytes_max) return;  // address space, no heap
+    if (extent.start < planning->blocks_until) extent.start = planning->blocks_until;
+    if (extent.start >= extent.end) return;
+    add_heaps(planning, &extent);
     bool is_found = planning->plan->pieces.count > before;
-    if (planning->has_sizes && !is_found && has_blocks(planning->plan, extent->start, extent->end))
-        add_piece(planning, extent->start, extent->end, PIECE_PAGES);
+    if (planning->has_sizes && !is_found && has_blocks(planning->plan, extent.start, extent.end))
+        add_piece(planning, extent.start, extent.end, PIECE_PAGES);
 }
 
 // What a module's words lead to: its headers, and what the dynamic linker changed before it became
@@ -287,11 +293,21 @@ static void add_of_all(struct planning *planning, const struct extent *extent) {
         add_piece(planning, gap.start, gap.end, kind);
 }
 
+// Where memory without a gap ends that begins with this extent.
+static uint64_t reach_of(const struct extents *extents, size_t number) {
+    const struct extent *items = extents->items.items;
+    while (number + 1 < extents->items.count && items[number + 1].kind == EXTENT_MEMORY &&
+           items[number + 1].start == items[number].end)
+        number++;
+    return items[number].end;
+}
+
 static void add_extents(struct planning *planning, const struct extents *extents,
                         const struct cairn_header *header, enum plan_scope scope) {
     for (size_t i = 0; i < extents->items.count; i++) {
         const struct extent *extent = &extents->items.items[i];
         planning->is_code = extent->is_code;
+        if (planning->reach < extent->end) planning->reach = reach_of(extents, i);
         if (scope == PLAN_HEAP)
             add_of_heap(planning, extent);
         else if (!is_recording(extent, header))

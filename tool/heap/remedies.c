@@ -6,6 +6,11 @@
 // Shares of what is resident that are told, one in so many, and the least that is told at all.
 enum { SHOWN_SHARE = 100, ALLOCATOR_SHARE = 5, SHOWN_BYTES = 256 << 10 };
 
+void remedy_facts_free(struct remedy_facts *facts) {
+    giveback_free(&facts->giveback);
+    huge_pages_free(&facts->huge);
+}
+
 // --- sums
 
 struct giveback_sum giveback_sum(const struct giveback *giveback) {
@@ -121,7 +126,7 @@ static uint64_t cache_bytes(const struct remedy_facts *facts) {
 }
 
 static uint64_t huge_bytes(const struct remedy_facts *facts) {
-    return facts->huge_bytes;
+    return huge_pages_zero_bytes(&facts->huge);
 }
 
 static uint64_t allocator_bytes(const struct remedy_facts *facts) {
@@ -181,7 +186,8 @@ size_t remedies_find(const struct remedy_facts *facts, bool are_all,
         if (i == REMEDY_THRESHOLD && remedy->bytes) remedy->piece_bytes = sum.piece_bytes;
         bool is_bound = facts->is_core || (i == REMEDY_PURGE && facts->other.is_early);
         if (is_bound && remedy->class == REMEDY_NOW) remedy->class = REMEDY_AT_MOST;
-        count += are_all || is_shown(facts, remedy);
+        remedy->is_shown = is_shown(facts, remedy);
+        count += are_all || remedy->is_shown;
     }
     qsort(remedies, count, sizeof *remedies, compare);
     return count;

@@ -6,6 +6,7 @@
 #define TOOL_HEAP_REMEDIES_H
 
 #include "tool/glibc/giveback.h"
+#include "tool/heap/huge_pages.h"
 
 enum remedy_class {
     REMEDY_NOW,        // bytes that go back if it is done now
@@ -49,8 +50,10 @@ struct remedy_facts {
     uint64_t rss_bytes;        // 0: not known
     uint64_t anonymous_bytes;  // of it, that is no stack
     uint64_t lazy_bytes;       // under MADV_FREE
-    uint64_t huge_bytes;       // in transparent huge pages, anonymous
+    struct huge_pages huge;    // transparent ones; of a core nothing is known
 };
+
+void remedy_facts_free(struct remedy_facts *facts);
 
 // Sums of all arenas.
 struct giveback_sum {
@@ -68,6 +71,7 @@ struct remedy {
     uint64_t bytes;        // of REMEDY_NEEDS_LOG: free and resident now
     uint64_t piece_bytes;  // of REMEDY_THRESHOLD: of the bound, in pieces that a large block may
                            // have left; it is told where these are worth it
+    bool is_shown;         // to people: it is worth it
 };
 
 // Fills in what would help, by class, the most first; returns how many there are, at most REMEDIES.

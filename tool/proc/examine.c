@@ -167,3 +167,18 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
         return error_set(error, "it runs with a shadow stack, which forbids calls from outside");
     return true;
 }
+
+bool examine_absence(pid_t pid, struct error *error) {
+    struct process_stat stat;
+    char pages[sizeof "0 "];
+    struct error why;
+    if (!process_stat(pid, &stat)) return error_set(error, "process %d: it has ended", (int)pid);
+    bool is_zombie = stat.state == 'Z' && !examine_to_read(pid, &why);
+    if (is_zombie) return error_set(error, "process %d: %s", (int)pid, why.text);
+    if (process_read(pid, "statm", pages, sizeof pages) && !strcmp(pages, "0 "))
+        return error_set(error, "process %d: it has no memory of its own: it is the kernel's",
+                         (int)pid);
+    if (examine_to_read(pid, &why)) error_set(&why, "its size is not known");
+    return error_set(error, "process %d: its memory may not be read: %s%s", (int)pid, why.text,
+                     geteuid() ? "; ask as root (sudo)" : "");
+}

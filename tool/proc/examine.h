@@ -24,6 +24,10 @@ bool examine(pid_t pid, bool is_anyway, struct examined *examined, struct error 
 // The same if it is only to be stopped and read, which takes less.
 bool examine_to_read(pid_t pid, struct error *error);
 
+// Fills in, with its number, why nothing of a process can be read: it has ended, is the kernel's,
+// or may not be. Returns false.
+bool examine_absence(pid_t pid, struct error *error);
+
 // The number that the process has for itself, in its own pid namespace; 0: it has ended.
 pid_t examine_own_pid(pid_t pid);
 

@@ -24,14 +24,20 @@ static struct kept_answer *answer_of(const struct recording *recording,
     return NULL;
 }
 
-// The look at the most live memory that has an answer, and that; NULL: none has one.
-static struct kept_answer *best_answer(const struct recording *recording, const char *view,
+// By which the look that answers is chosen: live, or resident and not live.
+static uint64_t rank_of(const struct cairn_look *look, const struct view *view) {
+    if (!view_has(view, VIEW_IS_OF_FREE)) return look->live_bytes;
+    return look->rss_bytes > look->live_bytes ? look->rss_bytes - look->live_bytes : 0;
+}
+
+// The look at the most of that memory that has an answer, and that; NULL: none has one.
+static struct kept_answer *best_answer(const struct recording *recording, const struct view *view,
                                        struct cairn_look *best) {
     struct kept_answer *found = NULL;
     struct cairn_look look;
     for (size_t i = 0; recording_look(recording, i, &look); i++) {
-        if (found && look.live_bytes < best->live_bytes) continue;
-        struct kept_answer *kept = answer_of(recording, &look, view);
+        if (found && rank_of(&look, view) < rank_of(best, view)) continue;
+        struct kept_answer *kept = answer_of(recording, &look, view->name);
         if (!kept) continue;
         kept_answer_free(found);
         found = kept;
@@ -53,7 +59,7 @@ bool kept_looks_answer(const struct recording *recording, const struct request *
     struct cairn_look look;
     const bool has_own = view && !view_has(view, VIEW_NEEDS_MEMORY);  // the recording's
     if (!view || !view->memory || (has_own && is_narrowed(request))) return false;
-    struct kept_answer *kept = best_answer(recording, view->name, &look);
+    struct kept_answer *kept = best_answer(recording, view, &look);
     kept_answer_free(kept);
     return kept;
 }
@@ -93,7 +99,7 @@ bool kept_looks_print(FILE *out, const struct profile *profile, const struct req
     const struct terminal terminal = terminal_of(out);
     struct cairn_look look;
     struct answer answer;
-    struct kept_answer *kept = best_answer(recording, request->view->name, &look);
+    struct kept_answer *kept = best_answer(recording, request->view, &look);
     if (!kept) return error_set(error, "out of memory");
     kept_answer_open(kept, &request->options, &answer);
     answer.profile = profile;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of what is in blocks, asked of a recording: what a look at the heap said while the process
-// was there (cairn run --look). The look at which most was live answers.
+// was there (cairn run --look). The look at which most was live answers, or,
+// of a view of free memory, at which most was resident and not live.
 #ifndef TOOL_QUERY_KEPT_LOOKS_H
 #define TOOL_QUERY_KEPT_LOOKS_H
 

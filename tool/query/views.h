@@ -49,7 +49,8 @@ enum view_needs {
     VIEW_NEEDS_SOURCE = 1 << 9,     // a source file
     VIEW_IS_TREE = 1 << 10,         // calls in calls
     VIEW_LEADS_TO_TREE = 1 << 11,   // its stacks are better seen as a tree where many changed
-    VIEW_IS_RESIDENT = 1 << 12      // of what is resident, which any process answers
+    VIEW_IS_RESIDENT = 1 << 12,     // of what is resident, which any process answers
+    VIEW_IS_OF_FREE = 1 << 13       // of what is resident and not live
 };
 
 // The processes of a run of several, as a view has them.

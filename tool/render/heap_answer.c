@@ -62,8 +62,8 @@ enum heap_column {
 };
 
 static const struct answer_column heap_columns[HEAP_COLUMNS] = {
-    [HEAP_PART] = ANSWER_TAILS("part", "", NULL, .head = "part"),
-    [HEAP_NAME] = ANSWER_TAILS("name", "", NULL, .head = "name"),
+    [HEAP_PART] = ANSWER_TAILS("part", "  ", NULL, .head = "part"),
+    [HEAP_NAME] = ANSWER_TAILS("name", " ", NULL, .head = "name"),
     [HEAP_SIZE_FROM] = ANSWER_FIGURES("size_from", "size from", ANSWER_BYTES, 0),
     [HEAP_USED_BLOCKS] = ANSWER_FIGURES("used_blocks", "used", ANSWER_COUNT, 0),
     [HEAP_USED_BYTES] = ANSWER_FIGURES("used_bytes", "used bytes", ANSWER_BYTES, 0),

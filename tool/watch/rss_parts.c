@@ -59,7 +59,7 @@ static bool is_libc(const char *name) {
     return starts(base, "libc.so.6") || starts(base, "libc-2.");
 }
 
-// Behind a guard page; all of it, or its lower end if it is joined with something else.
+// Behind a guard page, no code; all of it, or its lower end if it is joined with something else.
 static uint64_t stack_bytes_of(const struct reading *reading) {
     const struct mapping *now = &reading->now, *before = &reading->before;
     bool is_guarded =
@@ -67,7 +67,7 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
         reading->is_before_anonymous &&
         before->end - before->start <= GUARD_PAGES_MOST * (uint64_t)sysconf(_SC_PAGESIZE);
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
-    if (!is_guarded || now->permissions[1] != 'w' || now->is_unreserved) return 0;
+    if (!is_guarded || !starts(now->permissions, "rw-") || now->is_unreserved) return 0;
     uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
     if (!limit || size <= limit || reading->source.pagemap.file < 0) return now->rss_bytes;
     uint64_t present =
@@ -75,15 +75,19 @@ static uint64_t stack_bytes_of(const struct reading *reading) {
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
-// Notes memory from `start` on: the lower end of a mapping may be a stack, or data of a file.
+// Notes memory from `start` on, behind a stack or data of a file. Plain neighbours become one.
 static void note_memory(struct reading *reading, uint64_t start, uint64_t rss) {
     const struct mapping *now = &reading->now;
-    if (!rss) return;
-    struct mapped_memory *memory = array_push(&reading->out->memory);
-    if (!memory) return;
-    *memory = (struct mapped_memory){start, now->end, rss,
-                                     strcmp(now->name, "[heap]") != 0 && !now->is_unreserved &&
-                                         now->permissions[1] == 'w'};
+    struct rss_parts *out = reading->out;
+    struct mapped_memory new = {start, now->end, rss, now->permissions[1] == 'w'}, *last = NULL;
+    new.is_plain &= !now->is_unreserved &&strcmp(now->name, "[heap]") != 0;
+    if (out->memory.count) last = &out->memory.items[out->memory.count - 1];
+    if (new.is_plain && last && last->is_plain && last->end == start) {
+        last->end = now->end;
+        last->rss_bytes += rss;
+    } else if (rss && (last = array_push(&out->memory))) {
+        *last = new;
+    }
 }
 
 // Resident bytes of heaps of glibc's arenas in a mapping. The kernel may join the accessible part

@@ -26,7 +26,8 @@ struct mapped_range {
     uint64_t start, end;
 };
 
-// Private anonymous memory that is no stack.
+// Private anonymous memory that is no stack. Plain neighbours are one: madvise makes several
+// mappings of one, and a block of malloc's lies in all of them.
 struct mapped_memory {
     uint64_t start, end, rss_bytes;
     bool is_plain;  // neither what brk moves, nor an arena, nor cairn's: malloc's large blocks, or
