@@ -152,12 +152,14 @@ def check_huge():
     process, small = start("huge"), start("small")
     whole, saved = resident(process.pid), resident(process.pid) - resident(small.pid)
     answer = ask(process.pid)
+    overview = t.run_cairn("report", str(process.pid)).out.decode()
     end(small, "small")
     end(process, "huge")
     if not answer["huge_bytes"]:
         t.skip_part("huge pages, since this system gives none")
         return
     bound = bytes_of(answer)["huge_pages"]
+    t.check("and touched" not in overview and "the largest part is 24.0 MiB" in overview, f"huge: {overview}", is_grave=True)
     t.check(whole >= answer["huge_bytes"] >= 12 * 2 * MIB, f"huge: {answer}")
     t.check(saved <= bound + MIB and bound <= 9 * 2 * MIB, f"huge: saved {saved}, at most {bound}", is_grave=True)
     t.check(answer["sentence"].startswith("no transparent huge pages (now 24.0 MiB) would give back at most 18.0 MiB"), f"huge: {answer}")

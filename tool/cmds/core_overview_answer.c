@@ -41,6 +41,12 @@ static const char *allocator_of(const struct overview *overview) {
     return overview->has_other ? core_heap_of(&overview->subject)->other.name : "glibc's malloc";
 }
 
+// Returns false if much is resident only since it lies on huge pages: all of it counts as in use.
+static bool are_pages_written(const struct overview *overview) {
+    return !is_share(huge_pages_zero_bytes(&overview->facts.huge), overview->parts.all_bytes,
+                     NOW_WASTE_SHARE);
+}
+
 bool overview_claim(const struct overview *overview, struct claim *claim) {
     if (!overview->parts.count) return false;
     const struct resident_part *largest = largest_part(overview);
@@ -49,7 +55,7 @@ bool overview_claim(const struct overview *overview, struct claim *claim) {
                                   .free_bytes = resident_parts_bytes(&overview->parts, PART_FREE),
                                   .wasted_bytes = wasted_bytes(overview),
                                   .block_bytes = overview->block_bytes,
-                                  .knows_waste = overview->has_waste,
+                                  .knows_waste = overview->has_waste && are_pages_written(overview),
                                   .largest_bytes = largest->bytes,
                                   .largest = largest->text,
                                   .allocator = allocator_of(overview),
