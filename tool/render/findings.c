@@ -185,7 +185,11 @@ const char *finding_help(enum finding_kind kind, char text[FINDING_HELP_BYTES]) 
 }
 
 const char *findings_view(const struct findings *findings) {
-    return findings->count ? rules[findings->list[0].kind].view : NULL;
+    const struct finding *first = findings->list;
+    if (!findings->count) return NULL;
+    // short-lived blocks are what the usual view ranks: a buffer without any is not in it
+    bool is_absent = first->kind == FINDING_REALLOC && first->stack && !first->stack->temporary;
+    return is_absent ? "findings" : rules[first->kind].view;
 }
 
 // Memory that is lost for good comes first; then what gains most.

@@ -196,6 +196,14 @@ static void test_growing_buffer(void **state) {
     assert_int_equal(finding->count, 8);
     assert_int_equal(finding->saved_calls, 8);
     assert_int_equal(finding->bytes, 256 * KIB);
+    // none of its blocks is short-lived, which the view of those would not show
+    assert_int_equal(findings.count, 1);
+    assert_string_equal(findings_view(&findings), "findings");
+    close_made();
+    book_reallocs(8, 256 * KIB);
+    making.cells[booked].temporary = 1;
+    assert_non_null(find(FINDING_REALLOC));
+    assert_string_equal(findings_view(&findings), "temporary");
     close_made();
     book_reallocs(7, 256 * KIB);
     check_absent(FINDING_REALLOC);
