@@ -452,8 +452,11 @@ $(TEST_TOOL_PROGRAMS): $(BUILD)/tests/%: tests/tools/%.c $(HELPER_SOURCES) $(BUI
 # (UNIT_TEST_FLAGS). One that a fuzzer has all the same is sound there, without what guides it.
 # Of query what adds up recordings.
 QUERY_FUZZED := merged.o names.o names_frames.o recordings.o
-NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,attach/% cmds/% replay/% torture/% tui/% watch/% \
+# Of attach what reads a static program's file.
+ATTACH_FUZZED := code_%.o entries.o entry_names.o executable.o static_headers.o unwind_index.o unwind_made.o
+NOT_FUZZED := $(addprefix $(BUILD)/fuzz/tool/,cmds/% replay/% torture/% tui/% watch/% \
 	$(addprefix query/,$(filter-out $(QUERY_FUZZED),$(notdir $(patsubst %.c,%.o,$(wildcard tool/query/*.c))))) \
+	$(addprefix attach/,$(filter-out $(ATTACH_FUZZED),$(notdir $(patsubst %.c,%.o,$(wildcard tool/attach/*.c))))) \
 	$(addprefix check/,budgets.o evaluate.o offenders.o) \
 	$(addprefix heap/,containers.o dominators.o frames.o owner% plan.o stopped.o survey.o thread_% typed% waste% windows_%) \
 	$(addprefix history/,adapters% store_append.o take.o) mcp/jobs.o mcp/loop.o \

@@ -179,6 +179,23 @@ index)
     ;;
 cfi) "$build/tests/cfi_seeds" "$seeds" ;;
 symbol | types) compile_modules ;;
+static) # of musl, which are small
+    echo '#include <stdlib.h>
+static __thread long here = 5, there;
+int main(int n, char **words) {
+    void *block = malloc(n * 10);
+    here += there + !words;
+    free(realloc(calloc(n, 3), 50));
+    free(block);
+    return (int)here;
+}' >static.c
+    start=/usr/lib/x86_64-linux-musl/rcrt1.o
+    if command -v musl-gcc >/dev/null && [ -f "$start" ]; then
+        musl-gcc -Os -static -Wl,-z,noseparate-code -o "$seeds/fixed" static.c
+        musl-gcc -Os -g -fPIE -static -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text,-z,noseparate-code \
+            "$start" -o "$seeds/anywhere" static.c
+    fi
+    ;;
 core)
     "$build/tests/core_seeds" "$seeds"
     dump_core

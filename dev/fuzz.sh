@@ -21,7 +21,7 @@ for fuzzer in "$build"/fuzz/*_fuzz; do
     cfi | symbol) most_bytes=16384 ;;
     core) most_bytes=614400 ;;
     heaps) most_bytes=131072 ;;
-    history) most_bytes=65536 ;;
+    history | static) most_bytes=65536 ;;
     *) most_bytes=4096 ;;
     esac
     "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len="$most_bytes" \

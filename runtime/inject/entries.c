@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/inject/entries.h"
 
+#include <sys/syscall.h>
+
 #include "runtime/process/real.h"
 #include "runtime/record/event.h"
 #include "runtime/record/resize.h"
+#include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 
 // Which layout of the live map a fast path needs is a constant in it. With an allocator in the
@@ -20,9 +23,15 @@ ALWAYS_INLINE bool record_free(uintptr_t block, uintptr_t *frame) {
                                 : event_record_free_in((void *)block, frame, EVENT_NARROW);
 }
 
+enum { RESOLVE_TRIES = 100 };
+
 // A thread without a slot gets one now, so that calls inside its first event are known as such.
 static COLD bool enter_first(uintptr_t *frame) {
-    if (unlikely(!real_is_resolved())) real_resolve();  // of a static program: nothing ran before
+    // of a static program: nothing ran before, and another thread may be at it
+    for (int i = 0; i < RESOLVE_TRIES && unlikely(!real_is_resolved()); i++) {
+        if (i) sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        real_resolve();
+    }
     bool is_new = !gate_is_registered() && probes_event.mode != EVENT_OFF;
     struct thread *thread = is_new ? gate_enter_slow((uintptr_t)frame) : NULL;
     if (thread) gate_leave(thread);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "runtime/live/live.h"
 #include "runtime/process/state.h"
@@ -211,12 +212,25 @@ static struct thread *thread_register(uintptr_t here) {
     return thread;
 }
 
+// Another thread opens the recording, where no constructor did before there were any: what this one
+// does meanwhile would be missing.
+static COLD void await_start(void) {
+    enum { YIELDS = 20, TRIES = 400, SLEEP_NS = 500000 };
+    const struct timespec pause = {0, SLEEP_NS};
+    for (int i = 0; i < TRIES && process_state() == PROCESS_STARTING && !sys_is_confined(); i++)
+        if (i < YIELDS)
+            sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        else
+            sys_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+}
+
 // A thread's first event, or the first of a forked child.
 static struct thread *gate_enter_new(uintptr_t here) {
     if (slots_is_moving && is_registration_alive(here)) return NULL;
     slots_is_moving = true;
     struct thread *thread = NULL;
     if (process_state() == PROCESS_NEW) process_start();
+    if (unlikely(process_state() == PROCESS_STARTING)) await_start();
     if (slots_is_wiped()) process_start_forked();
     if (process_state() == PROCESS_RECORDING) thread = thread_register(here);
     slots_is_moving = false;

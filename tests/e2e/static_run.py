@@ -151,8 +151,88 @@ fn main() {
 """
 
 
+PYTHON = "int Py_BytesMain(int, char **);\nint main(int count, char **words) { return Py_BytesMain(count, words); }\n"
+TCL = r"""
+#include <stdio.h>
+typedef struct Tcl_Interp Tcl_Interp;
+Tcl_Interp *Tcl_CreateInterp(void);
+int Tcl_Eval(Tcl_Interp *, const char *);
+const char *Tcl_GetStringResult(Tcl_Interp *);
+void Tcl_DeleteInterp(Tcl_Interp *), Tcl_FindExecutable(const char *);
+int main(int count, char **words) {
+    Tcl_FindExecutable(words[count - 1]);
+    Tcl_Interp *tcl = Tcl_CreateInterp();
+    Tcl_Eval(tcl, "set l {}; for {set k 0} {$k < 2000} {incr k} {lappend l [format %x [expr {$k * 77}]]; dict set d $k $l};"
+                  "string length [lsort $l]");
+    printf("%s\n", Tcl_GetStringResult(tcl));
+    Tcl_DeleteInterp(tcl);
+}
+"""
+XML = r"""
+#include <libxml/parser.h>
+#include <libxml/xpath.h>
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    static char text[200000] = "<r>";
+    for (int i = 0; i < 3000; i++) sprintf(text + strlen(text), "<a n='%d'>t%d</a>", i, i);
+    xmlDocPtr read = xmlParseMemory(strcat(text, "</r>"), (int)strlen(text) + 4);
+    xmlXPathContextPtr context = xmlXPathNewContext(read);
+    xmlXPathObjectPtr found = xmlXPathEvalExpression(BAD_CAST "//a[@n>2990]", context);
+    printf("%d\n", found->nodesetval->nodeNr);
+    xmlXPathFreeObject(found);
+    xmlXPathFreeContext(context);
+    xmlFreeDoc(read);
+    xmlCleanupParser();
+}
+"""
+PACK = r"""
+#include <bzlib.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+enum { BYTES = 300000 };
+int main(void) {
+    unsigned char *in = malloc(BYTES), *out = malloc(BYTES * 2);
+    uLongf deflated = BYTES * 2;
+    unsigned sorted = BYTES * 2;
+    size_t xz = 0;
+    for (size_t i = 0; i < BYTES; i++) in[i] = (unsigned char)(i * i >> 7);
+    compress2(out, &deflated, in, BYTES, 9);
+    size_t zstd = ZSTD_compress(out, BYTES * 2, in, BYTES, 12);
+    lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, in, BYTES, out, &xz, BYTES * 2);
+    BZ2_bzBuffToBuffCompress((char *)out, &sorted, (char *)in, BYTES, 9, 0, 30);
+    printf("%lu %zu %zu %u\n", deflated, zstd, xz, sorted);
+    free(in);
+    free(out);
+}
+"""
+# source, libraries, words
+LIBRARIES = {
+    "python": (PYTHON, "python3.11 expat z m", ["-ISc", "print(sum(len(str(i)) for i in range(3000)))"]),
+    "tcl": (TCL, "tcl8.6 z m", []),
+    "xml": (XML, "xml2 icuuc icudata z lzma m stdc++", []),
+    "pack": (PACK, "z zstd lzma bz2", []),
+}
+
+
+def check_libraries(library):
+    """What Debian has as static libraries, each with a main of its own."""
+    for name, (source, needed, words) in LIBRARIES.items():
+        if not all((library / f"lib{one}.a").exists() or one == "stdc++" for one in needed.split()):
+            t.skip_part(f"{name}, since not all of {needed} are here as static libraries")
+            continue
+        pathlib.Path(f"{name}.c").write_text(source, "ascii")
+        built = static_counter.build(f"{name}.c", f"{name}-static", "-static", "-w", "-I/usr/include/libxml2",
+                                     objects=["-Wl,--start-group", *(f"-l{one}" for one in needed.split()), "-Wl,--end-group"])
+        if built:
+            check_counted(name, [built, *words])
+
+
 def check_real():
-    """SQLite; a program of Rust; allocators that are linked in place of libc's."""
+    """SQLite, CPython and others; a program of Rust; allocators that are linked in place of libc's."""
     pathlib.Path("sqlite.c").write_text(SQLITE, "ascii")
     library = pathlib.Path("/usr/lib/x86_64-linux-gnu")
     if (library / "libsqlite3.a").exists():
@@ -169,6 +249,7 @@ def check_real():
             check_counted(f"Rust, {model}", [os.path.abspath(f"words-{model}")])
     else:
         t.skip_part("Rust, since there is no rustc")
+    check_libraries(library)
     _, path = t.record(t.program("containers"))
     plain = sum(s["allocations"] for s in t.stacks_through(t.report(path), "main"))
     for name in ("jemalloc", "tcmalloc_minimal"):
