@@ -19,14 +19,16 @@ LOADED = 100 if t.IS_LONG else 3  # stops under load
 TCMALLOC = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
 LIBRARY = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
 def linked_in():
-    """The library is part of the program, without a symbol."""
+    """The library is part of the program, without a symbol; the program may be static, and has an array of pointers in
+    front of the library's data."""
     source = str(t.SOURCE / "tests/programs/held_blocks.c")
-    done = subprocess.run(["gcc", "-O1", "-s", "-pthread", "-I", str(t.SOURCE), "-o", "linked", source, "-l:libjemalloc.a",
-                           "-lstdc++", "-ldl", "-lm"], check=False, stderr=subprocess.PIPE)
-    if done.returncode:
-        t.skip_part("jemalloc linked in, since there is no libjemalloc.a")
-        return
-    stops("linked in", ["./linked"])
+    for kind in ([], ["-static"]):
+        done = subprocess.run(["gcc", "-O1", "-s", "-w", "-pthread", "-D_GNU_SOURCE", *kind, "-o", "linked", source,
+                               "-l:libjemalloc.a", "-lstdc++", "-ldl", "-lm"], check=False, stderr=subprocess.PIPE)
+        if done.returncode:
+            t.skip_part(f"jemalloc linked in {kind}, since there is no library for that")
+        else:
+            stops(f"linked in {kind}", ["./linked"])
 
 
 def damaged(library):

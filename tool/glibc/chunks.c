@@ -2,6 +2,7 @@
 #include "tool/glibc/chunks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/base/search.h"
 #include "tool/base/spans.h"
@@ -469,7 +470,7 @@ static int compare_chunks(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
-bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other) {
+static bool join_chunks(struct glibc_heap *heap, const struct glibc_heap *other) {
     const size_t before = heap->chunks.count;
     for (size_t i = 0; i < other->chunks.count; i++) {
         struct glibc_chunk *slot = array_push(&heap->chunks);
@@ -477,8 +478,18 @@ bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other) {
         if (!slot) heap->chunks.count = before;
         if (!slot) return false;
     }
-    if (before)
-        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
+    qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
+    return true;
+}
+
+bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other) {
+    if (heap->chunks.count) {
+        if (!join_chunks(heap, other)) return false;
+    } else {  // hundreds of millions are not copied
+        array_free(&heap->chunks);
+        memcpy(&heap->chunks, &other->chunks, sizeof heap->chunks);
+        memset(&other->chunks, 0, sizeof other->chunks);
+    }
     heap->broken_count += other->broken_count;
     heap->other = other->other;
     other->other = (struct other_heap){.name = NULL};

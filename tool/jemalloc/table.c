@@ -158,13 +158,42 @@ static bool may_stand(const struct search *search, uint64_t address) {
                             gap.end == end);
 }
 
+// Says whether the words around that address can be those of a root, if the word there is the one
+// of that gigabyte: others lead nowhere where there is no memory. An array of a program's pointers
+// is none.
+static bool fits_around(const struct search *search, const uint64_t *words, size_t count,
+                        size_t middle, uint64_t gigabyte) {
+    for (size_t i = 0; i < count; i++)
+        if (words[i] && !spans_have(search->gigabytes, gigabyte + i - middle)) return false;
+    return true;
+}
+
+static bool may_be_of_root(const struct search *search, uint64_t address) {
+    enum { AROUND = 16 };
+    uint64_t words[2 * AROUND];
+    const uint64_t before = (address - search->start) / WORD,
+                   behind = (search->end - address) / WORD;
+    const size_t middle = before < AROUND ? before : AROUND;
+    const size_t count = middle + (behind < AROUND ? behind : AROUND);
+    if (!memory_read(search->memory, address - middle * WORD, words, count * WORD)) return false;
+    for (size_t i = 0; i < search->gigabytes->items.count; i++) {
+        const struct span *span = &search->gigabytes->items.items[i];
+        if (span->start > before) return false;
+        if (span->end - span->start > 2 * AROUND) return true;
+        for (uint64_t one = span->start; one < span->end && one <= before; one++)
+            if (fits_around(search, words, count, middle, one)) return true;
+    }
+    return false;
+}
+
 // A word may lead to a leaf: that tells which place of the root it has to be. (Caches of threads
 // lead to leaves, too.)
 static bool try_leaf(void *context, uint64_t address, uint64_t word) {
     struct search *search = context;
     uint64_t top = 0;
     if (!search->pieces_left || !search->tries_left) return false;
-    if (!may_be_part(word) || !may_stand(search, address)) return true;
+    if (!may_be_part(word) || !may_stand(search, address) || !may_be_of_root(search, address))
+        return true;
     search->tries_left--;
     if (judge_leaf(search, word, ANY_TOP, &top, &search->pieces_left) != LEAF_FULL ||
         top * WORD > address)

@@ -346,13 +346,21 @@ static int compare(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
+// Segments are read in order, and their pages: only damage leaves blocks that are not.
+static void sort_chunks(struct glibc_heap *heap) {
+    size_t sorted = 1;
+    while (sorted < heap->chunks.count &&
+           heap->chunks.items[sorted - 1].address <= heap->chunks.items[sorted].address)
+        sorted++;
+    if (sorted < heap->chunks.count)
+        qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare);
+}
+
 static bool read_all(struct reading *reading, const struct memory_view *view) {
     bool is_ok = true;
     for (size_t i = 0; i < view->segment_count && is_ok; i++)
         if (view->segments[i].is_writable) is_ok = add_segments_in(reading, &view->segments[i]);
-    if (is_ok && reading->found.chunks.count)
-        qsort(reading->found.chunks.items, reading->found.chunks.count,
-              sizeof *reading->found.chunks.items, compare);
+    if (is_ok) sort_chunks(&reading->found);
     for (size_t i = 0; i < reading->heaps.count && is_ok; i++)
         mark_delayed(reading, reading->heaps.items[i]);
     return is_ok && find_what_is_free(reading);
