@@ -3,7 +3,8 @@
 """What frames of another language cost: processor time of a program without cairn, recorded, and recorded with them, in
 turns; the least of each counts. bench/frames.py OPTION [RUNS] -- PROGRAM ARGUMENT... , as
 bench/frames.py --frames=java 5 -- javac -d /tmp/out *.java
-bench/frames.py --frames=php 5 -- php script.php"""
+bench/frames.py --frames=php 5 -- php script.php
+bench/frames.py --frames=ruby 5 -- ruby script.rb"""
 
 import os
 import resource

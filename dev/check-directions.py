@@ -25,6 +25,7 @@ ALLOWED = {
     "runtime/java": ["format", "runtime/sys", "runtime/managed"],
     "runtime/js": ["format", "runtime/sys", "runtime/managed"],
     "runtime/php": ["format", "runtime/sys", "runtime/managed"],
+    "runtime/ruby": ["format", "runtime/sys", "runtime/managed"],
     "runtime/sample": ["format", "runtime/sys"],
     "runtime/guard": ["format", "runtime/sys"],
     "runtime/sink": ["format", "runtime/sys"],

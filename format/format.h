@@ -482,8 +482,8 @@ struct cairn_value {
 //     0xF0000000 | cut           a pseudo frame, enum cairn_cut
 //     0xF1000000 | module        next word: offset of the return address from module.start
 //     0xF2000000                 next two words: low, high half of the return address
-//     0xF3000000                 a frame of Python, Java, JavaScript or PHP; next two words: offset
-//                                of the code in CODES by CAIRN_CODE_ALIGN, line (0: unknown)
+//     0xF3000000                 a frame of Python, Java, JavaScript, PHP or Ruby; next two words:
+//                                offset of the code in CODES by CAIRN_CODE_ALIGN, line (0: unknown)
 // A return address is the address after the call; where a signal interrupted the frame it is the
 // interrupted address plus one, so that "return address - 1" always lies inside the instruction.
 // One more escape, only as the last code of a record, says in which region the stack was seen:
@@ -523,8 +523,8 @@ struct cairn_value {
 #define CAIRN_CODE_KIND(code) ((code)&0xff000000u)
 #define CAIRN_CODE_VALUE(code) ((code)&0x00ffffffu)
 
-// A function or other piece of Python code, a method of Java, a function of JavaScript or PHP.
-// Behind it lie its name as the language has it ("Class.method") and its file, both UTF-8 and
+// A function or other piece of Python code, a method of Java or Ruby, a function of JavaScript or
+// PHP. Behind it lie its name as the language has it ("Class.method") and its file, both UTF-8 and
 // ending in NUL. The first one, which has no texts, stands for code that could not be read or kept.
 #define CAIRN_CODE_ALIGN 8u
 struct cairn_code {
@@ -697,7 +697,9 @@ struct cairn_header {
     uint32_t max_depth;    // most machine frames of a stack, the innermost (--max-depth); 0: all
     uint32_t bypassing;    // (atomic) offset in STRINGS: the first that CAIRN_LOST_DEEPBIND counts
     uint16_t php_version;  // major << 8 | minor; CAIRN_PHP_UNKNOWN; 0: no PHP, or not asked
-    uint16_t has_php_frames;  // stacks hold frames of PHP code (CAIRN_CODE_PYTHON)
+    uint16_t has_php_frames;   // stacks hold frames of PHP code (CAIRN_CODE_PYTHON)
+    uint16_t ruby_version;     // major << 8 | minor; CAIRN_RUBY_UNKNOWN; 0: no Ruby, or not asked
+    uint16_t has_ruby_frames;  // stacks hold frames of Ruby code (CAIRN_CODE_PYTHON)
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss

@@ -46,4 +46,13 @@ static inline _Bool cairn_php_is_read(uint32_t version) {
     return version == (8u << 8 | 2u) || version == (8u << 8 | 4u);
 }
 
+// Ruby (MRI) whose frames the library reads, as major << 8 | minor, and one that does not say which
+// it is, or keeps its threads in a way that is not known.
+#define CAIRN_RUBY_READ "3.1"
+#define CAIRN_RUBY_UNKNOWN UINT16_MAX
+
+static inline _Bool cairn_ruby_is_read(uint32_t version) {
+    return version == (3u << 8 | 1u);
+}
+
 #endif

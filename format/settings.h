@@ -22,6 +22,7 @@
     row(GO, 0, 0, 1)                                     /* 1: frames of Go code */ \
     row(JS, 0, 0, 1)                                     /* 1: frames of JavaScript */ \
     row(PHP, 0, 0, 1)                                    /* 1: frames of PHP code */ \
+    row(RUBY, 0, 0, 1)                                   /* 1: frames of Ruby code */ \
     row(ASYNC, 0, 0, 1)                                  /* 1: who awaits coroutines */ \
     row(AGES, 0, 0, 1)                                   /* 1: how old blocks became */ \
     row(MMAP, 0, 0, 1)                                   /* 1: what the program maps itself */ \

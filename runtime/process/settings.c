@@ -16,7 +16,7 @@ enum { HAS_MAPPING_HOOKS = 0 };
 enum { HAS_MAPPING_HOOKS = 1 };
 #endif
 
-// Tells where frames of Java, Go, JavaScript and PHP are known.
+// Tells where frames of Java, Go, JavaScript, PHP and Ruby are known.
 #if defined(__x86_64__)
 enum { FRAMES_ARE_BUILT_IN = 1 };
 #else
@@ -93,6 +93,7 @@ void settings_read(void) {
         .has_go = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_GO, '1'),
         .has_js = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_JS, '1'),
         .has_php = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_PHP, '1'),
+        .has_ruby = FRAMES_ARE_BUILT_IN && is_switch(CAIRN_SETTING_RUBY, '1'),
         .has_async = is_switch(CAIRN_SETTING_ASYNC, '1'),
         .has_ages = is_switch(CAIRN_SETTING_AGES, '1'),
         .has_mappings = HAS_MAPPING_HOOKS && is_switch(CAIRN_SETTING_MMAP, '1'),

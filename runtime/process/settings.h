@@ -18,6 +18,7 @@ struct settings {
     bool has_go;           // CAIRN_GO=1; the same
     bool has_js;           // CAIRN_JS=1; the same
     bool has_php;          // CAIRN_PHP=1; the same
+    bool has_ruby;         // CAIRN_RUBY=1; the same
     bool has_async;        // CAIRN_ASYNC=1: with the coroutines that await those on the stack
     bool has_ages;         // CAIRN_AGES=1
     bool has_events;       // CAIRN_EVENTS=1 or 2, and there is a tool that takes them
@@ -53,10 +54,11 @@ ALWAYS_INLINE bool settings_is_outside(uint64_t size_bytes) {
 // The recording may hold samples, from its start or once it is too large.
 bool settings_may_sample(void);
 
-// Stacks may have frames of Python, Java, Go, JavaScript or PHP code, or of awaiting coroutines.
+// Stacks may have frames of Python, Java, Go, JavaScript, PHP or Ruby code, or of awaiting
+// coroutines.
 static inline bool settings_has_code_frames(void) {
     return settings.has_python || settings.has_java || settings.has_go || settings.has_js ||
-           settings.has_php || settings.has_async;
+           settings.has_php || settings.has_ruby || settings.has_async;
 }
 
 // Frees do more than count.

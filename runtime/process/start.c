@@ -36,6 +36,7 @@
 #include "runtime/record/snapshots.h"
 #include "runtime/record/timeline.h"
 #include "runtime/record/totals.h"
+#include "runtime/ruby/ruby.h"
 #include "runtime/sink/sink.h"
 #include "runtime/sink/tool_link.h"
 #include "runtime/stack/block_stats.h"
@@ -174,7 +175,7 @@ static void configure(void) {
     if (!python.can_be_read) settings.has_python = false;
     if (settings.has_no_stacks)
         settings.has_java = settings.has_go = settings.has_js = settings.has_php =
-            settings.has_async = false;
+            settings.has_ruby = settings.has_async = false;
     if (settings.is_sampled || settings_has_code_frames() || settings.has_no_stacks)
         settings.has_free_stacks = false;
     event_mode_wanted = event_mode_by_settings();
@@ -232,6 +233,8 @@ static void describe_languages(void) {
     header->php_version = php.version;
     php.misses_events = settings.is_sampled;
     header->has_php_frames = php.can_be_read;
+    header->ruby_version = ruby.version;
+    header->has_ruby_frames = ruby.can_be_read;
 }
 
 // Under a filter that nobody can vouch for no call is made from here on. The tool has looked for

@@ -10,6 +10,7 @@
 #include "runtime/php/php.h"
 #include "runtime/process/settings.h"
 #include "runtime/python/python.h"
+#include "runtime/ruby/ruby.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/module.h"
 #include "runtime/thread/gate.h"
@@ -46,6 +47,11 @@ static COLD void look_for_languages(struct managed_native native) {
         sink.header->php_version = php.version;
         sink.header->has_php_frames = php.can_be_read;
     }
+    if (settings.has_ruby && !ruby.version) {
+        ruby_look();
+        sink.header->ruby_version = ruby.version;
+        sink.header->has_ruby_frames = ruby.can_be_read;
+    }
 }
 
 // ---- native frames further out ------------------------------------------------------------------
@@ -69,6 +75,17 @@ static bool has_outside_trace(struct thread *thread) {
 
 // ---- languages ----------------------------------------------------------------------------------
 
+// A Ruby that is not what its version says is refused on the way.
+static struct managed_stack weave_ruby(struct thread *thread, struct managed_native native,
+                                       bool is_careful) {
+    struct managed_stack stack = ruby_weave(thread->ruby, native, is_careful);
+    if (unlikely(!ruby.can_be_read)) {
+        sink.header->ruby_version = ruby.version;
+        sink.header->has_ruby_frames = false;
+    }
+    return stack;
+}
+
 // What a language needs of a thread is made at its first event. Without memory for it stacks have
 // native frames only.
 static struct managed_stack weave(struct thread *thread, struct managed_native native,
@@ -87,6 +104,9 @@ static struct managed_stack weave(struct thread *thread, struct managed_native n
     } else if (php.can_be_read) {
         if (unlikely(!thread->php)) thread->php = php_thread_make(limit);
         if (thread->php) return php_weave(thread->php, native, thread->tid, is_careful);
+    } else if (ruby.can_be_read) {
+        if (unlikely(!thread->ruby)) thread->ruby = ruby_thread_make(limit);
+        if (thread->ruby) return weave_ruby(thread, native, is_careful);
     } else if (settings.has_python) {
         if (unlikely(!thread->python)) thread->python = python_thread_make(thread->trace.room);
         if (thread->python) return python_weave(thread->python, native, is_careful);

@@ -291,7 +291,8 @@ static uint32_t window_of(uintptr_t pc) {
 // The code of a pseudo address, its words; 0: it is none.
 static COLD uint32_t mark_encode(uintptr_t pc, uint32_t code[MODULE_CODE_WORDS]) {
     bool has_codes = modules.header->has_python_frames || modules.header->has_java_frames ||
-                     modules.header->has_js_frames || modules.header->has_php_frames;
+                     modules.header->has_js_frames || modules.header->has_php_frames ||
+                     modules.header->has_ruby_frames;
     if (pc & FRAME_PYTHON && has_codes) {
         code[0] = CAIRN_CODE_PYTHON;
         code[1] = (uint32_t)((pc & ~FRAME_PYTHON) >> 32);

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/auxv.h>
 
 #include "runtime/sys/sys.h"
@@ -35,7 +36,8 @@ static bool is_definition(const struct linker_symbols *symbols, uint32_t index, 
     const uint16_t hidden = 0x8000;
     const Elf64_Sym *symbol = &symbols->symbols[index];
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
-    bool is_known_type = type == STT_FUNC || type == STT_OBJECT || type == STT_GNU_IFUNC;
+    bool is_known_type =
+        type == STT_FUNC || type == STT_OBJECT || type == STT_GNU_IFUNC || type == STT_TLS;
     return symbol->st_shndx != SHN_UNDEF && is_known_type &&
            !(symbols->versions && (symbols->versions[index] & hidden)) &&
            sys_is_text_equal(symbols->texts + symbol->st_name, name);
@@ -77,7 +79,7 @@ static uint32_t find_by_gnu_hash(const struct linker_symbols *symbols, const cha
 }
 
 // NULL: the module does not define it.
-static COLD const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
+static COLD const Elf64_Sym *find_any(const struct linker_symbols *symbols, const char *name) {
     uint32_t found = 0;
     if (!symbols->symbols || !symbols->texts) return NULL;
     if (symbols->gnu_hash)
@@ -86,6 +88,16 @@ static COLD const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, c
         for (uint32_t i = 1; i < symbols->hash[1] && !found; i++)
             if (is_definition(symbols, i, name)) found = i;
     return found ? &symbols->symbols[found] : NULL;
+}
+
+static bool is_local(const Elf64_Sym *symbol) {
+    return ELF64_ST_TYPE(symbol->st_info) == STT_TLS;
+}
+
+// The same of one that has an address.
+static const Elf64_Sym *find_symbol(const struct linker_symbols *symbols, const char *name) {
+    const Elf64_Sym *symbol = find_any(symbols, name);
+    return symbol && !is_local(symbol) ? symbol : NULL;
 }
 
 // What it leads to is chosen by a function of the module.
@@ -108,7 +120,9 @@ uintptr_t linker_symbols_find(const struct linker_symbols *symbols, const char *
 struct search {
     const char *name;
     uintptr_t found;
-    uint64_t size;       // that its symbol says
+    uint64_t size;      // that its symbol says
+    bool is_for_local;  // one that is thread-local
+    struct linker_local local;
     bool is_after_us;    // only modules after ours
     bool is_for_chosen;  // a function that is chosen when it is found counts, unlike elsewhere
     bool has_chosen;     // and is the first one
@@ -142,17 +156,19 @@ struct linker_symbols linker_symbols_of(const struct dl_phdr_info *module) {
 
 static COLD int look_at_module(struct dl_phdr_info *module, size_t size, void *context) {
     struct search *search = context;
-    (void)size;
     if (search->is_after_us) {
         search->is_after_us = !is_ours(module);
         return 0;
     }
     struct linker_symbols symbols = linker_symbols_of(module);
-    const Elf64_Sym *symbol = find_symbol(&symbols, search->name);
-    if (!symbol) return 0;
+    const Elf64_Sym *symbol = find_any(&symbols, search->name);
+    if (!symbol || is_local(symbol) != search->is_for_local) return 0;
     if (is_chosen(symbol)) return search->has_chosen = search->is_for_chosen;
     search->found = symbols.bias + symbol->st_value;
     search->size = symbol->st_size;
+    search->local = (struct linker_local){.offset = symbol->st_value};
+    if (size >= offsetof(struct dl_phdr_info, dlpi_tls_modid) + sizeof module->dlpi_tls_modid)
+        search->local.module = module->dlpi_tls_modid;
     return 1;
 }
 
@@ -257,4 +273,25 @@ bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end) {
     *start = search.found;
     *end = search.found + search.size;
     return search.found != 0;
+}
+
+bool linker_find_local(const char *name, struct linker_local *local) {
+    struct search search = {.name = name, .is_for_local = true};
+    dl_iterate_phdr(look_at_module, &search);
+    *local = search.local;
+    return local->module;
+}
+
+// The thread's control block leads to a table with two words a module, the address first. In front
+// of it is how many modules it has room for.
+uintptr_t linker_local_address(const struct linker_local *local) {
+#if defined(__x86_64__)
+    const size_t table_word = 1;
+#else
+    const size_t table_word = 0;
+#endif
+    uintptr_t(*table)[2] = ((void **)__builtin_thread_pointer())[table_word];
+    if (!table || local->module > table[-1][0]) return 0;
+    uintptr_t start = table[local->module][0];
+    return start && start != UINTPTR_MAX ? start + local->offset : 0;
 }

@@ -54,6 +54,20 @@ bool linker_is_in(uintptr_t start, uintptr_t end);
 // lock.
 const char *linker_own_path(void);
 
+// A thread-local variable: the number of its module, and where it lies in what the module has in
+// each thread.
+struct linker_local {
+    size_t module;
+    uintptr_t offset;
+};
+
+// The first thread-local variable of that name. False: there is none.
+bool linker_find_local(const char *name, struct linker_local *local);
+
+// Its address in the calling thread, as glibc's table of the thread has it; 0: the thread has not
+// used it yet.
+uintptr_t linker_local_address(const struct linker_local *local);
+
 // Where the first function of that name begins and ends, as its symbol says. False: there is none.
 bool linker_find_function(const char *name, uintptr_t *start, uintptr_t *end);
 

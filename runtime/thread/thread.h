@@ -123,6 +123,7 @@ struct thread {
     struct go_thread *go;              // the same
     struct js_thread *js;              // the same
     struct php_thread *php;            // the same
+    struct ruby_thread *ruby;          // the same
     struct async_thread *async;        // NULL: it ran no coroutine yet
     struct walk_trace *outside_trace;  // of native code that called one of these
     struct stack_thread stack;

@@ -72,5 +72,5 @@ for compiler, standard in (("g++", "-std=c++20"), ("clang++", "-std=c++20")):
             t.check_equal(f"{name}: without cairn", t.run([os.path.abspath(name)]).out, b"done\n")
             check(name, os.path.abspath(name))
 refused = t.run_cairn("run", "--frames=fibers", "true")
-t.check_equal("no such frames", (refused.status, b"java, go, js, php or async" in refused.err), (2, True))
+t.check_equal("no such frames", (refused.status, b"java, go, js, php, ruby or async" in refused.err), (2, True))
 t.finish()

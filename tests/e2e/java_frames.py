@@ -209,7 +209,7 @@ def refused():
 
 result = t.run_cairn("run", "--frames=cobol", "--", "true")
 t.check_equal("another language", result.status, 2)
-t.check(b"--frames=cobol: java, go, js, php or async" in result.err, result.err)
+t.check(b"--frames=cobol: java, go, js, php, ruby or async" in result.err, result.err)
 refused()
 javas = {java_version(java): java for java in sorted(glob.glob("/usr/lib/jvm/*/bin/java"))}
 readable = [java for version, java in sorted(javas.items()) if version in READ and os.path.exists(f"{java}c")]

@@ -121,6 +121,15 @@ static void print_php(const struct cairn_header *header) {
     puts(header->has_php_frames ? "stacks have its frames" : "native frames only");
 }
 
+static void print_ruby(const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    if (!header->ruby_version) return;
+    print_key("ruby");
+    if (header->ruby_version != CAIRN_RUBY_UNKNOWN)
+        printf("%u.%u, ", header->ruby_version >> shift, header->ruby_version & mask);
+    puts(header->has_ruby_frames ? "stacks have its frames" : "native frames only");
+}
+
 // Of kernels of aarch64; others need no line.
 static void print_pages(const struct command_args *args, const struct cairn_header *header) {
     if (header->page_bytes == CAIRN_PAGE_LEAST) return;
@@ -369,6 +378,7 @@ static bool info_recording(const struct command_args *args, const struct subject
     print_go(header);
     print_js(header);
     print_php(header);
+    print_ruby(header);
     print_pages(args, header);
     print_contents(args, &opened);
     bool is_ok = print_names(&opened, error);

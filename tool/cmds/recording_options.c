@@ -130,11 +130,9 @@ static bool read_python(const struct command_args *args, bool is_sampled,
 static const struct frames_row {
     const char *name, *variable;
     bool is_everywhere;  // not on x86-64 only
-} frames_rows[] = {{"java", CAIRN_VARIABLE(JAVA), false},
-                   {"go", CAIRN_VARIABLE(GO), false},
-                   {"js", CAIRN_VARIABLE(JS), false},
-                   {"php", CAIRN_VARIABLE(PHP), false},
-                   {"async", CAIRN_VARIABLE(ASYNC), true}};
+} frames_rows[] = {{"java", CAIRN_VARIABLE(JAVA), false}, {"go", CAIRN_VARIABLE(GO), false},
+                   {"js", CAIRN_VARIABLE(JS), false},     {"php", CAIRN_VARIABLE(PHP), false},
+                   {"ruby", CAIRN_VARIABLE(RUBY), false}, {"async", CAIRN_VARIABLE(ASYNC), true}};
 enum { FRAMES_ROWS = sizeof frames_rows / sizeof *frames_rows };
 
 static const struct frames_row *frames_row_called(const char *name) {
@@ -149,7 +147,8 @@ static bool read_frames(const struct command_args *args, struct recording_option
     if (!args_has(args, OPTION_FRAMES)) return true;
     const struct frames_row *row = frames_row_called(name);
     if (!row)
-        return error_set(error, "%s: --frames=%s: java, go, js, php or async (Python: --python)",
+        return error_set(error,
+                         "%s: --frames=%s: java, go, js, php, ruby or async (Python: --python)",
                          command, name);
 #if !defined(__x86_64__)
     if (!row->is_everywhere)

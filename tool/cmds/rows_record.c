@@ -32,7 +32,7 @@
     {OPTION_GUARD, "guard", 0, "[=BYTES]", "bands around blocks (16): who writes past them"}
 #define OPTION_ROW_WRAP                                                                            \
     {OPTION_WRAP, "wrap", 0, "ROW", "an allocator by name: alloc=f(size=1):free=g(ptr=1) ..."}
-#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go, js, php, async: frames of that code too"}
+#define OPTION_ROW_FRAMES {OPTION_FRAMES, "frames", 0, "LANGUAGE", "java, go, js, php, ruby, async: frames of that code too"}
 #define OPTION_ROW_PYTHON                                                                          \
     {OPTION_PYTHON, "python", 0, "[=WHEN]", "Python's objects and frames: on, off, auto (if sampled)"}
 

@@ -20,7 +20,7 @@ static const struct language {
     {"Java", "--frames=java", {"libjvm"}, NULL, NULL},
     {"Go", "--frames=go", {NULL}, "runtime.asmcgocall", NULL},
     {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::", NULL},
-    {"Ruby", NULL, {"ruby", "libruby-", "libruby"}, NULL, NULL},
+    {"Ruby", "--frames=ruby", {"ruby", "libruby-", "libruby"}, NULL, NULL},
     {"PHP",
      "--frames=php",
      {"php", "libphp"},
@@ -65,7 +65,7 @@ static bool was_asked(const struct cairn_header *header, size_t language) {
                                    header->has_java_frames || header->java_version,
                                    header->has_go_frames || header->go_version,
                                    header->has_js_frames || header->js_version,
-                                   false,
+                                   header->has_ruby_frames || header->ruby_version,
                                    header->has_php_frames || header->php_version};
     return asked[language];
 }

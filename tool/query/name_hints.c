@@ -121,6 +121,21 @@ static void print_php(const struct terminal *terminal, const struct cairn_header
                        header->php_version >> shift, header->php_version & mask);
 }
 
+// Ruby whose frames cannot be read.
+static void print_ruby(const struct terminal *terminal, const struct cairn_header *header) {
+    const unsigned shift = 8, mask = 0xff;
+    if (header->has_ruby_frames || !header->ruby_version) return;
+    if (header->ruby_version == CAIRN_RUBY_UNKNOWN)
+        terminal_print(terminal, STYLE_DIM,
+                       "Ruby of unknown version or layout: its frames are missing, cairn reads "
+                       "those of " CAIRN_RUBY_READ " (MRI)\n");
+    else
+        terminal_print(terminal, STYLE_DIM,
+                       "Ruby %u.%u: its frames are missing, cairn reads those of " CAIRN_RUBY_READ
+                       " (MRI)\n",
+                       header->ruby_version >> shift, header->ruby_version & mask);
+}
+
 // A recording that came without names: what was looked up is in the cache, by which it is read from
 // now on.
 static void print_first_read(const struct terminal *terminal, const struct opened *opened) {
@@ -174,6 +189,7 @@ void name_hints_print(FILE *out, const struct opened *opened, bool is_summed_up)
     print_go(&terminal, header);
     print_js(&terminal, header);
     print_php(&terminal, header);
+    print_ruby(&terminal, header);
     unwrapped_print_of(&terminal, opened->profile.recording, 0);
     print_first_read(&terminal, opened);
     for (uint32_t i = 0; i < modules->count; i++) {

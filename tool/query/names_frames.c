@@ -37,18 +37,18 @@ bool names_is_own(const struct names *names, const char *plain, const char *file
     const struct cairn_header *header = &names->profile->recording->header;
     if (kind != INTERNAL_NONE || internal_is_library(plain, file)) return false;
     if (!module || !*module) return plain != NULL;
-    // node is a library of the JavaScript that it runs, and php of PHP
+    // node is a library of the JavaScript that it runs, as php and ruby are
     if (!strcmp(module, header->executable))
-        return !header->has_js_frames && !header->has_php_frames;
+        return !header->has_js_frames && !header->has_php_frames && !header->has_ruby_frames;
     return module_is_own(module);
 }
 
-// `file` of Python, Java, JavaScript or PHP code: no module of the language's own (node:fs, <frozen
-// os>, wherever Python is installed), and no package.
+// `file` of Python, Java, JavaScript, PHP or Ruby code: no module of the language's own (node:fs,
+// <frozen os>, wherever Python is installed), and no package.
 static bool code_is_own(const char *file) {
-    static const char *const own[] = {"node:", "<frozen "};
+    static const char *const own[] = {"node:", "<frozen ", "<internal:"};
     static const char *const packages[] = {"/site-packages/", "/dist-packages/", "/node_modules/",
-                                           "/lib/python3.", "/vendor/"};
+                                           "/lib/python3.",   "/vendor/",        "/gems/"};
     if (!file || !module_is_own(file)) return false;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (!strncmp(file, own[i], strlen(own[i]))) return false;

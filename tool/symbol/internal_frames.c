@@ -278,7 +278,6 @@ const struct internal_rule internal_rules[] = {
     {"run_mod", EXACT, INTERNAL_START, "libpython3"},
     {"run_eval_code_obj", EXACT, INTERNAL_START, "libpython3"},
     {NULL, EXACT, INTERNAL_START, "<frozen importlib"},
-
     // How runners of Python's tests call them, and Django a view.
     {NULL, EXACT, INTERNAL_START, "/unittest/case.py"},
     {NULL, EXACT, INTERNAL_START, "/unittest/suite.py"},
@@ -302,16 +301,17 @@ const struct internal_rule internal_rules[] = {
     {"node::Start", EXACT, INTERNAL_START, NULL},
     {"node::SpinEventLoop", PREFIX, INTERNAL_START, NULL},
     {"node::NodeMainInstance::Run", PREFIX, INTERNAL_START, NULL},
-
-    // CPython, HotSpot and PHP themselves, which are also linked into servers.
+    // CPython, HotSpot, PHP and Ruby themselves, which are also linked into servers.
     {NULL, EXACT, INTERNAL_PYTHON, "python3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libpython3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
     {NULL, EXACT, INTERNAL_PYTHON, "php"},
     {NULL, EXACT, INTERNAL_PYTHON, "php8"},
-    {NULL, EXACT, INTERNAL_PYTHON, "php-"},
     {NULL, EXACT, INTERNAL_PYTHON, "libphp"},
     {NULL, EXACT, INTERNAL_PYTHON, "libphp8"},
+    {NULL, EXACT, INTERNAL_PYTHON, "ruby"},
+    {NULL, EXACT, INTERNAL_PYTHON, "ruby3"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libruby"},
     // What V8 and node pass through on the way to JavaScript.
     {"v8::", PREFIX, INTERNAL_PYTHON, NULL},
     {"node::InternalMakeCallback", PREFIX, INTERNAL_PYTHON, NULL},

@@ -15,7 +15,7 @@ enum internal_kind {
     INTERNAL_ALLOCATOR,  // malloc, operator new, and wrappers such as xmalloc and g_malloc
     INTERNAL_LIBRARY,    // insides of std::, core:: and alloc:: behind their public functions
     INTERNAL_START,      // _start, __libc_start_main, start_thread, runners of Python's tests
-    INTERNAL_PYTHON,     // of CPython, PHP or a JVM: internal in stacks with frames of its language
+    INTERNAL_PYTHON,     // of CPython, PHP, Ruby, a JVM: internal in stacks with its frames
 };
 
 // Adds the rules of a file before cairn's own: a line is "KIND NAME [in MODULE]", where KIND is

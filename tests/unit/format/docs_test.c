@@ -185,6 +185,8 @@ static void test_header(void **state) {
     FIELD(cairn_header, has_js_frames);
     FIELD(cairn_header, php_version);
     FIELD(cairn_header, has_php_frames);
+    FIELD(cairn_header, ruby_version);
+    FIELD(cairn_header, has_ruby_frames);
     FIELD(cairn_header, sections);
     FIELD(cairn_header, control);
     FIELD(cairn_header, totals);
