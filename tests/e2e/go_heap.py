@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go's own heap, of a process and of its core: what each stack allocated and has in use is what `go tool pprof` says of the
 profile that the program wrote itself after two collections, row by row; the objects of each size are those of
-runtime.MemStats. The same of a program without symbols. One without a profile is named. With this machine's Go, and with those
-whose directories are in $GO_ROOTS (compiled into $GO_ROOTS_CACHE)."""
+runtime.MemStats. The same of a program without symbols, and of a library of Go in another program. One without a profile is named.
+With this machine's Go, those whose directories are in $GO_ROOTS (compiled into $GO_ROOTS_CACHE), and those of other Debians, in
+chroots that are in $CHROOTS/SUITE-go, or that CAIRN_LONG=1 makes there (build/chroots)."""
 
 import collections
 import json
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 import cairn_test as t
+import chroots
 
 place = pathlib.Path(t.fresh_path("go")).absolute()
 os.makedirs(place)
@@ -105,9 +107,23 @@ def overview(what, word, running):
     t.check("cairn report --view functions" in found["next"], f"{what}: {found['next']}")
 
 
-def with_profile(name, root=None):
+def build_inside(name, root):
+    """By the Go of another Debian; the program has no need of that system when it runs."""
+    here, inside = root / "tmp/cairn-go-heap", "/tmp/cairn-go-heap"
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    for file in SOURCES:
+        shutil.copy(file, here)
+    variables = [f"GOCACHE={inside}/cache", "GO111MODULE=off", "GOFLAGS=", "GOTOOLCHAIN=local", "CGO_ENABLED=0", f"HOME={inside}"]
+    words = [one.replace(f"{t.SOURCE}/tests/programs", inside) for one in WAYS[name]]
+    made = t.run(chroots.inside(root, [*variables, "go", "build", "-o", f"{inside}/{name}", *words]))
+    t.check_equal(f"{name} is built", (made.status, made.err), (0, b""))
+    return str(here / name)
+
+
+def with_profile(name, root=None, is_chroot=False):
     what = f"{name} {os.path.basename(root or '')}".strip()
-    running = Running(build(name, root))
+    running = Running(build_inside(name, root) if is_chroot else build(name, root))
     wanted = told(running.profile)
     compare(what, str(running.pid), wanted)
     overview(what, str(running.pid), running)
@@ -197,14 +213,60 @@ def library():
         t.check_equal("library: it ends well", process.returncode, 0)
 
 
+BOTH = """package main
+
+// #include <stdlib.h>
+import "C"
+import ("os"; "runtime"; "runtime/pprof")
+
+var kept [][]byte
+
+func main() {
+	for i := 0; i < 8000; i++ {
+		kept = append(kept, make([]byte, 5000))
+		C.malloc(1000)
+	}
+	runtime.GC()
+	runtime.GC()
+	pprof.Lookup("heap")
+	os.Stdout.WriteString("ready\\n")
+	os.Stdin.Read(make([]byte, 1))
+}
+"""
+
+
+def recorded():
+    """A program with cgo that is being recorded: both heaps, one below the other."""
+    (place / "both.go").write_text(BOTH, encoding="ascii")
+    built = t.run(["go", "build", "-o", f"{place}/both", f"{place}/both.go"],
+                  env={**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "HOME": str(place)})
+    if built.status:
+        return t.skip_part(f"Go has no cgo here (gcc): {built.err[-200:]}")
+    with t.Process([t.CAIRN, "run", "-q", "-o", f"{place}/both.cairn", "--", f"{place}/both"], stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE) as process:
+        t.check_equal("recorded: filled", process.stdout.readline(), b"ready\n")
+        pid = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0]
+        text = t.run_cairn("report", pid).out.decode()
+        for wanted in (r"live now +7\.\d MiB in 8,0\d\d blocks", r"spans of Go's heap by size of objects, 4\d\.\d MiB in all\n",
+                       r" 8,00\d objects of 5376 bytes, ", r"by Go's samples, .* in all\n .* main\.main\n"):
+            t.check(re.search(wanted, text), f"recorded: {wanted} in {text}")
+        process.communicate(b"", timeout=t.PATIENCE_S)
+        t.check_equal("recorded: it ends well", process.returncode, 0)
+
+
 t.need("go")
 with_profile("plain")
+recorded()
 library()
 without_profile("without", r"keeps no profile of its heap \(MemProfileRate 0\)")
 with_profile("stripped")
 for each in os.environ.get("GO_ROOTS", "").split():
     with_profile("plain", each)
     with_profile("stripped", each)
+for suite in ("trixie", "sid"):
+    chroot = chroots.find(suite, "go", ["golang-go", "gcc", "libc6-dev"])
+    for each in ("plain", "stripped") if chroot else ():
+        with_profile(each, chroot, is_chroot=True)
 if t.IS_LONG:
     with_profile("anywhere")
 t.finish()

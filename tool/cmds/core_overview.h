@@ -5,6 +5,8 @@
 #ifndef TOOL_CMDS_CORE_OVERVIEW_H
 #define TOOL_CMDS_CORE_OVERVIEW_H
 
+#include <sys/types.h>
+
 #include "tool/query/arguments.h"
 #include "tool/query/views.h"
 
@@ -16,5 +18,9 @@ bool core_overview_is_possible(const char *word);
 // is what to end with.
 bool core_overview_answers(const struct command_args *args, const struct request *request,
                            int *status);
+
+// Prints what Go's runtime keeps beside malloc's heap in a process that is being recorded; nothing
+// if there is no Go in it.
+void core_overview_print_go(pid_t pid);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tool/cmds/core_overview.h"
 #include "tool/cmds/core_overview_internal.h"
 
 #include <stdio.h>
@@ -133,6 +134,21 @@ void overview_print_screen(const struct overview *overview) {
     terminal_print(&terminal, STYLE_STRONG, "  %s\n", sentence);
     for (int i = 0; i < SECTIONS; i++) print_section(overview, &terminal, (enum section_id)i);
     if (*next) terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
+}
+
+void core_overview_print_go(pid_t pid) {
+    static struct overview overview;
+    const struct terminal terminal = terminal_of(stdout);
+    struct error why = {""};
+    overview.go_finding = go_heap_of_process(pid, &overview.go, &why);
+    snprintf(overview.why_no_go, sizeof overview.why_no_go, "%s", why.text);
+    overview_fill_go(&overview);
+    print_section(&overview, &terminal, SECTION_GO_SPANS);
+    print_section(&overview, &terminal, SECTION_GO_FUNCTIONS);
+    if (overview.go_finding != GO_FOUND) return;
+    fprintf(stderr, "cairn: process %d was paused for %s\n", (int)pid,
+            units_duration(overview.go.pause_ns).text);
+    go_heap_close(&overview.go);
 }
 
 static void put_section(struct json *json, const struct section *section, const char *key) {

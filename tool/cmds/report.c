@@ -124,6 +124,8 @@ static bool print_text(struct report *report, struct opened *opened, const char 
     }
     if (has_list && !report_resolve_places(opened, summary.by, error)) return false;
     if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
+    if (has_list && opened_is_alive(opened))
+        core_overview_print_go((pid_t)opened->recording.header.pid);
     if (is_empty) return true;
     report->is_summed_up = true;
     fputc('\n', stdout);
