@@ -311,7 +311,7 @@ seed = 0
 while Told.calls < Told::WANTED.to_i
   step(seed % 6, seed * 7 + seed / 25)
   recurse(300) if seed % 256 == 0
-  GC.start if seed % 40 == 0
+  GC.start if seed % 100 == 0
   GC.compact if seed % 300 == 299
   seed += 1
 end
