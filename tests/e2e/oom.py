@@ -67,9 +67,10 @@ def check_evidence(directory, pid, least_bytes, allocator="glibc"):
     # what is paused within malloc may have one free piece more: 0.0 %
     t.check(allocator != "glibc" or re.search(r"Fragmentation: 0(\.0)? %", text), f"fragmentation: {text}")
     t.check(re.search(r"100 % +[\d,]+  session\n", text), f"types: {text}")
-    # jemalloc puts blocks side by side: where stdio's buffer ends, a session begins, of which that is an owner too
-    share = r"100\.0" if allocator == "glibc" else r"[\d.]+"
-    t.check(re.search(share + r" % +[\d,]+  all_sessions\n", text), f"owners: {text}")
+    # jemalloc puts blocks side by side: where stdio's buffer ends, a session begins, of which that is an owner too, and all
+    # that the list has behind it; the rest may be too little for a row
+    owner = r"100\.0 % +[\d,]+  all_sessions\n" if allocator == "glibc" else r" % +[\d,]+  (all_sessions\n|session )"
+    t.check(re.search(owner, text), f"owners: {text}")
     t.check("not known: " not in text, f"all is known: {text}")
     t.check("are not in these tables" not in text, f"malloc has nearly all of it: {text}")
     stack = re.search(r"== stacks of threads\nthread (\d+)\n((?:    .*\n)+)", text)
@@ -118,7 +119,7 @@ def check_narrow():
         end_by_kernel(program)
         t.wait_until(lambda: f"grower {pid} was killed; what it had is in" in watch.log())
         t.check(not texts_of("narrow", other.pid) and f"{other.pid} was killed" not in watch.log(), "the small one is let be")
-    check_evidence("narrow", pid, 78 * MIB, "jemalloc" if library else "glibc")
+    check_evidence("narrow", pid, 72 * MIB, "jemalloc" if library else "glibc")
 
 
 KEEPER = """
