@@ -80,7 +80,7 @@ static bool is_symbol(struct ruby_object_reader *reader, uint64_t name, const ch
     return length == strlen(text) && memcmp(found, text, length) == 0;
 }
 
-// What a class keeps by a symbol, whose ID is looked for until it was met once. 0: nothing.
+// Reads what a class keeps by a symbol, whose ID is looked for until it was met once. 0: nothing.
 static uint64_t find_kept(struct ruby_object_reader *reader, uint64_t class, uint64_t *known,
                           const char *text) {
     uint64_t extra = word_at(reader, class + engine_ruby.layout.class_extra);

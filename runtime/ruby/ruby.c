@@ -41,7 +41,8 @@ struct cursor {
     uint64_t frame, end;  // the next one, and where they end
 };
 
-// What the environments of a frame say of its method, in one number; `first`: the innermost one.
+// Makes one number of all that the environments of a frame say of its method; `first`: the
+// innermost one.
 static uint64_t hash_environments(struct memory_reader *memory,
                                   const uint64_t first[RUBY_ENVIRONMENT_WORDS]) {
     uint64_t hash = first[0], flags = first[2], outer = first[1], words[RUBY_ENVIRONMENT_WORDS];
@@ -101,7 +102,7 @@ static COLD void refuse(void) {
     ruby.can_be_read = false;
 }
 
-// Where the frames of a context are; none: `frame` is `end`.
+// Finds the frames of a context; none: `frame` is `end`.
 static void find_frames(struct cursor *cursor, uint64_t context) {
     struct memory_reader *memory = &cursor->thread->methods.objects.memory;
     const uint64_t bytes_most = 1u << 30, size = engine_ruby.layout.frame_bytes;

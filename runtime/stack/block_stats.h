@@ -76,8 +76,8 @@ ALWAYS_INLINE bool block_stats_count_again(struct cairn_sizes *sizes, uint64_t s
     return true;
 }
 
-// How realloc came to the new block: at the old address, by other addresses for the same pages, or
-// by a copy.
+// The way realloc came to the new block: at the old address, by other addresses for the same pages,
+// or by a copy.
 enum realloc_way { REALLOC_IN_PLACE, REALLOC_REMAPPED, REALLOC_COPIED };
 
 // A block of this cell was another one before, of `old_size` bytes.

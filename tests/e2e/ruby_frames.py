@@ -16,8 +16,8 @@ import cairn_test as t
 from attached import Attached
 
 IS_LONG = bool(os.environ.get("CAIRN_LONG"))
-CALLS = 100000 if IS_LONG else 10000
-UNDER_JIT = CALLS if IS_LONG else 3000
+CALLS = 100000 if IS_LONG else 4000
+UNDER_JIT = CALLS if IS_LONG else 1500
 BYTES = 12345  # of each block that calls.rb allocates by native code
 place = t.fresh_path("ruby")
 os.makedirs(place)

@@ -2,9 +2,7 @@
 #include "tool/glibc/chunks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "tool/base/search.h"
 #include "tool/base/spans.h"
 #include "tool/glibc/arenas.h"
 
@@ -32,10 +30,6 @@ struct walk {
     ARRAY(struct stretch) stretches;
     uint64_t mapped_until;  // the end of the last chunk with a mapping of its own
 };
-
-bool chunk_is_free(const struct glibc_chunk *chunk) {
-    return chunk->kind >= CHUNK_BINNED;
-}
 
 static bool find_arenas(struct walk *walk) {
     for (size_t i = 0; i < walk->view->segment_count; i++) {
@@ -357,8 +351,8 @@ static bool add_stretch(struct walk *walk, const struct stretch *stretch) {
     return slot != NULL;
 }
 
-// Where memory without a gap ends that begins with what arenas leave of a segment: madvise and
-// mprotect cut a mapping in two, and a block lies in both.
+// Finds the end of memory without a gap that begins with what arenas leave of a segment: madvise
+// and mprotect cut a mapping in two, and a block lies in both.
 static uint64_t reach_of(const struct walk *walk, const struct spans *arenas, size_t segment,
                          uint64_t end) {
     const struct memory_segment *segments = walk->view->segments;
@@ -463,43 +457,4 @@ void glibc_heap_free(struct glibc_heap *heap) {
     array_free(&heap->chunks);
     array_free(&heap->ranges);
     other_heap_free(&heap->other);
-}
-
-static int compare_chunks(const void *a, const void *b) {
-    const struct glibc_chunk *left = a, *right = b;
-    return (left->address > right->address) - (left->address < right->address);
-}
-
-static bool join_chunks(struct glibc_heap *heap, const struct glibc_heap *other) {
-    const size_t before = heap->chunks.count;
-    for (size_t i = 0; i < other->chunks.count; i++) {
-        struct glibc_chunk *slot = array_push(&heap->chunks);
-        if (slot) *slot = other->chunks.items[i];
-        if (!slot) heap->chunks.count = before;
-        if (!slot) return false;
-    }
-    qsort(heap->chunks.items, heap->chunks.count, sizeof *heap->chunks.items, compare_chunks);
-    return true;
-}
-
-bool glibc_heap_join(struct glibc_heap *heap, struct glibc_heap *other) {
-    if (heap->chunks.count) {
-        if (!join_chunks(heap, other)) return false;
-    } else {  // hundreds of millions are not copied
-        array_free(&heap->chunks);
-        memcpy(&heap->chunks, &other->chunks, sizeof heap->chunks);
-        memset(&other->chunks, 0, sizeof other->chunks);
-    }
-    heap->broken_count += other->broken_count;
-    heap->other = other->other;
-    other->other = (struct other_heap){.name = NULL};
-    return true;
-}
-
-const struct glibc_chunk *glibc_chunk_of(const struct glibc_heap *heap, uint64_t address) {
-    size_t low;
-    search_first(low, heap->chunks.count, heap->chunks.items[low].address > address);
-    const struct glibc_chunk *chunk = low ? &heap->chunks.items[low - 1] : NULL;
-    bool is_inside = chunk && (address == chunk->address || address - chunk->address < chunk->size);
-    return is_inside ? chunk : NULL;
 }

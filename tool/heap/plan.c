@@ -293,7 +293,7 @@ static void add_of_all(struct planning *planning, const struct extent *extent) {
         add_piece(planning, gap.start, gap.end, kind);
 }
 
-// Where memory without a gap ends that begins with this extent.
+// Finds the end of memory without a gap that begins with this extent.
 static uint64_t reach_of(const struct extents *extents, size_t number) {
     const struct extent *items = extents->items.items;
     while (number + 1 < extents->items.count && items[number + 1].kind == EXTENT_MEMORY &&

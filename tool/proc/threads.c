@@ -40,7 +40,7 @@ int threads_wait(pid_t tid, uint64_t timeout_ns) {
     }
 }
 
-// Whether a thread is among the first `count` that are stopped. They are listed in the order in
+// True for a thread among the first `count` that are stopped. They are listed in the order in
 // which they were asked: the one behind the last one found, `*next`, is looked at first.
 static bool is_known(const struct threads *threads, size_t count, size_t *next, pid_t tid) {
     for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 #include "tool/query/heap_views.h"
 #include "tool/query/views.h"
 
-// Which memory an answer is of; it stays where it is.
+// The memory that an answer is of; it stays where it is.
 struct look_answer {
     char subject[PATH_MAX];
     char program[NAME_MAX];

@@ -112,7 +112,7 @@ static bool add_small(struct reading *reading, const struct tcmalloc_span *span)
     reading->span_counts[span->size_class]++;
     const uint64_t free = mark_free(reading, span, first);
     reading->torn_count += free > count || free + span->used != count;
-    // Who holds the lock may be taking blocks out of the list or putting one there, and its count
+    // The lock's holder may be taking blocks out of the list or putting one there, and its count
     // comes later. If the list leads elsewhere, nothing of the span is known to be free.
     if (free > count || free + span->used > count + 1)
         for (size_t i = first; i < reading->found.chunks.count; i++)
