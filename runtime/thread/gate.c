@@ -36,6 +36,7 @@ __thread struct thread *gate_self = &nobody;
 APART struct gate_page gate_page;
 static uint32_t last_stamp;  // (atomic) not wiped: a child goes on from its parent's
 static bool is_wiped_by_kernel;
+static APART bool is_start_late;  // (atomic) one waited in vain for the thread that opens
 
 // Two threads may store in the other order: both are stamps that no thread had before.
 static void stamp_move(void) {
@@ -212,16 +213,20 @@ static struct thread *thread_register(uintptr_t here) {
     return thread;
 }
 
-// Another thread opens the recording, where no constructor did before there were any: what this one
-// does meanwhile would be missing.
+// Waits for another thread that opens the recording, where no constructor did before there were
+// any: events meanwhile would be missing. In vain it is done once: a child that was forked
+// meanwhile has no such thread.
 static COLD void await_start(void) {
     enum { YIELDS = 20, TRIES = 400, SLEEP_NS = 500000 };
     const struct timespec pause = {0, SLEEP_NS};
-    for (int i = 0; i < TRIES && process_state() == PROCESS_STARTING && !sys_is_confined(); i++)
+    for (int i = 0; process_state() == PROCESS_STARTING && !sys_is_confined(); i++) {
+        if (i == TRIES) __atomic_store_n(&is_start_late, true, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&is_start_late, __ATOMIC_RELAXED)) return;
         if (i < YIELDS)
             sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
         else
             sys_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    }
 }
 
 // A thread's first event, or the first of a forked child.
