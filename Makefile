@@ -426,7 +426,7 @@ $(BUILD)/tests/truth/exact_calls.c.built: tests/truth/exact.c
 $(BUILD)/tests/truth/heap.c.built: tests/truth/resident.c
 $(patsubst %,$(BUILD)/tests/truth/diff_%.c.built,new gone grown shrunk not_at_peak only_at_peak): tests/truth/diff.h
 $(patsubst %,$(BUILD)/tests/truth/%.c.built,remedy remedy_none remedy_unknown): tests/truth/remedy.h
-$(patsubst %,$(BUILD)/tests/truth/now_%.c.built,free other waste waste_most used largest): tests/truth/now.h
+$(patsubst tests/truth/%,$(BUILD)/tests/truth/%.built,$(wildcard tests/truth/now_*.c)): tests/truth/now.h
 $(BUILD)/tests/truth/%.built: tests/truth/% tests/truth/ledger.h dev/build-twins.sh
 	$(call say,TWIN)
 	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D)
