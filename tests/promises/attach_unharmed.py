@@ -74,10 +74,9 @@ def fields_of(pid, tid):
 
 
 def has_usual_priority(tid):
-    """But for the flag that children do not inherit one (SCHED_RESET_ON_FORK), which it may keep."""
+    """Without the flag that children do not inherit one (SCHED_RESET_ON_FORK)."""
     try:
-        policy = os.sched_getscheduler(int(tid)) & ~os.SCHED_RESET_ON_FORK
-        return policy == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, int(tid)) == USUAL_NICE
+        return os.sched_getscheduler(int(tid)) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, int(tid)) == USUAL_NICE
     except ProcessLookupError:
         return True
 

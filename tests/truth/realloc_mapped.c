@@ -32,6 +32,7 @@ int main(void) {
         copied += 2 * size * THREADS;
         size += size / 4;
     }
+    mallopt(M_MMAP_THRESHOLD, 128 * KIB);  // it moves no more with what a thread has freed
     if (HOLDS) mallopt(M_MMAP_MAX, 0);
     in_threads(grow_texts);
     ledger("times", STEPS, 2 * STEPS * THREADS);

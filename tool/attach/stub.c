@@ -36,6 +36,7 @@ struct stub_values {
     uint64_t mask;
     uint64_t flags, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
         rip;
+    struct scheduling flagged;  // if the thread may not give up the flag that it got
 };
 #define WORD_IS(field, number)                                                                     \
     _Static_assert(offsetof(struct stub_values, field) == (number) * sizeof(uint64_t), #field)
@@ -50,6 +51,7 @@ WORD_IS(mask, 16);
 WORD_IS(flags, 17);
 WORD_IS(rsp, 25);
 WORD_IS(rip, 34);
+WORD_IS(flagged, 35);
 
 // The return address of functions is stub_code_return, with the result in rax. Neither gettid nor
 // tkill of a signal that the process ignores does anything without a tracer.
@@ -121,6 +123,11 @@ __asm__(".pushsection .rodata\n"
         "  VALUE lea, 10, %rsi\n"
         "  xor %edx, %edx\n"
         "  mov $314, %eax\n"  // sched_setattr
+        "  syscall\n"
+        "  test %eax, %eax\n"
+        "  jz 6f\n"
+        "  VALUE lea, 35, %rsi\n"
+        "  mov $314, %eax\n"
         "  syscall\n"
         "6:\n"
         "  mov $2, %edi\n"  // SIG_SETMASK
@@ -323,12 +330,14 @@ void stub_set_file(const struct stub *stub, int64_t file) {
     SET(stub, file, file);
 }
 
-// A thread may give up a priority, but not this flag, which it got with it.
+// A thread may give up a priority, but not the flag that it got with it, unless it is privileged or
+// the guard (sched_boost.c) came first.
 void stub_set_scheduling(const struct stub *stub, const struct scheduling *usual) {
-    struct scheduling scheduling = *usual;
+    struct scheduling flagged = *usual;
     const uint64_t has_scheduling = 1;
-    scheduling.flags |= RESET_ON_FORK;
-    SET(stub, scheduling, scheduling);
+    flagged.flags |= RESET_ON_FORK;
+    SET(stub, flagged, flagged);
+    SET(stub, scheduling, *usual);
     SET(stub, has_scheduling, has_scheduling);
 }
 

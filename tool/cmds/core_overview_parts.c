@@ -74,12 +74,14 @@ static uint64_t add_heap(const struct rss_parts *resident, const struct heap_sta
 }
 
 // Adds what is no heap.
-static void add_rest(const struct cairn_picture *picture, uint64_t linked_bytes,
+static void add_rest(const struct rss_parts *resident, uint64_t linked_bytes,
                      struct resident_parts *parts) {
+    const struct cairn_picture *picture = &resident->picture;
     add(parts, PART_REST, picture->files_bytes + linked_bytes, "code, data and files");
     add(parts, PART_REST, picture->shared_bytes, "shared memory without a file");
     add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
     add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
+    add(parts, PART_REST, resident->closed_bytes, "not writable: constants, or kept for later");
 }
 
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,
@@ -87,7 +89,7 @@ void resident_parts_find(const struct rss_parts *resident, const struct heap_sta
                          struct resident_parts *parts) {
     *parts = (struct resident_parts){.are_dumped = parts->are_dumped};
     uint64_t linked_bytes = add_heap(resident, heap, giveback, python, parts);
-    add_rest(&resident->picture, linked_bytes, parts);
+    add_rest(resident, linked_bytes, parts);
 }
 
 void resident_parts_find_other(const struct rss_parts *resident, const struct other_resident *other,
@@ -105,7 +107,7 @@ void resident_parts_find_other(const struct rss_parts *resident, const struct ot
     add(parts, PART_FREE, in_heap - used, text);
     add_names(resident, parts, &rest);
     add(parts, PART_OTHER, rest, "other anonymous memory");
-    add_rest(&resident->picture, 0, parts);
+    add_rest(resident, 0, parts);
 }
 
 uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind kind) {
@@ -132,7 +134,7 @@ void resident_of_dump(const struct core_image *core, struct rss_parts *resident)
         if (core_module_of(core, segment->start))
             kind = &picture->files_bytes;
         else if (!segment->is_writable)
-            kind = &picture->other_bytes;
+            kind = segment->is_code ? &picture->other_bytes : &resident->closed_bytes;
         else if (has_stack(core, segment))
             kind = &picture->stacks_bytes;
         *kind += segment->bytes;

@@ -144,7 +144,8 @@ static void split_heap(struct picture *picture, const struct cairn_picture *raw)
     if (picture->is_free_part) take(picture, PICTURE_FREE, picture->free_resident_bytes, &left);
     uint64_t live = picture->live_bytes - least(picture->live_bytes, clamp(raw->untouched_bytes));
     bool is_more = is_live_more(live, left);
-    picture->is_live_part = (!is_more || picture_knows_free(picture)) && !picture->is_live_unseen;
+    picture->is_live_part = (!is_more || picture_knows_free(picture)) && !picture->is_live_unseen &&
+                            !picture->lacks_older;
     picture->has_live_slack = is_more && picture->is_live_part;
     picture->is_live_partly = live < picture->live_bytes || is_more;
     if (picture->is_live_part) take(picture, PICTURE_LIVE, live, &left);
@@ -183,7 +184,9 @@ bool picture_of(const struct recording *recording, size_t index, struct picture 
                                 .stack_count = raw.stack_count,
                                 .peak_bytes = clamp(recording->header.rss_peak_bytes),
                                 .is_sampled = recording_is_sampled(recording),
-                                .is_cut = raw.is_cut};
+                                .is_cut = raw.is_cut,
+                                .lacks_older =
+                                    recording->header.is_attached && !recording->header.has_census};
     // the counter of the peak moves when the heap shrinks, which it may never have done
     picture->is_live_unseen = picture->is_sampled && !recording->header.totals.peak_bytes &&
                               !picture->live_blocks && !picture->live_bytes;

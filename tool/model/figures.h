@@ -78,6 +78,7 @@ struct picture {
     bool is_sampled;      // what is live is an estimate
     bool is_cut;          // there are more free chunks than were counted
     bool is_live_unseen;  // no block was ever sampled: how much is live is not known
+    bool lacks_older;     // nor how much of what was there before cairn attached
     bool is_live_partly;  // not all of what is live is resident
     bool is_live_part;    // PICTURE_LIVE is known; else it is within PICTURE_REST
     bool has_live_slack;  // slack and thread caches are within PICTURE_LIVE

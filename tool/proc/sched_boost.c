@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RESET_ON_FORK = 1, NICEST = -20 };
@@ -54,10 +55,24 @@ static struct {
     _Alignas(64) uint8_t stack[GUARD_STACK_BYTES];
 } guard;
 
-// The tool waits with its next call until this is set up: errno is the same for both.
+// False: there was nothing to put back.
+static bool put_back_all(void) {
+    bool has_any = false;
+    for (size_t i = 0; i < GUARDED_MAX; i++) {
+        pid_t tid = __atomic_load_n(&guard.entries[i].tid, __ATOMIC_ACQUIRE);
+        if (tid) put_back(tid, &guard.entries[i].usual);
+        has_any |= tid != 0;
+    }
+    return has_any;
+}
+
+// The tool waits with its next call until this is set up: errno is the same for both. A thread that
+// was making a call gives up its priority itself (tool/attach/stub.c), if it may not with the flag
+// that children do not inherit it: so they are put back twice.
 static int run_guard(void *unused) {
     const struct scheduling first = {
         .size = sizeof first, .policy = SCHED_FIFO, .priority = GUARD_PRIORITY};
+    const struct timespec soon = {0, 20000000};
     uint64_t all = UINT64_MAX;
     char byte;
     (void)unused;
@@ -69,9 +84,9 @@ static int run_guard(void *unused) {
     if (!set_scheduling(0, &first)) syscall(SYS_setpriority, PRIO_PROCESS, 0, NICEST);
     __atomic_store_n(&guard.is_waiting, 1, __ATOMIC_RELEASE);
     syscall(SYS_read, 0, &byte, sizeof byte);
-    for (size_t i = 0; i < GUARDED_MAX; i++) {
-        pid_t tid = __atomic_load_n(&guard.entries[i].tid, __ATOMIC_ACQUIRE);
-        if (tid) put_back(tid, &guard.entries[i].usual);
+    if (put_back_all()) {
+        syscall(SYS_nanosleep, &soon, NULL);
+        put_back_all();
     }
     syscall(SYS_exit_group, 0);
     return 0;

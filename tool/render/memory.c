@@ -48,8 +48,9 @@ static void describe_rest(const struct picture *picture, const struct view_optio
         return;
     }
     if (!picture->is_live_part) {
-        snprintf(out, size, "live heap and free memory, how much of each is not known%s; %s live",
-                 own, units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text);
+        snprintf(out, size, "live heap and free memory, how much of each is not known%s; %s live%s",
+                 own, units_size_as((int64_t)picture->live_bytes, view->is_plain_number).text,
+                 picture->lacks_older ? " of what came since attach" : "");
         return;
     }
     const char *free_words = picture->is_cut ? "free, not counted, " : "free, ";

@@ -39,7 +39,8 @@ static bool starts(const char *text, const char *start) {
 
 static bool is_own_library(const char *name) {
     const char *base = text_base_name(name);
-    return !strcmp(base, "libcairn.so") || !strcmp(base, "libcairn-cxx.so");
+    return starts(name, "/memfd:libcairn") || !strcmp(base, "libcairn.so") ||
+           !strcmp(base, "libcairn-cxx.so");
 }
 
 static bool is_shared_memory(const char *name) {
