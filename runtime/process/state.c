@@ -2,14 +2,25 @@
 // Apart from start.c, which needs all rooms, while all rooms ask for this word.
 #include "runtime/process/state.h"
 
+#include "runtime/sys/sys.h"
+
 static enum process_state word;  // (atomic)
+static APART uintptr_t starter;  // (atomic) pointer of the thread that last moved to starting
 
 enum process_state process_state(void) {
     return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
 bool process_move(enum process_state from, enum process_state to) {
-    return __atomic_compare_exchange_n(&word, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    bool is_moved =
+        __atomic_compare_exchange_n(&word, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (is_moved && to == PROCESS_STARTING)
+        __atomic_store_n(&starter, (uintptr_t)__builtin_thread_pointer(), __ATOMIC_RELAXED);
+    return is_moved;
+}
+
+bool process_is_starter(void) {
+    return __atomic_load_n(&starter, __ATOMIC_RELAXED) == (uintptr_t)__builtin_thread_pointer();
 }
 
 void process_become(enum process_state state) {

@@ -235,7 +235,7 @@ static struct thread *gate_enter_new(uintptr_t here) {
     slots_is_moving = true;
     struct thread *thread = NULL;
     if (process_state() == PROCESS_NEW) process_start();
-    if (unlikely(process_state() == PROCESS_STARTING)) await_start();
+    if (unlikely(process_state() == PROCESS_STARTING) && !process_is_starter()) await_start();
     if (slots_is_wiped()) process_start_forked();
     if (process_state() == PROCESS_RECORDING) thread = thread_register(here);
     slots_is_moving = false;

@@ -279,7 +279,8 @@ static bool find_loaded(struct attach *attach, uint64_t handle) {
 
 // The library is in the process then, and the ways to it are made.
 static bool bring_library(struct attach *attach, struct caller *caller, struct error *error) {
-    if (attach->program) return static_attach_load(attach, caller, error);
+    if (attach->program)
+        return static_attach_load(attach, caller, error) && session_read_attachment(attach, error);
     if (attach->library == SESSION_NO_LIBRARY) {
         uint64_t handle = 0;
         if (!load_library(attach, caller, &handle, error)) return false;
@@ -299,8 +300,7 @@ static bool bring_library(struct attach *attach, struct caller *caller, struct e
 static bool start_inside(struct attach *attach, struct caller *caller,
                          const struct attach_request *request, struct error *error) {
     int64_t there = -1;
-    if (!bring_library(attach, caller, error) || !session_read_attachment(attach, error))
-        return false;
+    if (!bring_library(attach, caller, error)) return false;
     wrapped_tell(attach);
     if (!give_memory(attach, caller, request, &there, error) ||
         !write_settings(attach, request, there, error))
