@@ -292,7 +292,7 @@ static COLD void say_left_out(void) {
 
 COLD bool process_start(void) {
     if (!environment_is_ready() || !real_is_resolved()) return false;
-    if (!process_move(PROCESS_NEW, PROCESS_STARTING)) return false;
+    if (!process_begin(PROCESS_NEW)) return false;
     bool is_open = process_open();
     veil_close();
     if (!is_open) sink_give_up();
@@ -326,14 +326,14 @@ static void count_unrecorded(struct cairn_header *parent) {
 }
 
 void process_leave_unrecorded(void) {
-    if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return;
+    if (!process_begin(PROCESS_RECORDING)) return;
     sink.is_refused = false;
     if (!is_left_to_parent()) count_unrecorded(sink.header);
     leave_to_parent(sink.header);
 }
 
 COLD bool process_start_forked(void) {
-    if (!process_move(PROCESS_RECORDING, PROCESS_STARTING)) return false;
+    if (!process_begin(PROCESS_RECORDING)) return false;
     struct cairn_header *parent = sink.header;
     if (is_left_to_parent()) return leave_to_parent(parent);
     guard_disconnect();

@@ -17,7 +17,10 @@ enum process_state process_state(void);
 // From one state to another; false: another thread has moved it. The second does not ask.
 bool process_move(enum process_state from, enum process_state to);
 void process_become(enum process_state state);
-// True in the thread that is, or was last, opening the recording: it would wait for itself.
+
+// Moves to PROCESS_STARTING, and notes that it is this thread which opens the recording.
+bool process_begin(enum process_state from);
+// True in the thread that began last: it would wait for itself.
 bool process_is_starter(void);
 
 // As if nothing had been tried: before a new start in a process that was attached to.
