@@ -25,6 +25,10 @@ TWINS = {
 }
 
 
+def without_figures(sentence):
+    """Another look finds other sizes: what the kernel has read of the program's file meanwhile is resident, too."""
+    return re.sub(r"[\d.]+ (?:[KMG]iB|B|%)", "…", sentence)
+
 def bytes_of(text):
     number, unit = text.split()
     return float(number) * UNITS[unit]
@@ -91,8 +95,9 @@ def check_twin(way):
     glance = report(program.pid, "--no-stop")
     t.check(b"paused" not in glance.err and b"not known: it was not stopped" in glance.out, f"{way}: {glance}")
     answer = json.loads(report(program.pid, "--json").out)
-    t.check_equal(f"{way}: the same sentence and next command", (answer["schema"], answer["sentence"], answer["next"]),
-                  ("cairn.overview/1", lines[1].strip(), lines[-1].removeprefix("next: ")))
+    t.check_equal(f"{way}: the same sentence and next command",
+                  (answer["schema"], without_figures(answer["sentence"]), answer["next"]),
+                  ("cairn.overview/1", without_figures(lines[1].strip()), lines[-1].removeprefix("next: ")))
     shown = re.findall(r"^ +[\d.]+ % +[\d.]+ [KMG]?i?B  (?:(?:now|at most): )?(.*)$", screen, re.M)
     rows = [row["what"] for key in ("resident", "types", "waste", "owners", "remedies") for row in answer[key] or ()]
     t.check_equal(f"{way}: the same rows", [row[:40] for row in rows], [row[:40] for row in shown])
