@@ -4,7 +4,7 @@
 turns; the least of each counts. bench/frames.py OPTION [RUNS] -- PROGRAM ARGUMENT... , as
 bench/frames.py --frames=java 5 -- javac -d /tmp/out *.java
 bench/frames.py --frames=php 5 -- php script.php
-bench/frames.py --frames=ruby 5 -- ruby script.rb"""
+bench/frames.py --frames=ruby 5 -- ruby bench/programs/tables.rb"""
 
 import os
 import resource
@@ -30,7 +30,7 @@ def main():
     option, program = sys.argv[1], sys.argv[split + 1:]
     runs = int(sys.argv[2]) if split > 2 else 5
     with tempfile.TemporaryDirectory() as place:
-        record = [CAIRN, "run", "-q", "-o", f"{place}/frames.cairn"]
+        record = [CAIRN, "run", "-q", "-o", f"{place}/"]
         ways = {"plain": program, "recorded": [*record, "--", *program], "with frames": [*record, option, "--", *program]}
         least = {}
         for _ in range(runs):

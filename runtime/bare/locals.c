@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct block) == 64 && offsetof(struct block, tid) == 16 &
                    offsetof(struct block, locals) == 24,
                "as the code below has it");
 
-// What the code below reads.
+// The blocks that the code below chooses from.
 HIDDEN struct block *bare_blocks;  // NULL: not recorded
 
 static struct block nobody, *prepared;
@@ -197,7 +197,7 @@ ANYWHERE static void change_owner(struct block *block) {
     __atomic_store_n(&block->tid, tid, __ATOMIC_RELEASE);
 }
 
-// Without a block cairn switches itself off.
+// Switches cairn off where no block is left.
 ANYWHERE static struct block *find_or_claim(uintptr_t pointer) {
     struct block *block = find(pointer);
     if (!block) {

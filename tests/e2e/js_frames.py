@@ -15,6 +15,7 @@ import subprocess
 
 import cairn_test as t
 from attached import Attached
+from told_frames import told_stacks
 
 CALLS, CALLS_COMPILED = (100000, 100000) if os.environ.get("CAIRN_LONG") else (1000, 10000)
 place = t.fresh_path("js")
@@ -28,14 +29,6 @@ MODES = {
     "optimized": [],
     "moving": ["--expose-gc", "--compact-on-every-full-gc", "--semi-space-growth-factor=1"],
 }
-
-
-def told_stacks():
-    stacks = collections.Counter()
-    for line in pathlib.Path(told).read_text(encoding="utf-8").splitlines():
-        count, stack = line.split(" ", 1)
-        stacks[stack] += int(count)
-    return stacks
 
 
 def report(recording):
@@ -60,7 +53,7 @@ def stacks_of(found, mode):
 def compare(node, mode, options, calls):
     result, recording = t.record([node, *options, program, library, told, str(calls)], options=["--frames=js"])
     t.check_equal(f"{mode}: status", (result.status, result.out), (0, b""))
-    wanted, found = told_stacks(), stacks_of(report(recording), mode)
+    wanted, found = told_stacks(told), stacks_of(report(recording), mode)
     t.check(sum(wanted.values()) >= calls, f"{mode}: {sum(wanted.values())} calls were told")
     lost, more = wanted - found, found - wanted
     t.check_equal(f"{mode}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
@@ -71,7 +64,7 @@ def compare(node, mode, options, calls):
 def sampled(node):
     options = ["--frames=js", "--sample", "--rate", "1000", "--seed", "1"]
     _, recording = t.record([node, program, library, told, str(CALLS_COMPILED)], options=options)
-    wanted, found = told_stacks(), stacks_of(report(recording), "sampled")
+    wanted, found = told_stacks(told), stacks_of(report(recording), "sampled")
     t.check(len(found) > 10, f"sampled: {len(found)} stacks")
     t.check_equal("sampled: stacks that were not told", [stack for stack in found if stack not in wanted][:2], [])
 

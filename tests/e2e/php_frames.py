@@ -17,6 +17,7 @@ import urllib.request
 
 import cairn_test as t
 from attached import Attached
+from told_frames import is_code, told_stacks
 
 CALLS = 100000 if os.environ.get("CAIRN_LONG") else 10000
 BYTES = 12345  # of each block that calls.php allocates by native code
@@ -30,18 +31,6 @@ MODES = {
     "JIT of functions": [*OPCACHE, "-d", "opcache.jit_buffer_size=32M", "-d", "opcache.jit=1205"],
     "JIT of traces": [*OPCACHE, "-d", "opcache.jit_buffer_size=32M", "-d", "opcache.jit=tracing"],
 }
-
-
-def told_stacks():
-    stacks = collections.Counter()
-    for line in pathlib.Path(told).read_text(encoding="utf-8").splitlines():
-        count, stack = line.split(" ", 1)
-        stacks[stack] += int(count)
-    return stacks
-
-
-def is_code(frame):
-    return frame["function"] and frame["module"] in (None, frame["file"])
 
 
 def said(frame):
@@ -63,7 +52,7 @@ def stacks_of(recording, mode):
 def compare(php, mode, options):
     result, recording = t.record([php, *options, program, told, str(CALLS)], options=["--frames=php"])
     t.check_equal(f"{mode}: status", (result.status, result.out, result.err), (0, b"", b""))
-    wanted, found = told_stacks(), stacks_of(recording, mode)
+    wanted, found = told_stacks(told), stacks_of(recording, mode)
     t.check(sum(wanted.values()) >= CALLS and len(wanted) > 300, f"{mode}: {sum(wanted.values())} calls were told")
     lost, more = wanted - found, found - wanted
     t.check_equal(f"{mode}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
@@ -89,7 +78,7 @@ def order(php):
 def sampled(php):
     options = ["--frames=php", "--sample", "--rate", "100K", "--seed", "1"]
     _, recording = t.record([php, program, told, str(CALLS)], options=options)
-    wanted, found = told_stacks(), collections.Counter()
+    wanted, found = told_stacks(told), collections.Counter()
     for stack in t.report(recording, "--focus", r"^Told\\leaf$")["stacks"]:
         frames = [frame for frame in stack["frames"] if is_code(frame)]
         if frames[0]["function"] == "malloc":

@@ -14,6 +14,7 @@ import subprocess
 
 import cairn_test as t
 from attached import Attached
+from told_frames import is_code, told_stacks
 
 IS_LONG = bool(os.environ.get("CAIRN_LONG"))
 CALLS = 100000 if IS_LONG else 4000
@@ -26,18 +27,6 @@ MODES = {"plain": [], "YJIT": ["--yjit", "--yjit-call-threshold=5"]}
 if IS_LONG:
     MODES["MJIT"] = ["--mjit", "--mjit-min-calls=20"]
 BEFORE = r"(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )*"
-
-
-def told_stacks():
-    stacks = collections.Counter()
-    for line in pathlib.Path(told).read_text(encoding="utf-8").splitlines():
-        count, stack = line.split(" ", 1)
-        stacks[stack] += int(count)
-    return stacks
-
-
-def is_code(frame):
-    return frame["function"] and frame["module"] in (None, frame["file"])
 
 
 def said(frames):
@@ -82,7 +71,7 @@ def compare(ruby, mode, options):
     only = ["--min-size", str(BYTES), "--max-size", str(BYTES)]
     result, recording = t.record([ruby, *options, program, told, str(calls)], options=["--frames=ruby", *only])
     t.check_equal(f"{mode}: status", (result.status, result.out, result.err), (0, b"", b""))
-    wanted, found = told_stacks(), stacks_of(recording, mode)
+    wanted, found = told_stacks(told), stacks_of(recording, mode)
     t.check(sum(wanted.values()) >= calls and len(wanted) > 200, f"{mode}: {sum(wanted.values())} calls, {len(wanted)} stacks")
     lost, more = differences(wanted, found)
     t.check_equal(f"{mode}: stacks that differ", (sum(lost.values()), sum(more.values())), (0, 0))
@@ -121,7 +110,7 @@ def ractors(ruby):
 def sampled(ruby):
     options = ["--frames=ruby", "--sample", "--rate", "100K", "--seed", "1"]
     _, recording = t.record([ruby, program, told, "2000"], options=options)
-    wanted, found = {without_classes(stack.removeprefix("?\t")) for stack in told_stacks()}, set()
+    wanted, found = {without_classes(stack.removeprefix("?\t")) for stack in told_stacks(told)}, set()
     for stack in t.report(recording, "--focus", r"^Object#leaf$")["stacks"]:
         frames = [frame for frame in stack["frames"] if is_code(frame)]
         if [frame["function"] for frame in frames[:2]] == ["Fiddle::Function#call", "Object#leaf"]:

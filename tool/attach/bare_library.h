@@ -36,8 +36,8 @@ bool bare_library_map(struct bare_library *library, struct caller *caller, struc
 bool bare_library_map_file(struct bare_library *library, struct caller *caller, int64_t file,
                            struct error *error);
 
-// How the library's code comes to its thread-locals: by one of its functions (format/bare.h), which
-// is told their offset.
+// Leads the library's code to its thread-locals: one of its functions (format/bare.h) is told their
+// offset.
 struct bare_locals {
     const char *function;
     int64_t offset;

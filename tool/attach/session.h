@@ -116,7 +116,7 @@ bool session_find_functions(struct attach *attach, struct error *error);
 // The module that the program's own libc is; NULL: it has none that is supported.
 struct loaded_module *session_libc(const struct attach *attach);
 
-// Where glibc's code and data lie, in the executable if that is static. False: it has none.
+// Finds glibc's code and data, in the executable if that is static. False: it has none.
 bool session_libc_range(const struct attach *attach, uint64_t *start, uint64_t *end);
 
 // The library's module; NULL: it is not loaded.

@@ -13,7 +13,7 @@
 #include "tool/attach/static_program.h"
 #include "tool/proc/process.h"
 
-// Where libc's structure of a thread is searched for the thread's number.
+// Bounds the search for the thread's number in libc's structure of a thread.
 enum { THREAD_BYTES = 2048, STATUS_BYTES = 4096, TEN = 10 };
 
 // ---- before anything is stopped -----------------------------------------------------------------

@@ -69,8 +69,8 @@ static void print_beside(const struct overview *overview, const struct terminal 
 // Says whose the memory may be that is no heap that was read, where that is much of it.
 static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTES]) {
     static const char go[] = "Go's heap";
-    const bool has_go = overview->go_finding == GO_FOUND && !overview->go.why_no_spans.text[0];
-    const bool is_go = overview->go_finding == GO_FOUND && !overview->is_open;
+    const bool is_go = overview->go_finding == GO_FOUND;
+    const bool has_go = is_go && !overview->go.why_no_spans.text[0];
     uint64_t bytes = 0;
     for (size_t i = 0; i < overview->parts.count; i++) {
         const struct resident_part *part = &overview->parts.items[i];
@@ -82,7 +82,7 @@ static bool find_foreign(const struct overview *overview, char text[FOREIGN_BYTE
         .pid = overview->pid,
         .has_python = overview->is_open,
         .allocator = overview->has_other ? core_heap_of(&overview->subject)->other.name : NULL};
-    return !is_go && bytes >= overview->parts.all_bytes / TENTH &&
+    return (!is_go || overview->is_open) && bytes >= overview->parts.all_bytes / TENTH &&
            core_foreign_heap(&subject, text) && !(has_go && !strncmp(text, go, sizeof go - 1));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose live blocks lie on transparent huge pages: of a process that is recorded, by stack.
+// Lists the stacks whose live blocks lie on transparent huge pages of a recorded process.
 #ifndef TOOL_CMDS_CORE_REMEDIES_HUGE_H
 #define TOOL_CMDS_CORE_REMEDIES_HUGE_H
 

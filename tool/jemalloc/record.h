@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jemalloc keeps of an extent, and the word of its table that leads there: of versions 5.2 and
-// 5.3, for pages of 4 KiB, as their headers extent_structs.h, edata.h, rtree.h, sc.h and bitmap.h
-// lay them out.
+// Reads jemalloc's record of an extent, and the word of its table that leads there: of versions 5.2
+// and 5.3, for pages of 4 KiB, as their headers extent_structs.h, edata.h, rtree.h, sc.h and
+// bitmap.h lay them out.
 //
 // Records of both versions have 128 bytes: bits, address, size, ..., a bitmap of a slab's free
 // regions. They differ in the fields of the bits, and in what a word says beside the record's

@@ -188,7 +188,7 @@ static void test_lists_that_lead_elsewhere_are_told(void **state) {
     glibc_heap_free(&heap);
 }
 
-// Who holds the lock counts a chain first and writes it then: what was there before is not free.
+// The lock's holder counts a chain first and writes it then: what was there before is not free.
 static void test_a_chain_that_is_being_put_is_not_believed(void **state) {
     (void)state;
     struct glibc_heap heap;
