@@ -98,7 +98,7 @@ enum cairn_loss {
     CAIRN_LOST_DEEPBIND = 8,      // library opened so that its calls bypass us
     CAIRN_LOST_EVENTS = 9,        // not in the event log, though counted (events.h)
     CAIRN_LOST_PROCESSES = 10,    // a process that this one made, for a limit or a seccomp filter
-    CAIRN_LOST_REST = 11,         // from some time on everything: the process limited its memory
+    CAIRN_LOST_REST = 11,  // everything from some time on: memory was limited, no room for a thread
     CAIRN_LOST_KINDS = 12,
 };
 #define CAIRN_LOSS_MAX 16u

@@ -197,13 +197,14 @@ ANYWHERE static void change_owner(struct block *block) {
     __atomic_store_n(&block->tid, tid, __ATOMIC_RELEASE);
 }
 
-// Switches cairn off where no block is left.
+// Switches cairn off where no block is left; all that follows is a loss.
 ANYWHERE static struct block *find_or_claim(uintptr_t pointer) {
     struct block *block = find(pointer);
     if (!block) {
         is_of_fork();
         block = claim(pointer);
         if (!block) {
+            if (process_move(PROCESS_RECORDING, PROCESS_INERT)) gate_count_loss(CAIRN_LOST_REST);
             process_become(PROCESS_INERT);
             return &nobody;
         }

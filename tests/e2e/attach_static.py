@@ -46,6 +46,48 @@ int main(void) {
 }
 """
 
+# 70 threads at a time whose thread pointers lie so far apart that their thread-locals would lie in one place.
+APART = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+enum { THREADS = 70, STACK = 256 << 10 };
+static pthread_barrier_t all;
+static void *volatile kept[THREADS];
+static void *work(void *number) {
+    pthread_barrier_wait(&all);
+    for (int i = 0; i < 100; i++) {
+        free(kept[(long)number]);
+        kept[(long)number] = malloc(333);
+    }
+    pthread_barrier_wait(&all);
+    return NULL;
+}
+int main(void) {
+    const size_t apart = 256 << 20;
+    char *place = mmap(NULL, THREADS * apart, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pthread_t threads[THREADS];
+    pthread_attr_t how;
+    pthread_attr_init(&how);
+    pthread_barrier_init(&all, NULL, THREADS);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    for (long i = 0; i < THREADS; i++) {
+        mprotect(place + i * apart, STACK, PROT_READ | PROT_WRITE);
+        pthread_attr_setstack(&how, place + i * apart, STACK);
+        pthread_create(&threads[i], &how, work, (void *)i);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    puts("done");
+    fflush(stdout);
+    getchar();
+    getchar();
+    return 6;
+}
+"""
+
 
 def build(source, name, libc, kind):
     output = str(pathlib.Path(name).absolute())
@@ -131,6 +173,19 @@ def in_turn(what, path):
     t.check_equal(f"{what}: threads", len({one["tid"] for one in threads}), 40 * 3)
     target.process.stdin.close()
     t.check_equal(f"{what}: status", target.process.wait(t.PATIENCE_S), 6)
+
+
+def apart(path):
+    """There is no room for the thread-locals of all: the recording ends there, and says so."""
+    process = t.Process([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    t.check_equal("apart: it starts", process.stdout.readline(), b"ready\n")
+    attached = Attached(process.pid, "--exact")
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    t.check_equal("apart: it goes on", process.stdout.readline(), b"done\n")
+    trust = attached.leave()["trust"]
+    t.check_equal("apart: lost", (trust["exact"], trust["lost"].get("rest")), (False, 1))
+    t.check_equal("apart: its end", (process.communicate(b"\n\n")[0], process.returncode), (b"", 6))
 
 
 def forks(path):
@@ -234,6 +289,8 @@ of_before(built["gcc -static-pie"])
 for what in ("gcc -static", "musl-gcc -static-pie"):
     again_and_again(what, built[what])
     killed_tool(built[what])
+pathlib.Path("apart.c").write_text(APART, "ascii")
+apart(build("apart.c", "apart", "gcc", "-static"))
 forks(built["gcc -static"])
 forks(built["musl-gcc -static"])
 killed(built["gcc -static-pie"])

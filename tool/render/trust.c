@@ -36,8 +36,9 @@ static const struct {
     [CAIRN_LOST_PROCESSES] = {"processes",
                               "process unrecorded: no room, a limit, seccomp or a sandbox",
                               "processes unrecorded: no room, a limit, seccomp or a sandbox"},
-    [CAIRN_LOST_REST] = {"rest", "process unrecorded since it limited its memory",
-                         "processes unrecorded since they limited their memory"},
+    [CAIRN_LOST_REST] =
+        {"rest", "process unrecorded since it limited its memory or had too many threads",
+         "processes unrecorded since they limited their memory or had too many threads"},
     [CAIRN_LOST_BUDGET] = {"budget", "event without its stack, for the limit on overhead",
                            "events without their stack, for the limit on overhead"},
 };
