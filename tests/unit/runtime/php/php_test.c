@@ -22,7 +22,7 @@
 #include "runtime/sys/frame.h"
 #include "runtime/sys/region.h"
 #include "tests/unit/runtime/codes_place.h"
-#include "tests/unit/runtime/random.h"
+#include "tests/unit/runtime/hostile.h"
 
 enum { LIMIT = 64, ROUNDS = 2000, ARENA_WORDS = 4096, CODES_BYTES = 8 << 20, WORD = 8 };
 enum { LOOP = 0x10000, LOOP_END = 0x20000, OUTSIDE = 0x30000, GLOBALS = 0, CLASS = 200 };
@@ -203,23 +203,9 @@ static void test_without_frame(void **state) {
 
 // ---- hostile memory -----------------------------------------------------------------------------
 
-// A word that leads somewhere in the arena, near its end, nowhere, or is a number.
 static uint64_t some_word(void) {
-    const uint64_t kinds = 8, small = 300;
-    switch (random_below(&seed, kinds)) {
-    case 0:
-        return random_next(&seed);
-    case 1:
-        return (uintptr_t)(arena + ARENA_WORDS) - random_below(&seed, small);
-    case 2:
-        return random_below(&seed, small);
-    case 3:
-        return random_below(&seed, small) << 32 | random_below(&seed, 5);
-    case 4:
-        return PHP_CALL_TOP | PHP_TYPE_OBJECT | PHP_FUNCTION_USER;
-    default:
-        return at(random_below(&seed, ARENA_WORDS));
-    }
+    const uint64_t usual = PHP_CALL_TOP | PHP_TYPE_OBJECT | PHP_FUNCTION_USER;
+    return hostile_word(&seed, arena, ARENA_WORDS, usual);
 }
 
 static uint32_t weave_some(bool is_careful) {
