@@ -48,19 +48,31 @@ static bool each_word(const struct memory_reader *memory, uint64_t start, uint64
     return true;
 }
 
-struct first_word {
-    uint64_t address, word;
+// Words of a part of the table that lead to something are asked about, in order, until one fits. An
+// extent that is joined, split or handed out at the moment has records that do not agree, so more
+// than one is asked about.
+struct candidates {
+    const struct memory_reader *memory;
+    bool (*fits)(void *context, uint64_t address, uint64_t word);
+    void *context;
     unsigned step;  // of words that may lead to something: 2 in a leaf of pairs
+    unsigned asked;
+    uint64_t last_record;  // that was asked about
+    bool is_found;
 };
+enum { ASKED_MAX = 8 };
 
 // Passes over words that lead to no record: an extent that was joined to the one before left such a
 // word, which comes first if that one began in the leaf before. Parts begin at multiples of pairs.
-static bool keep_first(void *context, uint64_t address, uint64_t word) {
-    struct first_word *first = context;
-    if (!jemalloc_word_record(JEMALLOC_5_2, word) || address / WORD % first->step) return true;
-    first->address = address;
-    first->word = word;
-    return false;
+static bool see_candidate(void *context, uint64_t address, uint64_t word) {
+    struct candidates *candidates = context;
+    const uint64_t record = jemalloc_word_record(JEMALLOC_5_2, word);
+    if (!record || record == candidates->last_record || address / WORD % candidates->step)
+        return true;
+    candidates->last_record = record;
+    candidates->asked++;
+    candidates->is_found = candidates->fits(candidates->context, address, word);
+    return !candidates->is_found && candidates->asked < ASKED_MAX;
 }
 
 enum { LEAF_EMPTY, LEAF_FULL, LEAF_NONE };
@@ -72,22 +84,33 @@ static bool may_be_part(uint64_t word) {
     return word % ALIGNED == 0 && word <= JEMALLOC_ADDRESS_MOST && word >= JEMALLOC_PAGE_BYTES;
 }
 
-// Finds the first word of a part of the table that leads to something. False: there is no memory,
-// as behind most words that lead to no such part. Little is read if the word comes soon; else the
-// pieces that are read are taken off `pieces_left`, at whose end it finds none: a program's own
-// pointers lead to much empty memory.
-static bool find_first_word(const struct memory_reader *memory, uint64_t part, uint64_t bytes,
-                            unsigned *pieces_left, struct first_word *first) {
+// Asks about the words of a part of the table. False: there is no memory, as behind most words that
+// lead to no such part. Little is read if a word that fits comes soon; else the pieces that are
+// read are taken off `pieces_left`, at whose end it finds none: a program's own pointers lead to
+// much empty memory.
+static bool ask_about(struct candidates *candidates, uint64_t part, uint64_t bytes,
+                      unsigned *pieces_left) {
     enum { SOON_WORDS = 64 };
     const uint64_t piece_bytes = PIECE_WORDS * WORD;
+    const struct memory_reader *memory = candidates->memory;
     uint64_t soon[SOON_WORDS];
     if (!memory_read(memory, part, soon, sizeof soon)) return false;
     for (size_t i = 0; i < SOON_WORDS; i++)
-        if (soon[i] && !keep_first(first, part + i * WORD, soon[i])) return true;
-    for (uint64_t at = part; at < part + bytes && *pieces_left && !first->word;
-         at += piece_bytes, --*pieces_left)
-        each_word(memory, at, at + piece_bytes, keep_first, first);
+        if (soon[i] && !see_candidate(candidates, part + i * WORD, soon[i])) return true;
+    for (uint64_t at = part + sizeof soon; at < part + bytes && *pieces_left; --*pieces_left) {
+        const uint64_t end = (at / piece_bytes + 1) * piece_bytes;
+        if (!each_word(memory, at, end < part + bytes ? end : part + bytes, see_candidate,
+                       candidates))
+            break;
+        at = end;
+    }
     return true;
+}
+
+// `is_read`: its memory is there.
+static int judged(const struct candidates *candidates, bool is_read, unsigned pieces_left) {
+    if (candidates->is_found) return LEAF_FULL;
+    return is_read && !candidates->asked && pieces_left ? LEAF_EMPTY : LEAF_NONE;
 }
 
 struct search {
@@ -102,40 +125,55 @@ struct search {
 
 // --- two levels
 
-// Says whether a record is of a place of the root that is `wanted`, or any: then `top` gets it. An
-// extent may have begun in a leaf before.
+struct leaf {
+    const struct search *search;
+    uint64_t address;
+    uint64_t wanted, top;  // its place in the root: as asked for, or any; as found
+};
+
+// Says whether a record is of a place of the root that is wanted. An extent may have begun in a
+// leaf before.
 static bool is_record_of(enum jemalloc_version version, const struct jemalloc_record *record,
-                         const struct first_word *first, uint64_t leaf, uint64_t wanted,
-                         uint64_t *top) {
+                         struct leaf *leaf, uint64_t address, uint64_t word) {
     enum { PLACES_MOST = 1 << 10 };  // an extent's
-    if (!jemalloc_record_may_be(version, record, first->word)) return false;
-    const uint64_t number = (first->address - leaf) / WORD;
+    if (!jemalloc_record_may_be(version, record, word)) return false;
+    const uint64_t number = (address - leaf->address) / WORD;
     const uint64_t begin = record->address >> GIB_SHIFT;
     const uint64_t last = (record->address + record->bytes_and_number) >> GIB_SHIFT;
-    for (*top = begin; *top <= last && *top < LEVEL_WORDS && *top - begin < PLACES_MOST; ++*top)
-        if ((wanted == ANY_TOP || wanted == *top) &&
-            jemalloc_record_is_plausible(version, record, first->word,
-                                         (*top << LEVEL_BITS | number) << JEMALLOC_PAGE_SHIFT))
+    for (uint64_t top = begin; top <= last && top < LEVEL_WORDS && top - begin < PLACES_MOST;
+         top++) {
+        leaf->top = top;
+        if ((leaf->wanted == ANY_TOP || leaf->wanted == top) &&
+            jemalloc_record_is_plausible(version, record, word,
+                                         (top << LEVEL_BITS | number) << JEMALLOC_PAGE_SHIFT))
             return true;
+    }
     return false;
 }
 
-// Says whether a leaf is at that address, of any version.
-static int judge_leaf(struct search *search, uint64_t leaf, uint64_t wanted, uint64_t *top,
-                      unsigned *pieces_left) {
-    struct first_word first = {.step = 1};
+// Says whether a word of a leaf leads to the record of its page, of any version.
+static bool fits_leaf(void *context, uint64_t address, uint64_t word) {
+    struct leaf *leaf = context;
     struct jemalloc_record record;
-    if (!may_be_part(leaf) ||
-        !find_first_word(search->memory, leaf, LEVEL_BYTES, pieces_left, &first))
-        return LEAF_NONE;
-    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
     for (enum jemalloc_version version = 0; version < JEMALLOC_VERSIONS; version++) {
-        if (memory_read(search->memory, jemalloc_word_record(version, first.word), &record,
+        if (memory_read(leaf->search->memory, jemalloc_word_record(version, word), &record,
                         sizeof record) &&
-            is_record_of(version, &record, &first, leaf, wanted, top))
-            return LEAF_FULL;
+            is_record_of(version, &record, leaf, address, word))
+            return true;
     }
-    return LEAF_NONE;
+    return false;
+}
+
+// Says whether a leaf is at that address; `top` gets its place.
+static int judge_leaf(struct search *search, uint64_t address, uint64_t wanted, uint64_t *top,
+                      unsigned *pieces_left) {
+    struct leaf leaf = {.search = search, .address = address, .wanted = wanted};
+    struct candidates candidates = {
+        .memory = search->memory, .fits = fits_leaf, .context = &leaf, .step = 1};
+    const bool is_read =
+        may_be_part(address) && ask_about(&candidates, address, LEVEL_BYTES, pieces_left);
+    *top = leaf.top;
+    return judged(&candidates, is_read, *pieces_left);
 }
 
 // Every word of a root leads to the leaf of its place.
@@ -208,37 +246,61 @@ static bool try_leaf(void *context, uint64_t address, uint64_t word) {
 
 // --- three levels
 
-// Says whether a leaf of pairs is at that address, the first of which is of its place; `number`: of
-// the leaf among all.
-static int judge_wide_leaf(struct search *search, uint64_t leaf, uint64_t number,
-                           unsigned *pieces_left) {
-    struct first_word first = {.step = 2};
+struct wide_leaf {
+    const struct search *search;
+    uint64_t address, number;  // of the leaf among all
+};
+
+static bool fits_wide_leaf(void *context, uint64_t address, uint64_t word) {
+    const struct wide_leaf *leaf = context;
     struct jemalloc_record record;
     uint64_t metadata = 0;
-    if (!may_be_part(leaf) ||
-        !find_first_word(search->memory, leaf, 2 * WIDE_BYTES, pieces_left, &first))
-        return LEAF_NONE;
-    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
-    const uint64_t place = (first.address - leaf) / WORD;
-    const uint64_t page = (number << WIDE_BITS | place / 2) << JEMALLOC_PAGE_SHIFT;
-    if (!memory_read_word(search->memory, first.address + WORD, &metadata) ||
-        !memory_read(search->memory, first.word, &record, sizeof record))
-        return LEAF_NONE;
+    const uint64_t place = (address - leaf->address) / WORD;
+    const uint64_t page = (leaf->number << WIDE_BITS | place / 2) << JEMALLOC_PAGE_SHIFT;
+    if (!memory_read_word(leaf->search->memory, address + WORD, &metadata) ||
+        !memory_read(leaf->search->memory, word, &record, sizeof record))
+        return false;
     for (enum jemalloc_version version = 0; version < JEMALLOC_VERSIONS; version++) {
-        const uint64_t word = jemalloc_word_of(version, first.word, metadata);
-        if (jemalloc_record_is_plausible(version, &record, word, page)) return LEAF_FULL;
+        const uint64_t joined = jemalloc_word_of(version, word, metadata);
+        if (jemalloc_record_is_plausible(version, &record, joined, page)) return true;
     }
-    return LEAF_NONE;
+    return false;
 }
 
-static int judge_node(struct search *search, uint64_t node, uint64_t top, unsigned *pieces_left) {
-    struct first_word first = {.step = 1};
-    if (!may_be_part(node) ||
-        !find_first_word(search->memory, node, WIDE_BYTES, pieces_left, &first))
-        return LEAF_NONE;
-    if (!first.word) return *pieces_left ? LEAF_EMPTY : LEAF_NONE;
-    const uint64_t number = top << WIDE_BITS | (first.address - node) / WORD;
-    return judge_wide_leaf(search, first.word, number, pieces_left);
+static int judge_wide_leaf(const struct search *search, uint64_t address, uint64_t number,
+                           unsigned *pieces_left) {
+    struct wide_leaf leaf = {search, address, number};
+    struct candidates candidates = {
+        .memory = search->memory, .fits = fits_wide_leaf, .context = &leaf, .step = 2};
+    const bool is_read =
+        may_be_part(address) && ask_about(&candidates, address, 2 * WIDE_BYTES, pieces_left);
+    return judged(&candidates, is_read, *pieces_left);
+}
+
+struct node {
+    const struct search *search;
+    uint64_t address, top;
+    unsigned *pieces_left;
+    bool has_empty;  // a leaf without an extent
+};
+
+static bool fits_node(void *context, uint64_t address, uint64_t word) {
+    struct node *node = context;
+    const uint64_t number = node->top << WIDE_BITS | (address - node->address) / WORD;
+    const int leaf = judge_wide_leaf(node->search, word, number, node->pieces_left);
+    node->has_empty |= leaf == LEAF_EMPTY;
+    return leaf == LEAF_FULL;
+}
+
+static int judge_node(const struct search *search, uint64_t address, uint64_t top,
+                      unsigned *pieces_left) {
+    struct node node = {search, address, top, pieces_left, false};
+    struct candidates candidates = {
+        .memory = search->memory, .fits = fits_node, .context = &node, .step = 1};
+    const bool is_read =
+        may_be_part(address) && ask_about(&candidates, address, WIDE_BYTES, pieces_left);
+    const int found = judged(&candidates, is_read, *pieces_left);
+    return found == LEAF_NONE && node.has_empty ? LEAF_EMPTY : found;
 }
 
 static bool has_memory(const struct search *search, uint64_t top) {

@@ -177,6 +177,18 @@ static void test_a_leaf_may_begin_with_what_was_joined(void **state) {
     jemalloc_extents_free(&extents);
 }
 
+// A slab that is handed out at the moment has a class in its record that its words do not have yet,
+// and its pages come first in their leaf.
+static void test_a_leaf_may_begin_with_what_is_changed(void **state) {
+    (void)state;
+    struct jemalloc_extents extents;
+    made->records[0][0] ^= UINT64_C(1) << 20;
+    assert_int_equal(read_all(&extents), JEMALLOC_FOUND);
+    assert_int_equal(extents.items.count, 2);
+    assert_int_equal(extents.torn_count, 1);
+    jemalloc_extents_free(&extents);
+}
+
 // Turns what was made into records and words of 5.2: no state in words, fields elsewhere.
 static void make_older(void) {
     for (size_t i = 0; i < 3; i++) {
@@ -366,6 +378,7 @@ int main(void) {
         TEST(test_extents_are_read),
         TEST(test_what_is_changed_meanwhile_is_counted),
         TEST(test_a_leaf_may_begin_with_what_was_joined),
+        TEST(test_a_leaf_may_begin_with_what_is_changed),
         TEST(test_an_older_version_is_read),
         TEST(test_sizes_in_steps_of_8_are_told_by_slabs),
         TEST(test_large_blocks_may_have_sizes_between_classes),
