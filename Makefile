@@ -316,7 +316,7 @@ SPACE := $(EMPTY) $(EMPTY)
 STATIC_SOURCES := $(filter-out runtime/preload/% runtime/inject/% runtime/check/%,$(RUNTIME_SOURCES)) bindings/static/static.c
 STATIC_OBJECTS := $(STATIC_SOURCES:%.c=$(BUILD)/static/%.o)
 STATIC_FLAGS := $(RUNTIME_BASE) -fPIE -ftls-model=local-exec -include bindings/static/symbols.h $(if $(RUNTIME_LTO),-flto=auto)
-STATIC_EXPORTS := cairn_api cairn_recording TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
+STATIC_EXPORTS := cairn_api cairn_recording cairn_embed_begin cairn_embed_keep TOTAL_ALLOCS TOTAL_ALLOCATED_BYTES
 static_objcopy = objcopy $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym $(name)=$(1)$(name) --keep-global-symbol=$(1)$(name)) \
 	$(STATIC_EXPORTS:%=--keep-global-symbol=%)
 $(BUILD)/static/%.o: %.c bindings/static/symbols.h Makefile

@@ -20,7 +20,7 @@ CHECK="$TRY sqlite3 libcmocka-dev clang clang-format clang-tidy python3 valgrind
     heaptrack bpftrace linux-perf qemu-user lld libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
     libstdc++-12-dev-arm64-cross abigail-tools libasio-dev python3-greenlet libapr1-dev libglib2.0-dev
     librust-tokio-dev codespell php8.2-cli php8.2-fpm php8.2-opcache php8.2-xml ruby"
-LONG="$CHECK libexpat1-dev libxml2-dev libbenchmark-dev"
+LONG="$CHECK libexpat1-dev libxml2-dev libbenchmark-dev rpm rpmlint pacman-package-manager umoci runc"
 BENCH="$CHECK gawk google-perftools lua5.4"
 FUZZ="$CHECK afl++"
 COVERAGE="$CHECK llvm"

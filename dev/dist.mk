@@ -4,7 +4,7 @@
 #   make dist               build/dist/cairn-VERSION-linux-ARCH for this processor
 #   make dist ARCH=aarch64  for that one
 #   make check TOOL=dist    the tests with programs, with this tool
-#   make release            all files of a release: one file, tarball, packages of Debian, pip and npm
+#   make release            all files of a release, the same bytes each time: one file, tarball, packages, image
 #   make everywhere         tries it on other systems, aarch64 too
 #   make check-aarch64      tests on an emulated machine of that processor, with a kernel of its own
 #   make check-cgroup2      tests of control groups under version 2, in an emulated machine of this processor
@@ -81,10 +81,23 @@ $(DIST_TOOL): $(filter-out %/tool/base/one_file.o,$(TOOL_OBJECTS)) $(DIST)/one_f
 	$(Q)mv -f $@.new $@
 	$(Q)dev/checksums.sh $(@D)
 
-# aarch64's file is in the packages if it was made before (make dist ARCH=aarch64).
-.PHONY: release
-release: dist tarball deb
-	$(Q)dev/packages.py $(DIST) $(wildcard $(DIST)/cairn-$(TOOL_VERSION)-linux-aarch64) $(DIST_TOOL)
+# In a build of its own, where debug information names no directory of this machine. aarch64's file is in the packages if
+# it was made before (make RELEASE=1 BUILD=build/release/aarch64 ARCH=aarch64 dist).
+RELEASE_BUILD := $(BUILD)/release
+.PHONY: release release-files
+ifeq ($(RELEASE),)
+release:
+	$(Q)$(MAKE) --no-print-directory RELEASE=1 BUILD=$(RELEASE_BUILD) release-files
+else
+release: release-files
+endif
+release-files: dist tarball deb $(BUILD)/libcairn_embed.a
+	$(Q)$(MAKE) --no-print-directory BUILT=1 packed
+FILES_PACKED = $(wildcard $(BUILD)/aarch64/dist/cairn-$(TOOL_VERSION)-linux-aarch64) $(DIST_TOOL)
+.PHONY: packed
+packed:
+	$(Q)for script in packages image distributions; do dev/$$script.py $(DIST) $(FILES_PACKED) || exit 1; done
+	$(Q)dev/crates.py $(DIST) $(BUILD)/libcairn_embed.a
 	$(Q)dev/checksums.sh $(DIST)
 
 # The one-file tools on other systems: chroots of Debian's suites, aarch64 emulated; writes docs/reference/systems.md.

@@ -10,22 +10,21 @@ import pathlib
 import sys
 import tarfile
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import released  # noqa: E402
+from released import TOP, arch_of  # noqa: E402
+
 sys.path.insert(0, str(TOP / "bindings/python"))
 import build_wheel  # noqa: E402
 
 CPUS = {"x86_64": "x64", "aarch64": "arm64"}
 
 
-def arch_of(file):
-    return file.name.rpartition("-")[2]
-
-
 def npm_files(files):
     """(path in the package, bytes, mode)."""
     about = {"name": "cairn-heap", "version": build_wheel.version(), "license": "Apache-2.0",
-             "description": "Heap profiler for Linux: what holds a program's memory, and what leaks",
+             "description": released.ABOUT,
              "os": ["linux"], "cpu": sorted(CPUS[arch_of(file)] for file in files),
              "bin": {"cairn-heap": "bin/cairn.sh", "cairn": "bin/cairn.sh"}}
     here = TOP / "bindings/npm"
@@ -50,12 +49,7 @@ def write_npm(directory, files):
 
 
 def main():
-    if len(sys.argv) < 3:
-        sys.exit("usage: dev/packages.py DIRECTORY FILE...")
-    directory, files = pathlib.Path(sys.argv[1]), [pathlib.Path(word) for word in sys.argv[2:]]
-    strange = [str(file) for file in files if arch_of(file) not in CPUS]
-    if strange:
-        sys.exit(f"dev/packages.py: {' '.join(strange)}: a file is called cairn-VERSION-linux-ARCH, of {' or '.join(CPUS)}")
+    directory, files = released.arguments("dev/packages.py", CPUS)
     for file in files:
         print(directory / build_wheel.build_with_tool(str(directory), file.read_bytes(), arch_of(file)))
     print(directory / write_npm(directory, files))

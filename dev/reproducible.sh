@@ -3,7 +3,7 @@
 # Whether a release is the same wherever it is built: dev/reproducible.sh [WORK-DIRECTORY]
 # The tarball of this commit is unpacked into two directories of different names and built in each with
 # another umask, time zone, language, home and number of jobs. Tool, libraries, the tool as one file, the tarball
-# of the tarball and Debian packages have to be equal byte for byte; diffoscope shows where they are not, if it is
+# of the tarball and packages of all kinds have to be equal byte for byte; diffoscope shows where they are not, if it is
 # installed. What was built stays in WORK-DIRECTORY. Ends with `N equal, N different`.
 set -eu
 work=${1:-$(mktemp -d)}
@@ -28,6 +28,7 @@ build() {
         rebuild "$@" make -s -j"$jobs" RELEASE=1 WERROR= all
         rebuild "$@" make -s -j"$jobs" RELEASE=1 WERROR= dist ||
             echo "skipped: the tool as one file, which cannot be built here"
+        [ ! -e "build/dist/cairn-$version-linux-$(uname -m)" ] || rebuild "$@" make -s RELEASE=1 BUILT=1 packed
         if command -v dpkg-buildpackage >/dev/null; then
             rebuild "$@" TMPDIR="$place/home" DEB_BUILD_OPTIONS="parallel=$jobs" dev/deb.sh "$place/dist"
         else
@@ -55,6 +56,9 @@ done
 one_file=cairn-$version/build/dist/cairn-$version-linux-$(uname -m)
 if [ -e "$work/one/$one_file" ] || [ -e "$work/another/$one_file" ]; then
     compare "$work/one/$one_file" "$work/another/$one_file"
+    for path in "$work/one/cairn-$version/build/dist/cairn"[-_]heap*; do
+        compare "$path" "$work/another/cairn-$version/build/dist/${path##*/}"
+    done
 fi
 for path in "$work/one/dist/"*.deb "$work/one/dist/"*.tar.xz; do
     compare "$path" "$work/another/dist/${path##*/}"

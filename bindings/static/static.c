@@ -8,11 +8,19 @@
 //
 // The program records itself only if it was asked to: under `cairn run`, or with CAIRN_OUTPUT set.
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "format/heap_functions.h"
+#include "runtime/process/real.h"
+#include "runtime/process/state.h"
+#include "runtime/sink/sink.h"
 #include "runtime/sys/environment.h"
+#include "runtime/sys/sys.h"
 
 #define REAL(result, name, parameters) extern result __real_##name parameters;
 CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_WHOLE, REAL)
@@ -45,3 +53,32 @@ __attribute__((section(".note.cairn"), used, aligned(4))) static const struct {
     unsigned name_bytes, text_bytes, type;
     char name[8];
 } note = {sizeof "cairn", 0, 1, "cairn"};
+
+// Begins a recording in a process that nobody asked to record: `words` are variables, as
+// environment_supplement takes them, and stay where they are. 0: there is none by this call, since
+// the process is recorded already, or cannot be. Under a limit of the address space tables may have
+// been given back, which a start needs.
+__attribute__((visibility("default"))) int cairn_embed_begin(const char *words) {
+    int saved_errno = errno;
+    real_resolve();
+    bool is_begun = false;
+    if (sys_limit(RLIMIT_AS) == UINT64_MAX && !sys_is_confined() &&
+        (process_state() == PROCESS_NEW || process_move(PROCESS_INERT, PROCESS_NEW))) {
+        environment_supplement(words);
+        is_begun = process_start();
+    }
+    errno = saved_errno;
+    return is_begun;
+}
+
+// Says whether what cairn_embed_begin began is kept: if not, its file is removed, and none is
+// written at the end. Asked again it may be kept after all.
+__attribute__((visibility("default"))) void cairn_embed_keep(int is_kept) {
+    int saved_errno = errno;
+    if (process_state() == PROCESS_RECORDING && sink.is_file &&
+        sys_pid() == (int)sink.header->pid) {
+        sink.is_lent = !is_kept;
+        if (!is_kept) sys_call(SYS_unlinkat, AT_FDCWD, (long)sink.header->destination, 0, 0, 0, 0);
+    }
+    errno = saved_errno;
+}

@@ -28,7 +28,9 @@ def check_places():
     t.check(re.fullmatch(r"\d+\.\d+\.\d+", VERSION), f"version {VERSION!r}")
     for path, pattern in (("CHANGELOG.md", r"^## (\d\S*) \(\d{4}-\d\d-\d\d\)$"),
                           ("debian/changelog", r"^cairn \((.*)\) "),
-                          ("bindings/rust/Cargo.toml", r'^version = "(.*)"$')):
+                          ("bindings/rust/Cargo.toml", r'^version = "(.*)"$'),
+                          ("bindings/rust/dhat/Cargo.toml", r'^version = "(.*)"$'),
+                          ("bindings/rust/dhat/Cargo.toml", r'^cairn-heap = .*version = "(.*)"')):
         t.check_equal(path, first_match(path, pattern), VERSION)
     released = first_match("CHANGELOG.md", r"^## \d\S* \((.*)\)$")
     packed = first_match("debian/changelog", r"^ -- .*>  (.*)$")

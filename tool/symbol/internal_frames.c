@@ -31,8 +31,7 @@ const struct internal_rule internal_rules[] = {
     // clang-format on
     {"__libc_free", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__libc_calloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"__libc_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"__libc_reallocarray", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"__libc_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"__libc_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__GI___libc_", PREFIX, INTERNAL_ALLOCATOR, "libc"},
     {"__posix_memalign", EXACT, INTERNAL_ALLOCATOR, NULL},
@@ -54,6 +53,8 @@ const struct internal_rule internal_rules[] = {
     // Rust's allocator entries.
     {"__rust_alloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"<cairn::Alloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"cairn::library::", PREFIX, INTERNAL_ALLOCATOR, NULL},
+    {"dhat::Alloc as core::", CONTAINS, INTERNAL_ALLOCATOR, NULL},
     {"__rust_realloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__rust_dealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"__rdl_", PREFIX, INTERNAL_ALLOCATOR, NULL},
@@ -74,8 +75,7 @@ const struct internal_rule internal_rules[] = {
     {"xrealloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"xzalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
     {"xmallocz", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"do_xmalloc", EXACT, INTERNAL_ALLOCATOR, NULL},
-    {"do_xmallocz", EXACT, INTERNAL_ALLOCATOR, NULL},
+    {"do_xmalloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"g_malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"g_try_malloc", PREFIX, INTERNAL_ALLOCATOR, NULL},
     {"g_realloc", PREFIX, INTERNAL_ALLOCATOR, NULL},

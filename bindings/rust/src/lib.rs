@@ -9,70 +9,26 @@
 //!
 //! The program records itself if it was asked to, by `cairn run PROGRAM` or the variable `CAIRN_OUTPUT`;
 //! otherwise the allocator hands on. Where libcairn.so is preloaded that one records, and the functions here
-//! answer as if there was none.
+//! answer as if there was none. Where the library is not (another system than x86-64 Linux with glibc) the
+//! allocator hands on, too.
 #![warn(missing_docs)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::os::raw::{c_char, c_int};
 
-extern "C" {
-    fn cairn_embed_malloc(size: usize) -> *mut c_void;
-    fn cairn_embed_calloc(count: usize, size: usize) -> *mut c_void;
-    fn cairn_embed_realloc(block: *mut c_void, size: usize) -> *mut c_void;
-    fn cairn_embed_posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int;
-    fn cairn_embed_free(block: *mut c_void);
-    fn cairn_api(version: u32) -> *const Table;
-}
+pub mod dhat;
+mod ledger;
+#[cfg(cairn_embed)]
+#[path = "embed.rs"]
+mod library;
+#[cfg(not(cairn_embed))]
+#[path = "absent.rs"]
+mod library;
 
-/// What malloc aligns to by itself.
-const MALLOC_ALIGN: usize = 16;
+use library::table;
 
 /// The system's allocator, recorded.
 pub struct Alloc<A>(pub A);
-
-// The blocks are libc's, as those of System are: each function is the one that System calls.
-unsafe impl GlobalAlloc for Alloc<System> {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= MALLOC_ALIGN && layout.align() <= layout.size() {
-            return cairn_embed_malloc(layout.size()) as *mut u8;
-        }
-        let mut block = std::ptr::null_mut();
-        let alignment = layout.align().max(std::mem::size_of::<usize>());
-        match cairn_embed_posix_memalign(&mut block, alignment, layout.size()) {
-            0 => block as *mut u8,
-            _ => std::ptr::null_mut(),
-        }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= MALLOC_ALIGN && layout.align() <= layout.size() {
-            return cairn_embed_calloc(layout.size(), 1) as *mut u8;
-        }
-        let block = self.alloc(layout);
-        if !block.is_null() {
-            std::ptr::write_bytes(block, 0, layout.size());
-        }
-        block
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        cairn_embed_free(block as *mut c_void)
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if layout.align() <= MALLOC_ALIGN && layout.align() <= size {
-            return cairn_embed_realloc(block as *mut c_void, size) as *mut u8;
-        }
-        let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
-        if !moved.is_null() {
-            std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
-            self.dealloc(block, layout);
-        }
-        moved
-    }
-}
 
 /// What was allocated, and is live.
 #[repr(C)]
@@ -102,16 +58,12 @@ struct Table {
     region_end: extern "C" fn(*mut Stats) -> c_int,
     stats: extern "C" fn(c_int, *mut Stats) -> c_int,
     region_stats: extern "C" fn(*const c_char, *mut Stats) -> c_int,
-    _between: [usize; 10], // report to histogram
+    report: extern "C" fn(c_int, *const c_char, usize, usize) -> c_int,
+    _between: [usize; 9], // pool_create to histogram
     context_with: extern "C" fn(u32, *const c_char, *const c_char) -> u32,
     context_current: extern "C" fn() -> u32,
     context_enter: extern "C" fn(u32),
     context_leave: extern "C" fn() -> c_int,
-}
-
-fn table() -> &'static Table {
-    // The library is linked in, and its table lives as long as the program.
-    unsafe { &*cairn_api(1) }
 }
 
 /// Whom a question is about.

@@ -43,6 +43,14 @@ static const struct {
     {NULL, "/usr/lib/libjemallocator.so", INTERNAL_NONE},
     {NULL, LIBC, INTERNAL_NONE},
     {NULL, NULL, INTERNAL_NONE},
+    // Rust
+    {"<cairn::dhat::Alloc as core::alloc::global::GlobalAlloc>::alloc", PROGRAM,
+     INTERNAL_ALLOCATOR},
+    {"cairn::library::<impl core::alloc::global::GlobalAlloc for "
+     "cairn::Alloc<std::alloc::System>>::alloc",
+     PROGRAM, INTERNAL_ALLOCATOR},
+    {"<dhat::Alloc as core::alloc::global::GlobalAlloc>::dealloc", PROGRAM, INTERNAL_ALLOCATOR},
+    {"cairn::Region::new", PROGRAM, INTERNAL_NONE},
     // C++
     {"std::vector<int>::push_back", PROGRAM, INTERNAL_NONE},
     {"std::vector<int>::_M_realloc_insert<int const&>", PROGRAM, INTERNAL_LIBRARY},
