@@ -42,7 +42,7 @@ struct mcp_next {
     const char *why;
 };
 
-enum { MCP_PARAMETERS_MAX = 14, MCP_NEXT_MAX = 4 };
+enum { MCP_PARAMETERS_MAX = 14, MCP_NEXT_MAX = 5 };
 
 // Questions of the page as an app: they are told to clients alone that show apps.
 enum mcp_app_part {
