@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the packages of registries from files of `make dist`: a wheel for each (pip), and one npm package for all.
+"""Makes the packages of registries from files of `make dist`: a wheel for each (pip), one npm package for all, and the
+extension for VS Code, which has no tool in it.
 dev/packages.py DIRECTORY FILE...; FILE is cairn-VERSION-linux-ARCH. The same bytes each time."""
 
 import gzip
@@ -17,6 +18,7 @@ from released import TOP, arch_of  # noqa: E402
 
 sys.path.insert(0, str(TOP / "bindings/python"))
 import build_wheel  # noqa: E402
+import vsix  # noqa: E402
 
 CPUS = {"x86_64": "x64", "aarch64": "arm64"}
 
@@ -53,6 +55,7 @@ def main():
     for file in files:
         print(directory / build_wheel.build_with_tool(str(directory), file.read_bytes(), arch_of(file)))
     print(directory / write_npm(directory, files))
+    print(vsix.write(directory))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn check --series and cairn history: made-up histories of git with planted steps, each found at its commit with
-its stack; equal runs (a hundred in `make check-long`) without one; histories of other projects and rewritten ones; two
+its stack; equal runs (a thousand in `make check-long`, which also finds one call of ten million a hundred times) without one; histories of other projects and rewritten ones; two
 writers; what is written for forges; bisection."""
 
 import json
@@ -16,7 +16,9 @@ import xml.etree.ElementTree as xml
 import cairn_test as t
 
 t.need("git")
-RUNS = 100 if t.IS_LONG else 8
+RUNS = 1000 if t.IS_LONG else 8
+VARYING_RUNS = 1000 if t.IS_LONG else 14
+MANY_CALLS = 10_000_000
 SCRATCH = pathlib.Path.cwd()
 PROGRAM = str(t.PROGRAMS / "planned")
 PLAN = {"fill_map": (10, 1000), "load_table": (5, 300), "parse": (100, 64), "leak": (0, 16)}
@@ -138,7 +140,7 @@ def check_varying_runs():
     for name, options, command in (("threads", [], t.program("freers", "threads", 4)),
                                    ("sampled", ["--sample", "--rate", "4K"], t.program("containers", 1))):
         project = Project(name)
-        for number in range(14):
+        for number in range(VARYING_RUNS):
             project.commit(f"empty {number}")
             _, recording = t.record(command, options=[*options, *(["--seed", str(number + 1)] if options else [])])
             project.run("check", "--series", "h.db", recording)
@@ -148,6 +150,20 @@ def check_varying_runs():
         values = {point["peak"] for point in points}
         print(f"{name}: {len(values)} different peaks")
         t.check_equal(f"{name}: steps in the peak", [s for s in history["steps"] if s["measure"] == "peak"], [])
+
+
+def check_one_call_of_many():
+    """One call more of ten million, a hundred times in a row."""
+    project = Project("many")
+    commits = [project.commit("first", parse=(MANY_CALLS, 64))]
+    project.record()
+    for number in range(100):
+        commits.append(project.commit(f"one more {number}", parse=(MANY_CALLS + number + 1, 64)))
+        text = project.record()
+        t.check(re.search(r"moved planned calls: .*, \+1 ", text) and "parse ← main" in text, f"{number}: {text}")
+    found = {commit: step for (commit, measure), step in steps_of(project.history("--top", 0)).items() if measure == "calls"}
+    t.check_equal("commits with a step in calls", set(found), set(commits[1:]))
+    t.check_equal("steps", {(step["after"] - step["before"], has_stack(step, "parse")) for step in found.values()}, {(1, True)})
 
 
 def check_projects(project):
@@ -404,6 +420,8 @@ def check_bisect():
 for number in (1, 2) if t.IS_LONG else (1,):
     check_planted(number)
 equal = check_equal_runs()
+if t.IS_LONG:
+    check_one_call_of_many()
 check_varying_runs()
 check_runs_that_vary()
 check_too_few_runs()

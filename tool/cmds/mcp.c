@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cairn mcp: the questions of cairn for agents, by the Model Context Protocol on standard input and
 // output. The server itself is tool/mcp.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tool/cmds/commands.h"
 #include "tool/mcp/loop.h"
+#include "tool/web/web.h"
 
 static bool read_roots(const struct command_args *args, struct roots *roots, struct error *error) {
     size_t index = 0;
@@ -13,9 +15,20 @@ static bool read_roots(const struct command_args *args, struct roots *roots, str
     return roots->count || roots_add(roots, ".", error);
 }
 
+static char *make_page(void) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    bool is_ok = out && web_put_template(out);
+    if (out && !fclose(out) && is_ok) return text;
+    free(text);
+    return NULL;
+}
+
 int cmd_mcp(const struct command_args *args) {
     struct loop_options options = {.can_run = args_has(args, OPTION_ALLOW_RUN),
                                    .run = commands_run,
+                                   .make_page = make_page,
                                    .in = STDIN_FILENO,
                                    .out = STDOUT_FILENO};
     struct error error;

@@ -139,11 +139,43 @@ static void put_next(struct writer *writer, const struct question *question,
     }
 }
 
+// Questions that show more of findings, by the views that these name.
+static const struct {
+    const char *view, *tool, *with, *why;
+} finding_questions[] = {
+    {"temporary", "top", "{\"group\":\"temporary\"}", "whole stacks of short-lived blocks"},
+    {"frees", "top", "{\"group\":\"frees\"}", "who frees what others allocated"},
+    {"sizes", "top", "{\"group\":\"sizes\"}", "blocks by size"},
+    {"ages", "top", "{\"group\":\"ages\"}", "how old blocks became"},
+    {"growth", "growth", "{}", "whole stacks of what rises"},
+};
+
+static bool has_view(const struct outcome *outcome, const char *view) {
+    char words[LINE_BYTES];
+    int length = snprintf(words, sizeof words, "--view %s", view);
+    return outcome->out_bytes && memmem(outcome->out, outcome->out_bytes, words, (size_t)length);
+}
+
+static void put_finding_questions(struct writer *writer, const struct question *question,
+                                  const struct outcome *outcome) {
+    if (strcmp(question->tool->name, "next") != 0) return;
+    for (size_t i = 0; i < sizeof finding_questions / sizeof *finding_questions; i++) {
+        if (!has_view(outcome, finding_questions[i].view)) continue;
+        json_t *arguments = copy_of_subject(question);
+        json_t *with = json_loads(finding_questions[i].with, 0, NULL);
+        json_object_update(arguments, with);
+        json_decref(with);
+        put_question(writer, finding_questions[i].tool, arguments, finding_questions[i].why);
+    }
+}
+
 static void put_footer(struct writer *writer, const struct question *question,
-                       const struct roots *roots, const struct page *page) {
+                       const struct roots *roots, const struct page *page,
+                       const struct outcome *outcome) {
     char text[FOOTER_BYTES] = "";
     struct writer footer = {text, 0, sizeof text};
     put_more(&footer, question, page);
+    put_finding_questions(&footer, question, outcome);
     put_next(&footer, question, roots);
     if (footer.used) put(writer, "\nask next:\n%s", text);
 }
@@ -238,7 +270,7 @@ bool answer_write(const struct question *question, const struct roots *roots,
         if (is_failed || !outcome->out_bytes)
             put_failure(&writer, question, outcome->errors, outcome->errors_bytes);
     }
-    if (!is_failed && !question->is_resource) put_footer(&writer, question, roots, &page);
+    if (!is_failed && !question->is_resource) put_footer(&writer, question, roots, &page, outcome);
     if (!writer.used) put(&writer, "nothing (status %d)\n", outcome->status);
     return is_failed;
 }

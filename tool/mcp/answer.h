@@ -6,7 +6,7 @@
 
 #include "tool/mcp/question.h"
 
-enum { ANSWER_BYTES = 4096, ANSWER_OUTPUT_BYTES = 4 << 20 };  // with the byte behind its end
+enum { ANSWER_BYTES = 4096, ANSWER_OUTPUT_BYTES = 16 << 20 };  // with the byte behind its end
 
 // What became of a question's command.
 struct outcome {

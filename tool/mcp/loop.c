@@ -277,7 +277,8 @@ bool loop_run(const struct loop_options *options, struct error *error) {
     loop->line = line;
     loop->server = (struct server){.host = {loop, send_line, start_question, cancel_question},
                                    .roots = &options->roots,
-                                   .can_run = options->can_run};
+                                   .can_run = options->can_run,
+                                   .make_page = options->make_page};
     for (bool goes_on = true; goes_on; goes_on = !is_over(loop)) turn(loop);
     end_all(loop);
     server_free(&loop->server);

@@ -12,6 +12,7 @@ struct loop_options {
     struct roots roots;
     bool can_run;
     jobs_command *run;
+    char *(*make_page)(void);  // as in struct server
     int in, out;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/mcp/app.h"
 #include "tool/mcp/resources.h"
 
 enum { FRESH_LIST_MS = 60 * 60 * 1000 };  // what the server can does not change
@@ -47,6 +48,7 @@ static void initialize(struct server *server, const struct mcp_message *message)
         return;
     }
     server->version = mcp_legacy_version(asked);
+    server->has_apps = app_is_shown_by(json_object_get(message->params, "capabilities"));
     send_result(server, message,
                 json_pack("{s:s,s:o,s:o,s:s}", "protocolVersion", server->version, "capabilities",
                           capabilities(), "serverInfo", mcp_server_info(), "instructions",
@@ -71,7 +73,10 @@ static void send_list(struct server *server, const struct mcp_message *message, 
 }
 
 static void list_tools(struct server *server, const struct mcp_message *message) {
-    send_list(server, message, mcp_tools_json(server->can_run), FRESH_LIST_MS);
+    const json_t *capabilities =
+        json_object_get(message->meta, "io.modelcontextprotocol/clientCapabilities");
+    bool has_apps = message->version ? app_is_shown_by(capabilities) : server->has_apps;
+    send_list(server, message, mcp_tools_json(server->can_run, has_apps), FRESH_LIST_MS);
 }
 
 static void list_templates(struct server *server, const struct mcp_message *message) {
@@ -172,9 +177,21 @@ static void send_not_found(struct server *server, json_t *id, const char *uri, b
                json_pack("{s:s}", "uri", uri));
 }
 
+static void send_page(struct server *server, const struct mcp_message *message) {
+    char *page = server->make_page ? server->make_page() : NULL;
+    json_t *result = page ? app_resource(page) : NULL;
+    if (message->version) mcp_put_cache_hints(result, FRESH_LIST_MS);
+    send_result(server, message, result);
+    free(page);
+}
+
 static void read_resource(struct server *server, const struct mcp_message *message) {
     const char *uri = json_string_value(json_object_get(message->params, "uri"));
     struct error error;
+    if (uri && !strcmp(uri, APP_URI)) {
+        send_page(server, message);
+        return;
+    }
     if (!uri || strlen(uri) >= sizeof((struct question *)0)->uri) {
         send_error(server, message->id, MCP_INVALID_PARAMS, "resources/read needs a \"uri\"", NULL);
         return;
@@ -387,11 +404,31 @@ static void send_resource(struct server *server, const struct question *question
                       mcp_result_line(question->id, result, question->is_modern));
 }
 
+// Sends the data of a page as they are; false if there are none, and the failure is to be told.
+static bool send_data(struct server *server, const struct question *question,
+                      const struct outcome *outcome) {
+    size_t bytes;
+    const char *data = question->tool->app == MCP_APP_DATA && !outcome->status && !outcome->is_cut
+                           ? app_data_of(outcome->out, outcome->out_bytes, &bytes)
+                           : NULL;
+    if (!data) return false;
+    json_t *result = json_pack("{s:[{s:s,s:s%}],s:b}", "content", "type", "text", "text", data,
+                               bytes, "isError", 0);
+    server->host.send(server->host.context,
+                      mcp_result_line(question->id, result, question->is_modern));
+    return true;
+}
+
 void server_question_ended(struct server *server, struct question *question,
                            const struct outcome *outcome) {
     char text[ANSWER_BYTES];
-    if (outcome) {
-        bool is_failed = answer_write(question, server->roots, outcome, text);
+    if (outcome && !send_data(server, question, outcome)) {
+        struct outcome told = *outcome;
+        if (question->tool->app == MCP_APP_DATA) {  // a page is no text for agents
+            told.out_bytes = 0;
+            told.status = EXIT_FAILURE;
+        }
+        bool is_failed = answer_write(question, server->roots, &told, text);
         if (question->is_resource)
             send_resource(server, question, text, is_failed);
         else

@@ -23,8 +23,9 @@ struct server_host {
 struct server {
     struct server_host host;
     const struct roots *roots;
-    bool can_run;
-    const char *version;  // legacy, settled by initialize; NULL: none yet
+    bool can_run, has_apps;    // has_apps: said by initialize; modern requests say it each
+    char *(*make_page)(void);  // without data, for free(); NULL without memory
+    const char *version;       // legacy, settled by initialize; NULL: none yet
     struct question *questions[SERVER_QUESTIONS_MAX];  // under way; NULL: free
     json_t *streams[SERVER_STREAMS_MAX];               // ids of subscriptions/listen; NULL: free
 };

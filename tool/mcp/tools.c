@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tool/mcp/app.h"
+
 // clang-format off
 #define RECORDING \
     {"recording", MCP_FILE, NULL, NULL, "path of a recording (*.cairn), the directory of a run, or a core dump with one", true, false}
@@ -24,7 +26,8 @@ const struct mcp_tool mcp_tools[] = {
      "Lists the recordings (*.cairn) and runs below the roots, the newest first. Start here, or with record.",
      NULL, false, true,
      {{0}},
-     {{"summary", "\"recording\":\"PATH\"", "what one of them says"}}},
+     {{"summary", "\"recording\":\"PATH\"", "what one of them says"}},
+     MCP_NO_APP},
 
     {"record", "Record a command",
      "Runs a command and records every allocation of it and its children; the command works as usual, some "
@@ -37,10 +40,13 @@ const struct mcp_tool mcp_tools[] = {
       {"sample", MCP_SWITCH, "--sample", NULL, "a random sample of blocks, for what allocates all the time", false, false},
       {"ages", MCP_SWITCH, "--ages", NULL, "how old blocks became: finds short-lived ones", false, false},
       {"python", MCP_SWITCH, "--python", NULL, "objects of Python, with lines of Python code", false, false},
+      {"frames", MCP_TEXT, "--frames", NULL, "functions and lines of code in java, go, js, php or ruby, whichever the program is in; php: begin the command with \"env\",\"USE_ZEND_ALLOC=0\", else malloc has nothing of scripts", false, false},
       {"unreachable", MCP_SWITCH, "--unreachable", NULL, "find what nothing leads to at the end: true leaks", false, false}},
      {{"next", "", "findings, and what to ask"},
+      {"top", "", "whole stacks, with lines, of what held most"},
       {"top", "\"group\":\"functions\"", "which functions hold the memory"},
-      {"leaks", "", "what was never freed"}}},
+      {"leaks", "", "what was never freed"}},
+     MCP_NO_APP},
 
     {"summary", "Summary of a recording",
      "Peak, calls, bytes, what was left, what resident memory consisted of, how exact it all is, and the stacks "
@@ -49,7 +55,8 @@ const struct mcp_tool mcp_tools[] = {
      {RECORDING, PROCESS, BY(MEASURES), LIMIT},
      {{"next", "", "findings, and what to ask"},
       {"tree", "", "from main inwards"},
-      {"top", "\"group\":\"functions\"", "which functions hold the memory"}}},
+      {"top", "\"group\":\"functions\"", "which functions hold the memory"}},
+     MCP_NO_APP},
 
     {"next", "What to ask next",
      "The findings of a recording (growth, temporaries, reserve, hand-over between threads, ...), the largest "
@@ -57,8 +64,11 @@ const struct mcp_tool mcp_tools[] = {
      "report --view=findings", false, false,
      {RECORDING, PROCESS},
      {{"top", "", "the largest stacks"},
+      {"top", "\"by\":\"calls\"", "who allocates most often"},
+      {"top", "\"by\":\"allocated\"", "who allocates most over time"},
       {"growth", "", "what rises from snapshot to snapshot"},
-      {"leaks", "", "what was never freed"}}},
+      {"leaks", "", "what was never freed"}},
+     MCP_NO_APP},
 
     {"top", "Top stacks, functions, lines, threads",
      "Ranks stacks, or sums by function, line, file, directory, library, type, thread or region.",
@@ -70,7 +80,8 @@ const struct mcp_tool mcp_tools[] = {
       BY(MEASURES), LIMIT, DEPTH, FOCUS, IGNORE, MODULE, THREAD, AT, BETWEEN, PROCESS},
      {{"callers", "\"function\":\"NAME\"", "who calls a function of the list"},
       {"tree", "\"function\":\"NAME\"", "what a function calls"},
-      {"source", "\"file\":\"FILE\"", "figures beside the lines of a file"}}},
+      {"source", "\"file\":\"FILE\"", "figures beside the lines of a file"}},
+     MCP_NO_APP},
 
     {"tree", "Call tree under a function",
      "The tree of calls from the program's start inwards with bytes and calls of each branch; with a function, "
@@ -80,7 +91,8 @@ const struct mcp_tool mcp_tools[] = {
       {"threshold", MCP_TEXT, "--threshold", NULL, "leave out branches below this share, as 5%", false, false},
       IGNORE, MODULE, THREAD, AT, BETWEEN, PROCESS},
      {{"callers", "\"function\":\"NAME\"", "the same from the allocating end"},
-      {"source", "\"file\":\"FILE\"", "figures beside the lines of a file"}}},
+      {"source", "\"file\":\"FILE\"", "figures beside the lines of a file"}},
+     MCP_NO_APP},
 
     {"callers", "Callers of a function",
      "Who calls it: the tree from allocating functions outwards, of stacks through the function.",
@@ -91,7 +103,8 @@ const struct mcp_tool mcp_tools[] = {
       {"threshold", MCP_TEXT, "--threshold", NULL, "leave out branches below this share, as 5%", false, false},
       AT, BETWEEN, PROCESS},
      {{"source", "\"file\":\"FILE\"", "figures beside the lines of a file"},
-      {"tree", "\"function\":\"NAME\"", "from main inwards"}}},
+      {"tree", "\"function\":\"NAME\"", "from main inwards"}},
+     MCP_NO_APP},
 
     {"growth", "What grows",
      "Stacks whose live bytes rise from snapshot to snapshot, with the rate and how steady it is: leak suspects "
@@ -100,14 +113,16 @@ const struct mcp_tool mcp_tools[] = {
      {RECORDING, LIMIT, DEPTH, FOCUS, PROCESS},
      {{"timeline", "", "the heap over time"},
       {"leaks", "", "what was never freed"},
-      {"callers", "\"function\":\"NAME\"", "who calls the one that grows"}}},
+      {"callers", "\"function\":\"NAME\"", "who calls the one that grows"}},
+     MCP_NO_APP},
 
     {"timeline", "The heap over time",
      "The curve of live bytes from start to end, with peak, marks and snapshots.",
      "report --view=timeline", false, false,
      {RECORDING, PROCESS},
      {{"growth", "", "which stacks rise"},
-      {"top", "\"at\":\"TIME\"", "what stacks held then"}}},
+      {"top", "\"at\":\"TIME\"", "what stacks held then"}},
+     MCP_NO_APP},
 
     {"leaks", "What was never freed",
      "Stacks with blocks that were left at the end, without what common libraries keep on purpose.",
@@ -116,14 +131,16 @@ const struct mcp_tool mcp_tools[] = {
       {"baseline", MCP_FILE, "--baseline", NULL, "an older recording: only what it does not have", false, false},
       PROCESS},
      {{"growth", "", "does it rise while the program runs"},
-      {"callers", "\"function\":\"NAME\",\"by\":\"exit\"", "who calls the one that leaks"}}},
+      {"callers", "\"function\":\"NAME\",\"by\":\"exit\"", "who calls the one that leaks"}},
+     MCP_NO_APP},
 
     {"unreachable", "What nothing leads to",
      "Blocks that no pointer leads to any more, by stack: true leaks. Of a core dump, a running process, or a "
      "recording that was made with unreachable.",
      "leaks --unreachable", false, false,
      {MEMORY, LIMIT, DEPTH},
-     {{"explain", "\"address\":\"0x...\"", "what a block is and who refers to it"}}},
+     {{"explain", "\"address\":\"0x...\"", "what a block is and who refers to it"}},
+     MCP_NO_APP},
 
     {"memory", "What a heap holds now",
      "Looks into a core dump or a running process, recorded or not: who keeps the memory (owners), types, how full "
@@ -133,7 +150,8 @@ const struct mcp_tool mcp_tools[] = {
      {MEMORY,
       {"question", MCP_CHOICE, "--view", "owners types containers waste heap pages remedies", "which of them (owners)", false, true},
       LIMIT},
-     {{"explain", "\"address\":\"0x...\"", "what a block is and who refers to it"}}},
+     {{"explain", "\"address\":\"0x...\"", "what a block is and who refers to it"}},
+     MCP_NO_APP},
 
     {"explain", "Explain a block",
      "Of a block of a core dump or running process, by its address: its size, type, stack, and the way from a root "
@@ -142,7 +160,8 @@ const struct mcp_tool mcp_tools[] = {
      {MEMORY,
       {NULL, MCP_WORD, "explain", NULL, NULL, false, false},
       {"address", MCP_TEXT, NULL, NULL, "address of the block, as 0x55d0c0de1230", true, false}},
-     {{"memory", "\"question\":\"owners\"", "who keeps most"}}},
+     {{"memory", "\"question\":\"owners\"", "who keeps most"}},
+     MCP_NO_APP},
 
     {"diff", "What changed between two recordings",
      "Peak, calls, bytes and the stacks that moved; stacks are matched by names, so that the program may have been "
@@ -154,7 +173,8 @@ const struct mcp_tool mcp_tools[] = {
       {"after_at", MCP_AT, NULL, NULL, "a snapshot of it, likewise", false, false},
       {"group", MCP_CHOICE, "--view", "stacks functions lines files modules types tree", "what to compare (stacks)", false, true},
       BY(MEASURES), LIMIT, FOCUS, IGNORE, MODULE},
-     {{"callers", "\"recording\":\"AFTER\",\"function\":\"NAME\"", "who calls what grew"}}},
+     {{"callers", "\"recording\":\"AFTER\",\"function\":\"NAME\"", "who calls what grew"}},
+     MCP_NO_APP},
 
     {"check", "Whether it keeps within budgets",
      "One line a budget: held or broken, with the stacks that broke it. Sizes as 64M, shares as 20%.",
@@ -167,7 +187,8 @@ const struct mcp_tool mcp_tools[] = {
       {"baseline", MCP_FILE, "--baseline", NULL, "no more than this recording took, of each", false, false},
       {"tolerance", MCP_TEXT, "--tolerance", NULL, "more than the baseline by this (0%)", false, false},
       RECORDING, PROCESS},
-     {{"diff", "\"before\":\"OLD\",\"after\":\"NEW\"", "what moved since the baseline"}}},
+     {{"diff", "\"before\":\"OLD\",\"after\":\"NEW\"", "what moved since the baseline"}},
+     MCP_NO_APP},
 
     {"verify_fix", "Whether a fix helped",
      "Of a finding that a recording from before the fix has: gone or still there in one from after it, with the "
@@ -177,7 +198,8 @@ const struct mcp_tool mcp_tools[] = {
       {"before", MCP_FILE, "--baseline", NULL, "the recording that has it", true, false},
       {"after", MCP_FILE, NULL, NULL, "the recording from after the fix", true, false}, PROCESS},
      {{"diff", "\"before\":\"OLD\",\"after\":\"NEW\"", "what else moved"},
-      {"next", "\"recording\":\"NEW\"", "what is left to do"}}},
+      {"next", "\"recording\":\"NEW\"", "what is left to do"}},
+     MCP_NO_APP},
 
     {"source", "A source file with figures",
      "The lines of a source file that allocate, with bytes and calls beside them. The file has to lie below a root.",
@@ -185,7 +207,23 @@ const struct mcp_tool mcp_tools[] = {
      {RECORDING,
       {"file", MCP_TEXT, "--source", NULL, "the file, or the end of its path: src/parse.c", true, false},
       BY(MEASURES), PROCESS},
-     {{"callers", "\"function\":\"NAME\"", "who calls a function of it"}}},
+     {{"callers", "\"function\":\"NAME\"", "who calls a function of it"}},
+     MCP_NO_APP},
+
+    {"page", "Show a recording to the user",
+     "Shows the page of a recording to the user, who can go through it: timeline, flame graph, tables, findings. "
+     "Answers with the summary.",
+     "report", false, false,
+     {RECORDING, PROCESS},
+     {{"next", "", "findings, and what to ask"}},
+     MCP_APP_SHOWN},
+
+    {"page_data", "Data of the page",
+     "What the page that is shown to the user reads of the recording.",
+     "open --output=-", false, false,
+     {RECORDING, PROCESS},
+     {{0}},
+     MCP_APP_DATA},
     {0},
 };
 // clang-format on
@@ -240,16 +278,18 @@ static json_t *tool_json(const struct mcp_tool *tool) {
     json_object_set_new(properties, "page",
                         json_pack("{s:s,s:i,s:s}", "type", "integer", "minimum", 1, "description",
                                   "a long answer comes in pages: which one (1)"));
-    return json_pack("{s:s,s:s,s:s,s:{s:s,s:o,s:o,s:b},s:{s:b,s:b,s:b}}", "name", tool->name,
+    json_t *meta = tool->app ? app_tool_meta(tool->app == MCP_APP_SHOWN) : NULL;
+    return json_pack("{s:s,s:s,s:s,s:{s:s,s:o,s:o,s:b},s:{s:b,s:b,s:b},s:o*}", "name", tool->name,
                      "title", tool->title, "description", tool->help, "inputSchema", "type",
                      "object", "properties", properties, "required", required,
                      "additionalProperties", 0, "annotations", "readOnlyHint", !tool->is_run,
-                     "destructiveHint", tool->is_run, "openWorldHint", tool->is_run);
+                     "destructiveHint", tool->is_run, "openWorldHint", tool->is_run, "_meta", meta);
 }
 
-json_t *mcp_tools_json(bool can_run) {
+json_t *mcp_tools_json(bool can_run, bool has_apps) {
     json_t *list = json_array();
     for (const struct mcp_tool *tool = mcp_tools; tool->name; tool++)
-        if (!tool->is_run || can_run) json_array_append_new(list, tool_json(tool));
+        if ((!tool->is_run || can_run) && (!tool->app || has_apps))
+            json_array_append_new(list, tool_json(tool));
     return json_pack("{s:o}", "tools", list);
 }

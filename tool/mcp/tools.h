@@ -42,7 +42,14 @@ struct mcp_next {
     const char *why;
 };
 
-enum { MCP_PARAMETERS_MAX = 14, MCP_NEXT_MAX = 4 };
+enum { MCP_PARAMETERS_MAX = 14, MCP_NEXT_MAX = 5 };
+
+// Questions of the page as an app: they are told to clients alone that show apps.
+enum mcp_app_part {
+    MCP_NO_APP,
+    MCP_APP_SHOWN,  // the client shows the page beside the answer
+    MCP_APP_DATA,   // asked by the page, and answered with its data, whatever their size
+};
 
 struct mcp_tool {
     const char *name, *title, *help;
@@ -51,6 +58,7 @@ struct mcp_tool {
     bool is_list;         // lists what is there: no command
     struct mcp_parameter parameters[MCP_PARAMETERS_MAX];  // ends with kind MCP_TEXT and no name
     struct mcp_next next[MCP_NEXT_MAX];                   // ends with tool NULL
+    enum mcp_app_part app;
 };
 
 extern const struct mcp_tool mcp_tools[];  // ends with name NULL
@@ -58,7 +66,8 @@ extern const struct mcp_tool mcp_tools[];  // ends with name NULL
 const struct mcp_tool *mcp_tool_find(const char *name);
 bool mcp_parameter_is_last(const struct mcp_parameter *parameter);
 
-// For tools/list; NULL without memory. Tools that run programs are left out unless they may.
-json_t *mcp_tools_json(bool can_run);
+// For tools/list; NULL without memory. Tools that run programs are left out unless they may, and
+// those of the page unless the client shows apps.
+json_t *mcp_tools_json(bool can_run, bool has_apps);
 
 #endif

@@ -83,6 +83,14 @@ bool web_open(struct web *web, FILE *out, const char *title, bool is_live, struc
     return error_set(error, "the page in this program is damaged");
 }
 
+bool web_put_template(FILE *out) {
+    const char *rest = put_until(out, web_template, policy_mark);
+    rest = put_until(out, rest, title_mark);
+    rest = put_until(out, rest, live_mark);
+    rest = put_until(out, rest, data_mark);
+    return rest && fputs(rest, out) >= 0;
+}
+
 bool web_open_data(struct web *web, FILE *out, struct error *error) {
     *web = (struct web){.out = out, .is_data = true};
     return sink_open(&web->sink, out, error);

@@ -47,6 +47,8 @@ struct web_run {
 bool web_open(struct web *web, FILE *out, const char *title, bool is_live, struct error *error);
 // The data alone, as a live page takes them.
 bool web_open_data(struct web *web, FILE *out, struct error *error);
+// The page without data, which asks its host for them (web/src/host.ts); false if it is damaged.
+bool web_put_template(FILE *out);
 bool web_close(struct web *web, struct error *error);
 
 void web_put_run(struct web *web, const struct web_run *run);

@@ -4,6 +4,7 @@
 
 import { focused, type App } from "./app";
 import { h, type Child } from "./dom";
+import { place } from "./host";
 import { INLINED, MARK, type Part } from "./numbering";
 import * as units from "./units";
 import type { View } from "./view";
@@ -110,7 +111,7 @@ function linesOf(app: App, fn: number): Child {
         h(
           "div",
           { class: "row-between" },
-          h("span", { class: "mono", title: file }, `${units.baseName(file)}:${number}`),
+          place(file, number, `${units.baseName(file)}:${number}`),
           h("span", {}, amount(view, value)),
         ),
         sourceAround(app, file, number),
@@ -208,7 +209,9 @@ function frameRow(app: App, stack: number, frame: number): HTMLElement {
     part = model.parts[model.partOf[stack]],
     fn = part.fn[frame],
     name = model.fnName[fn];
-  const isMark = (part.flags[frame] & MARK) !== 0;
+  const isMark = (part.flags[frame] & MARK) !== 0,
+    line = part.line[frame],
+    text = model.frameLocation(part, frame);
   const label = isMark
     ? h("span", { class: "dim" }, name)
     : h(
@@ -225,7 +228,10 @@ function frameRow(app: App, stack: number, frame: number): HTMLElement {
     "li",
     { class: part.flags[frame] & INLINED ? "inlined" : "" },
     label,
-    h("span", { class: "dim mono" }, " ", model.frameLocation(part, frame)),
+    " ",
+    line >= 0
+      ? place(model.files.list[model.lineFile[line]], model.lineNumber[line], text)
+      : h("span", { class: "dim mono" }, text),
   );
 }
 
@@ -317,7 +323,7 @@ export function stackDetails(
       piece = sourceAround(app, file, model.lineNumber[line]);
     if (piece)
       sources.push(
-        h("p", { class: "mono dim", title: file }, `${units.baseName(file)}:${model.lineNumber[line]}`),
+        h("p", {}, place(file, model.lineNumber[line], `${units.baseName(file)}:${model.lineNumber[line]}`)),
         piece,
       );
     if (sources.length >= 4) break;

@@ -5,6 +5,7 @@ import { focused, type App } from "./app";
 import { bar, changeColumns, later, sparkColumn, type Listed } from "./columns";
 import { fact, functionOf, pairFacts, shapesThrough, sourceAround } from "./details";
 import { h } from "./dom";
+import { place } from "./host";
 import { sparkline } from "./spark";
 import type { Column } from "./table";
 import * as units from "./units";
@@ -103,7 +104,9 @@ function groupDetails(app: App, view: View, groups: Groups, kind: string, row: n
     "div",
     { class: "details" },
     h("h2", { class: "mono name" }, groups.label(row)),
-    h("p", { class: "dim mono" }, groups.where(row)),
+    kind === "lines"
+      ? h("p", {}, place(view.model.files.list[view.model.lineFile[row]], view.model.lineNumber[row], key))
+      : h("p", { class: "dim mono" }, groups.where(row)),
     h(
       "dl",
       {},

@@ -6,6 +6,7 @@ import { isDark } from "./colours";
 import { readPage, type Page } from "./data";
 import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
+import { dataOfHost, findEditor } from "./host";
 import { Live } from "./live";
 import { snapshotName, nearest } from "./history";
 import { heapNames, pageOfHeap } from "./heaps";
@@ -367,8 +368,7 @@ class Main implements App {
     const address = writeState(next);
     if (address === writeState(this.state)) return;
     this.state = next;
-    if (isStep) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
+    remember(address, isStep);
     this.update();
   }
 
@@ -385,7 +385,7 @@ class Main implements App {
     if (isChanged) this.view = new View(this.model, { ...state, zoom: "" }, null);
     state.zoom = this.flame.pathOf(zoomed);
     this.state = state;
-    history.replaceState(null, "", writeState(state));
+    remember(writeState(state), false);
     this.update();
   }
 
@@ -409,6 +409,15 @@ class Main implements App {
   }
 }
 
+/** Within another application a page may have no address of its own. */
+function remember(address: string, isStep: boolean): void {
+  try {
+    history[isStep ? "pushState" : "replaceState"](null, "", address);
+  } catch {
+    // then there is no way back by keys
+  }
+}
+
 /** "stack:12" of one state of a process in another one. */
 function translated(focus: string, from: Model, to: Model): string {
   if (!focus.startsWith("stack:")) return focus;
@@ -425,11 +434,14 @@ async function start(): Promise<void> {
   const data = document.getElementById("data")!,
     isLive = Boolean(data.dataset.live);
   try {
-    const page = await readPage(data.textContent ?? "");
+    const tellReady = findEditor(),
+      text = data.textContent?.trim(),
+      page = await readPage(text || (await dataOfHost()));
     data.remove();
     document.getElementById("loading")?.remove();
     new Main(new Model(page), isLive);
     document.body.dataset.ready = "1";
+    tellReady();
   } catch (error) {
     const text =
       typeof DecompressionStream === "undefined"
