@@ -161,10 +161,9 @@ static uint32_t cells_before_shutdown(const struct growth *growth, const struct 
     const double all_bytes = (double)profile->totals.allocated_bytes;
     const uint32_t from = (uint32_t)(shutdown_share * CELLS);
     if (!profile_has_ended(profile) || fitting->high[from] == INT64_MAX) return CELLS;
+    const double least = given_back_share * (double)fitting->high[from];
     uint32_t cell = from;
-    while (cell < CELLS &&
-           (double)fitting->high[cell] >= given_back_share * (double)fitting->high[from])
-        cell++;
+    while (cell < CELLS && (double)fitting->high[cell] >= least) cell++;
     if (cell == CELLS) return CELLS;
     double until = (double)allocated_until(profile, start_of(growth, cell));
     return until >= shutdown_share * all_bytes ? cell : CELLS;
@@ -188,8 +187,7 @@ static int64_t rise_most(const struct growth *growth, const struct fitting *fitt
 
 static int64_t rise_least(const struct profile *profile) {
     int64_t share = (int64_t)(profile->peak.bytes / RISE_SHARE);
-    if (share > GROWTH_RISE_BYTES) return GROWTH_RISE_BYTES;
-    return share > 0 ? share : 1;
+    return share > GROWTH_RISE_BYTES ? GROWTH_RISE_BYTES : share > 0 ? share : 1;
 }
 
 // Finds the stacks that ever held so much more than at the first moment.
@@ -299,13 +297,13 @@ static uint32_t cells_of_interval(const struct growth *growth, const struct fitt
     return (uint32_t)(fitting->snapshots->profile->recording->header.totals.point_ns / cell_ns) + 1;
 }
 
-// The most that the heap gave back from the cell on. Within an interval of the timeline the lowest
-// may have been before the highest.
+// The most that the heap gave back from the cell on, up to the other one. Within an interval of the
+// timeline the lowest may have been before the highest.
 static int64_t given_back_since(const struct growth *growth, const struct fitting *fitting,
-                                uint32_t from) {
+                                uint32_t from, uint32_t to) {
     const uint32_t interval = cells_of_interval(growth, fitting);
     int64_t highest = 0, most = 0;
-    for (uint32_t cell = from; cell < fitting->cells; cell++) {
+    for (uint32_t cell = from; cell < to; cell++) {
         if (cell < from + interval) continue;
         if (fitting->high[cell - interval] > highest) highest = fitting->high[cell - interval];
         int64_t fall = growth_rise(fitting->low[cell], highest);
@@ -334,9 +332,20 @@ static bool find_rise(const struct growth *growth, const struct fitting *fitting
     stack->from_ns = from ? moment_of(growth, from) : growth->start_ns;
     stack->until_ns = moment_of(growth, until);
     // which stacks gave back what the heap gives back is not known
-    bool is_held = (double)fitting->at_end[index] >= stays_share * last ||
-                   (double)given_back_since(growth, fitting, until) <= (1 - stays_share) * last;
+    bool is_held =
+        (double)fitting->at_end[index] >= stays_share * last ||
+        (double)given_back_since(growth, fitting, until, cells) <= (1 - stays_share) * last;
     return is_held && (double)lowest >= stays_share * last && stays_share * (double)highest <= last;
+}
+
+// Returns whether a stack that was freed by the end held on from the last moment before that to the
+// last tenth of the time, as far as is known: the whole heap gave back little meanwhile.
+static bool is_held_to_shutdown(const struct growth *growth, const struct fitting *fitting,
+                                int64_t last) {
+    uint32_t to = (uint32_t)(shutdown_share * CELLS), from = CELLS;
+    for (size_t i = growth->point_count - 1; i-- > 0 && from >= fitting->cells;)
+        from = cell_from(growth, growth->points[i].choice.at_ns);
+    return (double)given_back_since(growth, fitting, from, to) <= (1 - stays_share) * (double)last;
 }
 
 static int64_t interval_of(const struct fitting *fitting, const struct stack *stack,
@@ -388,12 +397,12 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     stack.freed_bytes = is_freed ? growth_rise(at_end, last) : 0;
     stack.interval_bytes = interval_of(fitting, &profile->stacks[stack.stack], is_freed);
     double slope = curve_fit(curve, cells, &stack.fit);
-    // chance alone makes every second stack of samples rise
-    const int64_t rise = growth_rise(first, last);
+    const int64_t rise = growth_rise(first, last);  // chance makes every second one of samples rise
     if (rise < least || rise <= stack.interval_bytes) return;
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
     if (!judge_last_third(growth, fitting, index, &stack)) return;
     if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
+    if (is_freed && !stack.has_stalled && !is_held_to_shutdown(growth, fitting, last)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;
 }
@@ -406,7 +415,7 @@ static double suspicion(const struct growth_stack *stack) {
 static int compare(const void *a, const void *b) {
     const struct growth_stack *first = a, *second = b;
     if (first->has_stalled != second->has_stalled) return first->has_stalled ? 1 : -1;
-    double x = suspicion(first), y = suspicion(second);
+    const double x = suspicion(first), y = suspicion(second);
     if (x != y) return x < y ? 1 : -1;
     return (first->stack > second->stack) - (first->stack < second->stack);
 }

@@ -11,7 +11,9 @@
 // by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
 // was allocated then; and by more than it fell meanwhile, or on a line that is none by chance. A
 // stack that rose before and stayed there has stalled: it is in the list behind those that grow,
-// with the time in which it rose. `fit` is how much of the ups and downs the line explains (R
+// with the time in which it rose. One of which little is left at the end grows if it held on up to
+// the last tenth, as far as the whole heap's fall says: what another thread took out of a queue in
+// the last quarter was no shutdown. `fit` is how much of the ups and downs the line explains (R
 // squared, 0 to 1): of a leak that goes on all the time it is near 1. Of samples only stacks are
 // listed that rose by more than the 95 % interval of that.
 //

@@ -59,6 +59,36 @@ static void test_freed_at_shutdown(void **state) {
     end_book();
 }
 
+// Beside a block that is there all the time, what was freed piece by piece before the last tenth:
+// no snapshot tells of which stack it was.
+static void test_taken_before_shutdown(void **state) {
+    (void)state;
+    for (int is_taken = 0; is_taken < 2; is_taken++) {
+        start();
+        uint32_t cell = stack_at(0, PROGRAM + 0x20), other = stack_at(1, PROGRAM + 0x40);
+        making.header.totals.point_ns = SECOND / POINTS_A_SECOND;
+        making_book(&making, other, 1, 9 * MIB, 0, 0);
+        for (uint32_t i = 0; i < 9; i++) {
+            int64_t now = (int64_t)(i + 10) * MIB;
+            making_book(&making, cell, 1, MIB, 0, 0);
+            making_point(&making, i * POINTS_A_SECOND, now, now, now);
+            making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", (uint64_t)i * SECOND);
+        }
+        making_peak(&making, 8ull * SECOND);
+        making_book(&making, cell, 0, 0, 9, 9 * MIB);
+        for (uint32_t i = 9; is_taken && i < 11; i++)
+            making_point(&making, i * POINTS_A_SECOND, 15 * MIB, 15 * MIB, 15 * MIB);
+        making_book(&making, other, 0, 0, 1, 9 * MIB);
+        making_point(&making, 12 * POINTS_A_SECOND - 1, 0, 15 * MIB, 0);
+        making.header.end_ns = 12ull * SECOND;
+        open_made();
+        assert_true(growth_build(&growth, &snapshots, 0, 128, NULL));
+        assert_true(growth.is_known);
+        assert_int_equal(growth.count, !is_taken);
+        end_book();
+    }
+}
+
 // Filled in the first seconds, and held: no growth, but when it grew is known.
 static void test_flat_since(void **state) {
     (void)state;
@@ -133,6 +163,6 @@ int main(void) {
         cmocka_unit_test(test_leak),       cmocka_unit_test(test_freed_at_shutdown),
         cmocka_unit_test(test_flat_since), cmocka_unit_test(test_fall),
         cmocka_unit_test(test_chance),     cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_curve)};
+        cmocka_unit_test(test_curve),      cmocka_unit_test(test_taken_before_shutdown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
