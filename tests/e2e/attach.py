@@ -223,6 +223,18 @@ def python():
         process.kill()
 
 
+def idle_interpreter():
+    """Of a process that allocates nothing meanwhile it is known by its executable that frames of a language are missing."""
+    if not shutil.which("ruby"):
+        return
+    with Process(["ruby", "-e", "puts :ready; $stdout.flush; sleep"], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        attached = Attached(process.pid, "--record-for", "50ms", "--scan-heap")
+        attached.leave(lambda: None)
+        process.kill()
+    check("Ruby: its own frames are missing" in attached.err, f"idle Ruby: {attached.err}")
+
+
 def redis():
     if not shutil.which("redis-server"):
         return
@@ -301,6 +313,7 @@ forks_and_ends()
 first_thread_ends()
 forked_children()
 python()
+idle_interpreter()
 redis()
 refused()
 finish()

@@ -36,8 +36,8 @@ static bool is_going(const struct attach_member *process) {
     return has_ended(process) || !attach_is_there(&process->attach);
 }
 
-// Returns whether the process still has a program. One whose memory goes has none, and has not become
-// another one: it ends, or its first thread has ended before the others.
+// Returns whether the process still has a program. One whose memory goes has none, and has not
+// become another one: it ends, or its first thread has ended before the others.
 static bool has_program(pid_t pid) {
     char path[64], program[1];
     snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);

@@ -72,12 +72,21 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
+// Returns false of an allocator whose heap is not read, as musl's.
+static bool may_scan(struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    const char *path = recording_string(recording, header->allocator_module);
+    // jemalloc, mimalloc and tcmalloc are
+    return header->allocator != CAIRN_ALLOCATOR_OTHER || (path && strstr(path, "malloc"));
+}
+
 // What a fork found when it began, or cairn when it attached: no calls of this process.
 static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
     const struct inherited *inherited = &summary->profile->inherited;
     if (profile_lacks_older(summary->profile)) {
         print_key(terminal, "before");
-        fputs("not counted: what was allocated before attach (--scan-heap)\n", terminal->out);
+        const char *advice = may_scan(summary->profile->recording) ? " (--scan-heap)" : "";
+        fprintf(terminal->out, "not counted: what was allocated before attach%s\n", advice);
     }
     const struct figures *figures = &summary->profile->figures;
     bool is_found = figures->found_blocks && !summary->profile->has_copies_apart;
