@@ -105,6 +105,35 @@ static void test_flat_since(void **state) {
     }
 }
 
+// A program that is kept waiting for half of the time: over what it allocated meanwhile the curve
+// is a line. `is_waiting` false: it goes on to allocate, and the stack rises late.
+static void test_kept_waiting(void **state) {
+    (void)state;
+    for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+        const uint64_t all_seconds = 21, waits_from = 1, waits_to = 11;
+        uint64_t allocated = 0;
+        int64_t now = 0;
+        start();
+        uint32_t cell = stack_at(0, PROGRAM + 0x20);
+        making.header.totals.point_ns = SECOND;
+        for (uint64_t i = 0; i < all_seconds; i++) {
+            const bool is_rising = i <= waits_from || i >= waits_to;
+            if (is_rising) making_book(&making, cell, 1, MIB, 0, 0);
+            now += is_rising ? MIB : 0;
+            allocated += is_rising || !is_waiting ? 20 * MIB : 0;
+            making_point(&making, (uint32_t)i, now, now, now);
+            making.points[i].allocated_bytes = allocated;
+            if (is_rising) making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", i * SECOND);
+        }
+        making.header.end_ns = all_seconds * SECOND;
+        open_made();
+        assert_true(growth_build(&growth, &snapshots, 0, 128, NULL));
+        assert_int_equal(growth.count, 1);
+        assert_int_equal(growth.list->fit > 0.95, is_waiting);
+        end_book();
+    }
+}
+
 // A block that was freed long before the end neither grows nor is there, though no snapshot tells.
 static void test_fall(void **state) {
     (void)state;
@@ -160,9 +189,10 @@ static void test_curve(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leak),       cmocka_unit_test(test_freed_at_shutdown),
-        cmocka_unit_test(test_flat_since), cmocka_unit_test(test_fall),
-        cmocka_unit_test(test_chance),     cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_curve),      cmocka_unit_test(test_taken_before_shutdown)};
+        cmocka_unit_test(test_leak),        cmocka_unit_test(test_freed_at_shutdown),
+        cmocka_unit_test(test_flat_since),  cmocka_unit_test(test_fall),
+        cmocka_unit_test(test_chance),      cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_curve),       cmocka_unit_test(test_taken_before_shutdown),
+        cmocka_unit_test(test_kept_waiting)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
