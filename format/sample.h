@@ -45,7 +45,7 @@ struct cairn_sampling {
     uint64_t min_bytes, max_bytes;   // stacks are taken of sizes from..to; 0: no such bound
     uint64_t
         wanted_bytes;  // (atomic) written by the tool: T from the next sample on; 0: rate_bytes
-    uint64_t reserved[2];
+    uint64_t found_blocks, found_bytes;  // counted: what was there before an attach; 0: not known
 };
 
 // A cell holds live: calls - frees samples, that is so many blocks + extra_calls - extra_frees;

@@ -118,6 +118,7 @@ int existing_blocks_take(const struct cairn_census *census) {
     if (is_sampled) sampling_find_begin(&taking.found, taking.record, census->room_bytes);
     if (!kinds_begin(&taking, census)) return CAIRN_ATTACHMENT_NO_SPACE;
     enter_all(&taking, census, is_sampled);
+    if (is_sampled) sampling_find_end(&taking.found);
     totals_begin_with(taking.record, is_sampled);
     sink.header->has_census = 1;
     return CAIRN_ATTACHMENT_DONE;

@@ -331,6 +331,8 @@ void sampling_find_begin(struct sampling_found *found, struct cairn_thread *reco
 
 void sampling_find(struct sampling_found *found, const void *block, uint64_t size, uint32_t cell) {
     struct countdown *countdown = &found->countdown;
+    found->blocks++;
+    found->bytes += size;
     if (!countdown_pay(countdown, &found->left_bytes, size, rate_now())) return;
     struct sampled sampled = {
         .size_bytes = size, .rate_bytes = countdown->rate_bytes, .cell = cell};
@@ -339,6 +341,11 @@ void sampling_find(struct sampling_found *found, const void *block, uint64_t siz
     if (!blocks_insert(block, &sampled)) return gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
     if (!count_found(found->record, &sampled)) blocks_take(block, &sampled);
     __atomic_store_n(&sampling.record->live_samples, blocks_count(), __ATOMIC_RELAXED);
+}
+
+void sampling_find_end(const struct sampling_found *found) {
+    sampling.record->found_blocks = found->blocks;
+    sampling.record->found_bytes = found->bytes;
 }
 
 static enum blocks_fate fork_one(void *context, const void *block, struct sampled *sampled) {

@@ -47,9 +47,12 @@ struct sampling_found {
     struct cairn_thread *record;
     struct countdown countdown;
     int64_t left_bytes;
+    uint64_t blocks, bytes;  // all that were found, sampled or not
 };
 void sampling_find_begin(struct sampling_found *found, struct cairn_thread *record, uint64_t bytes);
 void sampling_find(struct sampling_found *found, const void *block, uint64_t size, uint32_t cell);
+// Says in the recording how many there were.
+void sampling_find_end(const struct sampling_found *found);
 
 // Another child begins, whose random numbers are to be its own.
 ALWAYS_INLINE void sampling_note_fork(void) {

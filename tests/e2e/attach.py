@@ -154,6 +154,27 @@ def forks_and_ends():
     target.process.wait()
 
 
+def first_thread_ends():
+    """The process goes on when its first thread ends, and is no other program then: its status is that of its own end."""
+    source = ("#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic char *volatile kept;\n"
+              "static void *rest(void *p) { while (getchar() == 'k') kept = malloc(100); _exit(3); return p; }\n"
+              "int main(void) { pthread_t t; puts(\"ready\"); fflush(stdout); getchar(); pthread_create(&t, 0, rest, 0); pthread_exit(0); }\n")
+    if not build("first_thread_ends", source, "gcc", "-pthread"):
+        return
+    with Process(["./first_thread_ends"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        check_equal("it starts", process.stdout.readline(), b"ready\n")
+        attached = Attached(process.pid, "--exact", "--no-scan-heap")
+        process.stdin.write(b"g")
+        process.stdin.flush()
+        wait_until(lambda: is_in_state(process.pid, "Z"))
+        process.stdin.write(b"kkk")
+        process.stdin.close()
+        found = attached.leave(lambda: None)
+    check("ended with status 3" in attached.err, f"first thread: {attached.err}")
+    calls = sum(stack["allocations"] for stack in stacks_through(found, "rest"))
+    check_equal("what other threads allocate when the first one has ended", calls, 3)
+
+
 def has_allocated(pid):
     return report(pid)["totals"]["allocations"] > 0
 
@@ -200,6 +221,18 @@ def python():
         check(sum(stack["allocated_bytes"] for stack in large) > 50000, "the program's objects")
         check_equal("python runs on", process.poll(), None)
         process.kill()
+
+
+def idle_interpreter():
+    """Of a process that allocates nothing meanwhile it is known by its executable that frames of a language are missing."""
+    if not shutil.which("ruby"):
+        return
+    with Process(["ruby", "-e", "puts :ready; $stdout.flush; sleep"], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        attached = Attached(process.pid, "--record-for", "50ms", "--scan-heap")
+        attached.leave(lambda: None)
+        process.kill()
+    check("Ruby: its own frames are missing" in attached.err, f"idle Ruby: {attached.err}")
 
 
 def redis():
@@ -277,8 +310,10 @@ libraries_loaded_later()
 debuggers()
 under_load()
 forks_and_ends()
+first_thread_ends()
 forked_children()
 python()
+idle_interpreter()
 redis()
 refused()
 finish()

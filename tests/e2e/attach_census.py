@@ -164,6 +164,22 @@ def sampled():
     target.end("sampled")
 
 
+def sampled_few():
+    """Of a small heap few blocks or none are samples. How many there were was counted, and intervals reach to that."""
+    target = Target()
+    target.tell("keep 20000 40")
+    target.tell("keep 7 600000")
+    attached = Attached(target.pid, "--scan-heap", "--record-for", "50ms")
+    found = attached.leave(lambda: None)
+    sampling, least = found["sampling"], 20007
+    check(least <= sampling["found_blocks"] < least + 100, f"counted: {sampling}")
+    check(f" in {sampling['found_blocks']:,} blocks allocated before attach" in attached.err, f"it is said: {attached.err}")
+    estimate, blocks = sampling["at_exit_estimate"], found["at_exit"]["blocks"]
+    lowest, most = blocks - estimate["interval_blocks"], min(blocks + estimate["interval_blocks"], estimate["most_blocks"])
+    check(lowest <= least <= most, f"the interval has the truth: {lowest} to {most}, {estimate}")
+    target.end("few samples")
+
+
 LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4",
              "tcmalloc for debugging": "libtcmalloc_minimal_debug.so.4"}
 
@@ -260,6 +276,7 @@ threads()
 many_threads()
 own_blocks()
 sampled()
+sampled_few()
 another_allocator("jemalloc")
 another_allocator("mimalloc")
 another_allocator("tcmalloc")

@@ -5,6 +5,7 @@ interpreter. What is recorded is exact; attaching and leaving, again and again, 
 masks nor blocks. Pre-existing blocks and views of a heap that is not recorded are glibc's, and refused in one line."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -85,6 +86,7 @@ def exactly(path):
     found = attached.leave()
     told = [line for line in (attached.first + attached.err).splitlines() if "pre-existing" in line]
     t.check(len(told) == 1 and "not counted" in told[0], f"pre-existing blocks: {told}")
+    t.check(re.search("before +not counted: what was allocated before attach\n", attached.err), f"no advice that would not help: {attached.err}")
     kept, loaded = stacks_that_keep(found, 100, 1000), t.stacks_through(found, "plugin_allocate")
     t.check(len(kept) == 1 and "keep" in t.functions(kept[0]), f"keep: {kept}")
     t.check(sum(stack["allocations"] for stack in loaded) >= 40, f"blocks of the plug-in: {loaded}")

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 
 import cairn_test as t
+from attached import Target
 
 MIB = 1 << 20
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30}
@@ -68,6 +69,20 @@ def check_core(way, pid, used, free):
     head = report(core).out.decode().splitlines()[0]
     t.check("cut off, " in head and json.loads(report(core, "--json").out)["missing_bytes"] > 0, f"{way}, a core cut off: {head}")
     os.unlink(core)
+
+
+def check_threads_core():
+    """gdb writes the stacks as they are reserved. What of them is used is that of the process; the rest is told as zeros."""
+    target = Target(4)
+    subprocess.run(["gcore", "-o", "threads", str(target.pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    core = f"threads.{target.pid}"
+    live, dumped = ({row["what"]: row["bytes"] for row in json.loads(report(subject, "--json").out)["resident"]}
+                    for subject in (target.pid, core))
+    os.unlink(core)
+    used, name = live["stacks of threads"], "stacks of threads"
+    t.check(dumped[name] <= used, f"stacks in a core: {dumped}, of the process {used}")
+    t.check(dumped["zero pages of stacks, perhaps never used"] > 16 << 20, f"stacks in a core: {dumped}")
+    target.end("threads")
 
 
 def check_twin(way):
@@ -240,4 +255,6 @@ check_several()
 check_foreign()
 check_read()
 check_static()
+if shutil.which("gcore"):
+    check_threads_core()
 t.finish()

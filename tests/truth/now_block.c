@@ -4,7 +4,13 @@
 // claim: now_block
 // file: now
 // flags: -O2
+// flags: -O2 -static -s -DIS_REFUSED=1
 #include "now.h"
+
+// cairn run refuses a static program without symbols.
+#ifndef IS_REFUSED
+#define IS_REFUSED 0
+#endif
 
 int main(void) {
     const double bytes = 48 * MIB;
@@ -16,6 +22,7 @@ int main(void) {
         take_blocks((size_t)bytes, 0);
     }
     ledger("bytes", bytes, bytes * 1.01);
+    ledger("is_recordable", !IS_REFUSED, !IS_REFUSED);
     wait_for_input();
     return seen == NULL;
 }

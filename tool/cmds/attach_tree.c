@@ -36,6 +36,14 @@ static bool is_going(const struct attach_member *process) {
     return has_ended(process) || !attach_is_there(&process->attach);
 }
 
+// Returns whether the process still has a program. One whose memory goes has none, and has not
+// become another one: it ends, or its first thread has ended before the others.
+static bool has_program(pid_t pid) {
+    char path[64], program[1];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return readlink(path, program, sizeof program) > 0;
+}
+
 static struct attach_member *find(const struct attach_tree *tree, pid_t pid, uint64_t born) {
     for (size_t i = 0; i < tree->processes.count; i++) {
         struct attach_member *process = tree->processes.items[i];
@@ -268,6 +276,7 @@ static void follow(struct attach_member *process) {
     struct attach_tree *tree = process->tree;
     struct error error;
     bool has_changed;
+    if (!has_program(process->pid)) return;
     if (!attach_is_there(&process->attach)) {
         if (!has_ended(process)) take_anew(process);
         return;

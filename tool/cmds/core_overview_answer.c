@@ -47,7 +47,19 @@ static bool are_pages_written(const struct overview *overview) {
                      NOW_WASTE_SHARE);
 }
 
+// Returns whether the process' program can be recorded. That of a core is not known; then it may
+// be.
+static bool find_program(const struct overview *overview, struct program *program) {
+    char file[OVERVIEW_NAME_BYTES];
+    struct error unused;
+    int status;
+    *program = (struct program){0};
+    snprintf(file, sizeof file, "/proc/%d/exe", (int)overview->pid);
+    return !overview->pid || !program_find(file, program, &status, &unused) || !program->obstacle;
+}
+
 bool overview_claim(const struct overview *overview, struct claim *claim) {
+    struct program program;
     if (!overview->parts.count) return false;
     const struct resident_part *largest = largest_part(overview);
     const struct claim_now now = {.all_bytes = overview->parts.all_bytes,
@@ -59,7 +71,8 @@ bool overview_claim(const struct overview *overview, struct claim *claim) {
                                   .largest_bytes = largest->bytes,
                                   .largest = largest->text,
                                   .allocator = allocator_of(overview),
-                                  .is_largest_used = largest->kind == PART_USED};
+                                  .is_largest_used = largest->kind == PART_USED,
+                                  .is_recordable = find_program(overview, &program)};
     claim_of_now(claim, &now);
     return true;
 }
@@ -206,20 +219,17 @@ static const char *next_view(const struct overview *overview) {
 
 void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTES]) {
     const char *view = next_view(overview);
-    char word[OVERVIEW_NEXT_BYTES], file[OVERVIEW_NAME_BYTES];
+    char word[OVERVIEW_NEXT_BYTES];
     struct program program;
-    struct error unused;
-    int pid = (int)overview->pid, status;
+    int pid = (int)overview->pid;
     *text = 0;
     text_quote_word(word, sizeof word, overview->word);
-    snprintf(file, sizeof file, "/proc/%d/exe", pid);
     if (view)
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --view %s %s", view, word);
     else if (overview->is_core || overview->go_finding != GO_ABSENT)
         return;  // nothing more can be asked of it
     else if (strstr(overview->why_no_heap, "--no-copy-limit"))
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --no-copy-limit %d", pid);
-    else if (!program_find(file, &program, &status, &unused) ||
-             !(program.obstacle || program.is_static))
+    else if (find_program(overview, &program) && !program.is_static)
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn attach %d", pid);  // else it would be refused
 }

@@ -80,6 +80,7 @@ static void add_rest(const struct rss_parts *resident, uint64_t linked_bytes,
     add(parts, PART_REST, picture->files_bytes + linked_bytes, "code, data and files");
     add(parts, PART_REST, picture->shared_bytes, "shared memory without a file");
     add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
+    add(parts, PART_REST, resident->zero_stack_bytes, "zero pages of stacks, perhaps never used");
     add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
     add(parts, PART_REST, resident->closed_bytes, "not writable: constants, or kept for later");
 }
@@ -125,6 +126,19 @@ static bool has_stack(const struct core_image *core, const struct memory_segment
     return false;
 }
 
+// Returns what of a stack is pages of zeros. gdb writes all that is reserved for it; whether a page
+// was ever there is not known then.
+static uint64_t zero_bytes(const struct core_image *core, const struct memory_segment *segment) {
+    static const uint8_t zeros[4096];
+    uint8_t page[sizeof zeros];
+    uint64_t bytes = 0;
+    for (uint64_t at = 0; at + sizeof page <= segment->bytes; at += sizeof page)
+        if (core_read(core, segment->start + at, page, sizeof page) &&
+            !memcmp(page, zeros, sizeof page))
+            bytes += sizeof page;
+    return bytes;
+}
+
 void resident_of_dump(const struct core_image *core, struct rss_parts *resident) {
     struct cairn_picture *picture = &resident->picture;
     *resident = (struct rss_parts){.libc_data = {0, 0}};
@@ -137,7 +151,9 @@ void resident_of_dump(const struct core_image *core, struct rss_parts *resident)
             kind = segment->is_code ? &picture->other_bytes : &resident->closed_bytes;
         else if (has_stack(core, segment))
             kind = &picture->stacks_bytes;
-        *kind += segment->bytes;
+        const uint64_t zero = kind == &picture->stacks_bytes ? zero_bytes(core, segment) : 0;
+        resident->zero_stack_bytes += zero;
+        *kind += segment->bytes - zero;
         picture->rss_bytes += segment->bytes;
     }
 }

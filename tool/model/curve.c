@@ -4,16 +4,16 @@
 // A slope of so many of its standard errors is no chance, however much the curve goes up and down.
 static const double sure_errors = 4;
 
-double curve_fit(const int64_t *curve, uint32_t cells, double *fit) {
+double curve_fit(const int64_t *curve, const double *at, uint32_t cells, double *fit) {
     double n = cells, x = 0, xx = 0, y = 0, yy = 0, xy = 0;
     *fit = 0;
     for (uint32_t cell = 0; cell < cells; cell++) {
-        const double at = cell, value = (double)curve[cell];
-        x += at;
-        xx += at * at;
+        const double place = at ? at[cell] : cell, value = (double)curve[cell];
+        x += place;
+        xx += place * place;
         y += value;
         yy += value * value;
-        xy += at * value;
+        xy += place * value;
     }
     double x_spread = n * xx - x * x, y_spread = n * yy - y * y, common = n * xy - x * y;
     if (!(x_spread > 0) || !(y_spread > 0)) return 0;

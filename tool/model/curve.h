@@ -13,9 +13,9 @@ static inline int64_t growth_rise(int64_t from, int64_t to) {
     return __builtin_sub_overflow(to, from, &rise) ? (to > from ? INT64_MAX : INT64_MIN) : rise;
 }
 
-// Fits a line to the curve, over time in cells; returns the slope, and how much of the curve it
-// explains (R squared, 0 to 1).
-double curve_fit(const int64_t *curve, uint32_t cells, double *fit);
+// Fits a line to the curve, over time in cells or over what `at` has for each of them; returns the
+// slope, and how much of the curve it explains (R squared, 0 to 1).
+double curve_fit(const int64_t *curve, const double *at, uint32_t cells, double *fit);
 
 // Returns the most that the curve falls from the cell on.
 int64_t curve_fall(const int64_t *curve, uint32_t from, uint32_t cells);

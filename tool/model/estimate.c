@@ -224,30 +224,33 @@ static uint32_t smallest_of(const struct recording *recording, size_t id, uint32
     return smallest ? smallest : 1;
 }
 
-// What was counted of the program is what certain samples were of, and what others stand for.
-static void find_limits(struct sampled_scale *scale, const struct estimate *allocated,
-                        uint64_t estimated_bytes, struct sampled_totals totals) {
-    double certain = (double)estimated_bytes - estimate_unsure_bytes(allocated);
-    double bytes = (double)totals.bytes - fmax(certain, 0);
-    double blocks = (double)totals.blocks - (double)estimate_certain(allocated);
-    if (!totals.blocks || bytes < 0 || blocks < 0) return;
-    scale->is_complete = bytes < 1 || blocks < 1;
-    scale->bytes_limit = bytes;
-    scale->blocks_limit = blocks;
-}
-
 // Allocations are counted. What was there before may itself be an estimate: the end of its
 // interval.
 static void find_most(struct sampled_scale *scale, const struct estimate *before,
                       struct sampled_totals totals) {
-    scale->own_bytes = (double)(totals.bytes - totals.before_bytes);
-    scale->own_blocks = (double)(totals.blocks - totals.before_blocks);
-    if (!totals.before_blocks) return;
+    if (!totals.is_known) return;
+    scale->own_bytes = (double)totals.own_bytes;
+    scale->own_blocks = (double)totals.own_blocks;
+    scale->before_bytes = (double)totals.before_bytes;
+    scale->before_blocks = (double)totals.before_blocks;
+    if (!totals.is_before_estimate) return;
     struct estimate all = *before;
     all.bytes_weight = scale->rate_most;
     all.blocks_weight = scale->blocks_weight;
-    scale->before_bytes = (double)totals.before_bytes + (double)estimate_bytes_interval(&all);
-    scale->before_blocks = (double)totals.before_blocks + (double)estimate_blocks_interval(&all);
+    scale->before_bytes += (double)estimate_bytes_interval(&all);
+    scale->before_blocks += (double)estimate_blocks_interval(&all);
+}
+
+// The most that there can be is what certain samples were of, and what others stand for.
+static void find_limits(struct sampled_scale *scale, const struct estimate *allocated,
+                        uint64_t estimated_bytes) {
+    double certain = (double)estimated_bytes - estimate_unsure_bytes(allocated);
+    double bytes = scale->own_bytes + scale->before_bytes - fmax(certain, 0);
+    double blocks = scale->own_blocks + scale->before_blocks - (double)estimate_certain(allocated);
+    if (!(scale->own_blocks + scale->before_blocks > 0) || bytes < 0 || blocks < 0) return;
+    scale->is_complete = bytes < 1 || blocks < 1;
+    scale->bytes_limit = bytes;
+    scale->blocks_limit = blocks;
 }
 
 struct sampled_scale sampled_scale_of(const struct recording *recording,
@@ -274,8 +277,8 @@ struct sampled_scale sampled_scale_of(const struct recording *recording,
         smallest = smallest_of(recording, id, smallest);
     }
     scale.blocks_weight = fmax(scale.rate_most / smallest, 1);
-    find_limits(&scale, &sum, bytes, totals);
     find_most(&scale, &before, totals);
+    find_limits(&scale, &sum, bytes);
     return scale;
 }
 

@@ -104,10 +104,12 @@ struct sampled_scale {
     bool is_complete;                  // no block can have been missed
     double own_bytes, own_blocks, before_bytes, before_blocks;  // as sampled_totals; 0: not known
 };
-// What was allocated, as it was counted beside the samples; zeros: not known.
+// What was allocated, as it was counted beside the samples.
 struct sampled_totals {
-    uint64_t blocks, bytes;
-    uint64_t before_blocks, before_bytes;  // of these, what was there when the recording began
+    bool is_known;
+    uint64_t own_blocks, own_bytes;        // by the process
+    uint64_t before_blocks, before_bytes;  // what was there when the recording began
+    bool is_before_estimate;               // these two are of samples, too
 };
 struct sampled_scale sampled_scale_of(const struct recording *recording,
                                       struct sampled_totals totals);

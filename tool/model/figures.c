@@ -29,6 +29,7 @@ static uint64_t passing_ns(const struct cairn_thread *thread) {
 
 static void add_thread(struct figures *figures, const struct cairn_thread *thread) {
     if (figures_is_inherited(thread)) {
+        figures->has_inherited = true;
         figures->inherited_blocks += thread->allocations;
         figures->inherited_bytes += thread->allocated_bytes;
     } else {
@@ -46,11 +47,14 @@ static void add_thread(struct figures *figures, const struct cairn_thread *threa
 
 // Where events were lost, more may have been allocated than was counted.
 static struct sampled_totals counted_of(const struct figures *figures) {
-    if (figures->lost) return (struct sampled_totals){0};
-    return (struct sampled_totals){.blocks = figures->allocations + figures->inherited_blocks,
-                                   .bytes = figures->allocated_bytes + figures->inherited_bytes,
-                                   .before_blocks = figures->inherited_blocks,
-                                   .before_bytes = figures->inherited_bytes};
+    bool is_found = figures->found_blocks > 0;
+    return (struct sampled_totals){
+        .is_known = !figures->lost,
+        .own_blocks = figures->allocations,
+        .own_bytes = figures->allocated_bytes,
+        .before_blocks = is_found ? figures->found_blocks : figures->inherited_blocks,
+        .before_bytes = is_found ? figures->found_bytes : figures->inherited_bytes,
+        .is_before_estimate = figures->has_inherited && !is_found};
 }
 
 static void add_estimates(struct figures *figures, const struct recording *recording,
@@ -59,6 +63,8 @@ static void add_estimates(struct figures *figures, const struct recording *recor
     struct cairn_sampling sampling;
     figures->is_sampled = recording_sampling(recording, &sampling) && sampling.is_on;
     if (!figures->is_sampled) return;
+    figures->found_blocks = sampling.found_blocks;
+    figures->found_bytes = sampling.found_bytes;
     figures->scale = sampled_scale_of(recording, counted_of(figures));
     sampled_sum(recording, &figures->scale, is_peak_at_end, estimates);
     figures->peak_estimate = estimates[ESTIMATED_PEAK];

@@ -17,7 +17,9 @@ struct figures {
     uint64_t allocations, allocated_bytes;  // by the process itself, without what it inherited
     uint64_t frees, failed;  // frees are an estimate if is_sampled, and so is all below but failed
     bool is_sampled;
-    uint64_t inherited_blocks, inherited_bytes;  // what a fork found when it began
+    uint64_t inherited_blocks, inherited_bytes;  // what a fork found when it began, or cairn
+    bool has_inherited;                          // a thread's entry stands for such blocks
+    uint64_t found_blocks, found_bytes;          // the same of cairn, counted; 0: not known
     uint64_t peak_bytes, peak_ns;
     int64_t exit_blocks, exit_bytes;
     struct estimate peak_estimate, exit_estimate;  // zeros unless is_sampled

@@ -6,16 +6,15 @@
 
 #include "tool/base/array.h"
 #include "tool/model/curve.h"
-#include "tool/model/heaps.h"
-#include "tool/model/reached.h"
-#include "tool/model/timeline.h"
+#include "tool/model/growth_heap.h"
 
 enum { CELLS = GROWTH_CELLS, THIRDS = 3, RISE_SHARE = 100, KNOWN_SHARE = 2 };
 
 // A stack that has this share of its rise is there, and one that keeps this share of a level stays;
-// so much of the rise is no rise yet; what is given back at shutdown, and when that is.
-static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02,
-                    given_back_share = 0.5, shutdown_share = 0.9;
+// so much of the rise is no rise yet.
+static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02;
+// A rise of so many times what the curve fell is no chance.
+static const int64_t sure_rise = 4;
 // A stack that has this share of its own rise in the last third goes on, though it is little of the
 // peak; one that has more than the other there is not flat.
 static const double steady_share = 1.0 / 6, flat_share = 1.0 / 20;
@@ -25,13 +24,20 @@ struct fitting {
     ARRAY(uint32_t) candidates;  // indexes into the profile's stacks: those that rose at all
     int64_t *curves;             // a row of CELLS bytes a candidate
     int64_t *at_start, *at_end;  // what each held at the first and the last moment
-    // Bounds of what the whole heap held in the middle of each cell; INT64_MAX and 0: unknown.
-    int64_t high[CELLS], low[CELLS];
-    uint32_t cells;     // up to where the program shuts down
-    int64_t last_most;  // the most that any stack can have risen in the last third of them
+    struct growth_heap heap;     // its cells end where the program shuts down
+    int64_t last_most;           // the most that any stack can have risen in their last third
     // Of samples: of what a stack holds more at the end, and at the peak; NULL: exact.
     struct estimate *more_at_end, *more_at_peak;
 };
+
+// Returns the time of the moment whose values the cell has.
+static uint64_t moment_of(const struct growth *growth, const struct fitting *fitting,
+                          uint32_t cell) {
+    size_t point = growth->point_count - 1;
+    while (point && growth->points[point].choice.at_ns > growth_heap_middle(&fitting->heap, cell))
+        point--;
+    return growth->points[point].choice.at_ns;
+}
 
 static struct snapshot_choice end_of(const struct snapshots *snapshots) {
     struct snapshot_choice end = {.kind = CHOICE_EXIT};
@@ -92,104 +98,9 @@ static bool choose_points(struct growth *growth, const struct snapshots *snapsho
     return true;
 }
 
-static uint64_t middle_of(const struct growth *growth, uint32_t cell) {
-    double part = ((double)cell + 0.5) / CELLS;
-    return growth->start_ns + (uint64_t)((double)(growth->end_ns - growth->start_ns) * part);
-}
-
-static uint64_t start_of(const struct growth *growth, uint32_t cell) {
-    return growth->start_ns +
-           (uint64_t)((double)(growth->end_ns - growth->start_ns) * (double)cell / CELLS);
-}
-
-// The first cell whose middle does not lie before the time.
-static uint32_t cell_from(const struct growth *growth, uint64_t at_ns) {
-    uint32_t cell = 0;
-    while (cell < CELLS && middle_of(growth, cell) < at_ns) cell++;
-    return cell;
-}
-
-static bool start_timeline(struct timeline *timeline, const struct profile *profile,
-                           struct cairn_heap_points *heap) {
-    if (profile->heap) {
-        if (!heap_points_find(profile->recording, profile->heap_scope, heap)) return false;
-        timeline_start_heap(timeline, profile->recording, heap, profile->peak.bytes,
-                            profile->peak.at_ns);
-        return true;
-    }
-    if (!recording_count(profile->recording, CAIRN_SECTION_POINTS)) return false;
-    timeline_start(timeline, profile->recording);
-    return true;
-}
-
-static void read_timeline(const struct growth *growth, struct fitting *fitting) {
-    struct cairn_heap_points heap;
-    struct timeline timeline;
-    struct timeline_span span;
-    for (uint32_t i = 0; i < CELLS; i++) fitting->high[i] = INT64_MAX;
-    if (!start_timeline(&timeline, fitting->snapshots->profile, &heap)) return;
-    uint32_t cell = 0;
-    while (cell < CELLS && timeline_next(&timeline, &span)) {
-        for (; cell < CELLS && middle_of(growth, cell) < span.end_ns; cell++) {
-            // the last interval has the frees at the end in it
-            bool is_last = cell && span.end_ns >= growth->end_ns;
-            fitting->high[cell] = (int64_t)span.high_bytes;
-            fitting->low[cell] = (int64_t)span.low_bytes;
-            if (is_last && fitting->low[cell] < fitting->low[cell - 1])
-                fitting->low[cell] = fitting->low[cell - 1];
-        }
-    }
-}
-
-// Allocated until then, as a point of the timeline has it; 0 of an allocator by name: it has none.
-static uint64_t allocated_until(const struct profile *profile, uint64_t at_ns) {
-    const struct recording *recording = profile->recording;
-    struct cairn_point point;
-    if (profile->heap || profile->is_of_mappings) return 0;
-    uint64_t interval_ns = recording->header.totals.point_ns;
-    uint64_t index = interval_ns ? at_ns / interval_ns + 1 : 0;
-    size_t count = recording_count(recording, CAIRN_SECTION_POINTS);
-    if (index > count) index = count;
-    while (index && (!recording_point(recording, (size_t)index - 1, &point) || !point.is_used))
-        index--;
-    return index ? point.allocated_bytes : 0;
-}
-
-// The cells before the program shuts down; all of them, if it does not so as to be seen.
-static uint32_t cells_before_shutdown(const struct growth *growth, const struct fitting *fitting) {
-    const struct profile *profile = fitting->snapshots->profile;
-    const double all_bytes = (double)profile->totals.allocated_bytes;
-    const uint32_t from = (uint32_t)(shutdown_share * CELLS);
-    if (!profile_has_ended(profile) || fitting->high[from] == INT64_MAX) return CELLS;
-    uint32_t cell = from;
-    while (cell < CELLS &&
-           (double)fitting->high[cell] >= given_back_share * (double)fitting->high[from])
-        cell++;
-    if (cell == CELLS) return CELLS;
-    double until = (double)allocated_until(profile, start_of(growth, cell));
-    return until >= shutdown_share * all_bytes ? cell : CELLS;
-}
-
-// The most that any stack can have risen from the cell on: what was allocated since then, and what
-// threads may not have noted yet. INT64_MAX: not known.
-static int64_t rise_most(const struct growth *growth, const struct fitting *fitting,
-                         uint32_t cell) {
-    const struct profile *profile = fitting->snapshots->profile;
-    const struct recording *recording = profile->recording;
-    const uint64_t interval_ns = recording->header.totals.point_ns;
-    const uint64_t at_ns = start_of(growth, cell);
-    if (fitting->high[CELLS - 1] == INT64_MAX || at_ns < interval_ns) return INT64_MAX;
-    uint64_t all = allocated_until(profile, growth->end_ns);
-    uint64_t before = allocated_until(profile, at_ns - interval_ns);
-    const struct cairn_totals *totals = &recording->header.totals;
-    uint64_t most = all - before + (uint64_t)recording_margin_bytes(recording, totals->peak_bytes);
-    return all && all >= before && most < INT64_MAX ? (int64_t)most : INT64_MAX;
-}
-
 static int64_t rise_least(const struct profile *profile) {
     int64_t share = (int64_t)(profile->peak.bytes / RISE_SHARE);
-    if (share > GROWTH_RISE_BYTES) return GROWTH_RISE_BYTES;
-    return share > 0 ? share : 1;
+    return share > GROWTH_RISE_BYTES ? GROWTH_RISE_BYTES : share > 0 ? share : 1;
 }
 
 // Finds the stacks that ever held so much more than at the first moment.
@@ -224,38 +135,21 @@ static int64_t least_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-// The first cell from which on nothing was allocated that was noted, and the heap held what it does
-// at the end: nothing was freed either. CELLS: it was never so, or that is not known.
-static uint32_t settled_from(const struct growth *growth, const struct fitting *fitting) {
-    const struct profile *profile = fitting->snapshots->profile;
-    const struct recording *recording = profile->recording;
-    const uint64_t interval_ns = recording->header.totals.point_ns;
-    const uint64_t all = allocated_until(profile, growth->end_ns);
-    const int64_t margin = recording_margin_bytes(recording, recording->header.totals.peak_bytes);
-    uint32_t cell = CELLS;
-    while (cell && all) {
-        uint64_t at_ns = start_of(growth, cell - 1);
-        bool is_quiet = at_ns >= interval_ns && fitting->high[cell - 1] != INT64_MAX &&
-                        allocated_until(profile, at_ns - interval_ns) + (uint64_t)margin >= all;
-        if (!is_quiet || growth_rise(profile->exit_bytes, fitting->high[cell - 1]) > margin) break;
-        cell--;
-    }
-    return cell;
-}
-
 // Draws what the stacks held at the point into their curves, up to the next point.
 static void draw_point(const struct growth *growth, const struct fitting *fitting, size_t index,
                        const struct live_at *held) {
     const struct profile *profile = fitting->snapshots->profile;
     bool is_last = index + 1 == growth->point_count;
-    uint32_t from = index ? cell_from(growth, growth->points[index].choice.at_ns) : 0;
-    uint32_t to = is_last ? CELLS : cell_from(growth, growth->points[index + 1].choice.at_ns);
+    uint32_t from =
+        index ? growth_heap_cell(&fitting->heap, growth->points[index].choice.at_ns) : 0;
+    uint32_t to =
+        is_last ? CELLS : growth_heap_cell(&fitting->heap, growth->points[index + 1].choice.at_ns);
     // the end itself is no time
-    if (is_last && growth->point_count > 1) from = settled_from(growth, fitting);
+    if (is_last && growth->point_count > 1) from = growth_heap_settled(&fitting->heap);
     for (size_t i = 0; i < fitting->candidates.count; i++) {
         int64_t bytes = held[profile->stacks[fitting->candidates.items[i]].number].bytes;
         for (uint32_t cell = from; cell < to; cell++)
-            fitting->curves[i * CELLS + cell] = least_of(bytes, fitting->high[cell]);
+            fitting->curves[i * CELLS + cell] = least_of(bytes, fitting->heap.high[cell]);
         if (!index) fitting->at_start[i] = bytes;
         if (is_last) fitting->at_end[i] = bytes;
     }
@@ -287,38 +181,11 @@ static bool estimate_changes(const struct growth *growth, struct fitting *fittin
     return fitting->more_at_end && fitting->more_at_peak;
 }
 
-// Returns the time of the moment whose values the cell has.
-static uint64_t moment_of(const struct growth *growth, uint32_t cell) {
-    size_t point = growth->point_count - 1;
-    while (point && growth->points[point].choice.at_ns > middle_of(growth, cell)) point--;
-    return growth->points[point].choice.at_ns;
-}
-
-static uint32_t cells_of_interval(const struct growth *growth, const struct fitting *fitting) {
-    const uint64_t cell_ns = (growth->end_ns - growth->start_ns) / CELLS + 1;
-    return (uint32_t)(fitting->snapshots->profile->recording->header.totals.point_ns / cell_ns) + 1;
-}
-
-// The most that the heap gave back from the cell on. Within an interval of the timeline the lowest
-// may have been before the highest.
-static int64_t given_back_since(const struct growth *growth, const struct fitting *fitting,
-                                uint32_t from) {
-    const uint32_t interval = cells_of_interval(growth, fitting);
-    int64_t highest = 0, most = 0;
-    for (uint32_t cell = from; cell < fitting->cells; cell++) {
-        if (cell < from + interval) continue;
-        if (fitting->high[cell - interval] > highest) highest = fitting->high[cell - interval];
-        int64_t fall = growth_rise(fitting->low[cell], highest);
-        if (fall > most) most = fall;
-    }
-    return most;
-}
-
 // Fills in when a curve rose that rises no more. False: it did not stay there as far as is known,
 // since neither did the stack hold it at the end, nor the whole heap all the time.
 static bool find_rise(const struct growth *growth, const struct fitting *fitting, size_t index,
                       struct growth_stack *stack) {
-    const uint32_t cells = fitting->cells;
+    const uint32_t cells = fitting->heap.cells;
     const int64_t *curve = fitting->curves + index * CELLS;
     const double first = (double)stack->first_bytes, last = (double)stack->last_bytes;
     int64_t lowest = INT64_MAX, highest = 0;
@@ -331,12 +198,24 @@ static bool find_rise(const struct growth *growth, const struct fitting *fitting
         lowest = least_of(lowest, curve[cell]);
         if (curve[cell] > highest) highest = curve[cell];
     }
-    stack->from_ns = from ? moment_of(growth, from) : growth->start_ns;
-    stack->until_ns = moment_of(growth, until);
+    stack->from_ns = from ? moment_of(growth, fitting, from) : growth->start_ns;
+    stack->until_ns = moment_of(growth, fitting, until);
     // which stacks gave back what the heap gives back is not known
-    bool is_held = (double)fitting->at_end[index] >= stays_share * last ||
-                   (double)given_back_since(growth, fitting, until) <= (1 - stays_share) * last;
+    bool is_held =
+        (double)fitting->at_end[index] >= stays_share * last ||
+        (double)growth_heap_given_back(&fitting->heap, until, cells) <= (1 - stays_share) * last;
     return is_held && (double)lowest >= stays_share * last && stays_share * (double)highest <= last;
+}
+
+// Returns whether a stack that was freed by the end held on from the last moment before that to the
+// last tenth of the time, as far as is known: the whole heap gave back little meanwhile.
+static bool is_held_to_shutdown(const struct growth *growth, const struct fitting *fitting,
+                                int64_t last) {
+    uint32_t to = (uint32_t)(GROWTH_SHUTDOWN_SHARE * CELLS), from = CELLS;
+    for (size_t i = growth->point_count - 1; i-- > 0 && from >= fitting->heap.cells;)
+        from = growth_heap_cell(&fitting->heap, growth->points[i].choice.at_ns);
+    return (double)growth_heap_given_back(&fitting->heap, from, to) <=
+           (1 - stays_share) * (double)last;
 }
 
 static int64_t interval_of(const struct fitting *fitting, const struct stack *stack,
@@ -349,14 +228,14 @@ static int64_t interval_of(const struct fitting *fitting, const struct stack *st
 static bool is_beyond_chance(const struct growth *growth, uint32_t cells, int64_t rise,
                              int64_t fall, double fit) {
     const double moments = growth->point_count < cells ? (double)growth->point_count : cells;
-    return rise > fall || curve_is_sure(fit, moments);
+    return rise > sure_rise * fall || curve_is_sure(fit, moments);
 }
 
 // Says if the curve goes on to rise in its last third, beyond all of the one before, and not by
 // chance. False: it rises there by so little that it neither grows nor is flat.
 static bool judge_last_third(const struct growth *growth, const struct fitting *fitting,
                              size_t index, struct growth_stack *stack) {
-    const uint32_t third = fitting->cells - fitting->cells / THIRDS;
+    const uint32_t third = fitting->heap.cells - fitting->heap.cells / THIRDS;
     const int64_t *curve = fitting->curves + index * CELLS, last = stack->last_bytes;
     int64_t before = 0;
     for (uint32_t cell = third / 2; cell <= third; cell++)
@@ -366,34 +245,49 @@ static bool judge_last_third(const struct growth *growth, const struct fitting *
     bool is_rising =
         rise >= rise_least(fitting->snapshots->profile) || (double)rise >= steady_share * own;
     stack->has_stalled = !is_rising || stack->bytes_per_s <= 0;
-    const int64_t fall = curve_fall(curve, third / 2, fitting->cells);
-    if (!stack->has_stalled && !is_beyond_chance(growth, fitting->cells, rise, fall, stack->fit))
+    const int64_t fall = curve_fall(curve, third / 2, fitting->heap.cells);
+    if (!stack->has_stalled &&
+        !is_beyond_chance(growth, fitting->heap.cells, rise, fall, stack->fit))
         return false;
     return is_rising || (double)rise <= flat_share * own;
+}
+
+// Returns the fit over what was allocated meanwhile, if that is nearer to a line: a program that is
+// kept waiting rises by less. Little else than the stack's own blocks would be a line in any case.
+static double fit_over_work(const struct fitting *fitting, const int64_t *curve, int64_t rise,
+                            double fit) {
+    const double least_fit = 0.7, least_rises = 4, *allocated = fitting->heap.allocated;
+    const uint32_t cells = fitting->heap.cells;
+    const double all = cells ? allocated[cells - 1] - allocated[0] : 0;
+    double work_fit;
+    if (fit < least_fit || all < least_rises * (double)rise) return fit;
+    (void)curve_fit(curve, allocated, cells, &work_fit);
+    return work_fit > fit ? work_fit : fit;
 }
 
 static void judge(struct growth *growth, const struct fitting *fitting, size_t index) {
     const struct profile *profile = fitting->snapshots->profile;
     const int64_t *curve = fitting->curves + index * CELLS, at_end = fitting->at_end[index];
-    const uint32_t cells = fitting->cells;
+    const uint32_t cells = fitting->heap.cells;
     const int64_t first = fitting->at_start[index], least = rise_least(profile);
     int64_t last = curve[cells - 1];
     const double cell_s = (double)(growth->end_ns - growth->start_ns) / 1e9 / CELLS;
     struct growth_stack stack = {
         .stack = fitting->candidates.items[index], .first_bytes = first, .last_bytes = last};
     bool is_freed = profile_has_ended(profile) &&
-                    (double)growth_rise(at_end, last) >= given_back_share * (double)last;
+                    (double)growth_rise(at_end, last) >= GROWTH_GIVEN_BACK_SHARE * (double)last;
     if (!is_freed) last = at_end;
     stack.last_bytes = last;
     stack.freed_bytes = is_freed ? growth_rise(at_end, last) : 0;
     stack.interval_bytes = interval_of(fitting, &profile->stacks[stack.stack], is_freed);
-    double slope = curve_fit(curve, cells, &stack.fit);
-    // chance alone makes every second stack of samples rise
-    const int64_t rise = growth_rise(first, last);
+    double slope = curve_fit(curve, NULL, cells, &stack.fit);
+    const int64_t rise = growth_rise(first, last);  // chance makes every second one of samples rise
     if (rise < least || rise <= stack.interval_bytes) return;
+    stack.fit = fit_over_work(fitting, curve, rise, stack.fit);
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
     if (!judge_last_third(growth, fitting, index, &stack)) return;
     if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
+    if (is_freed && !stack.has_stalled && !is_held_to_shutdown(growth, fitting, last)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;
 }
@@ -406,7 +300,7 @@ static double suspicion(const struct growth_stack *stack) {
 static int compare(const void *a, const void *b) {
     const struct growth_stack *first = a, *second = b;
     if (first->has_stalled != second->has_stalled) return first->has_stalled ? 1 : -1;
-    double x = suspicion(first), y = suspicion(second);
+    const double x = suspicion(first), y = suspicion(second);
     if (x != y) return x < y ? 1 : -1;
     return (first->stack > second->stack) - (first->stack < second->stack);
 }
@@ -425,9 +319,9 @@ static bool build(struct growth *growth, struct fitting *fitting, size_t most) {
     if (!choose_points(growth, snapshots, most)) return false;
     growth->is_known = has_enough(growth, snapshots);
     if (!growth->is_known) return true;
-    read_timeline(growth, fitting);
-    fitting->cells = cells_before_shutdown(growth, fitting);
-    fitting->last_most = rise_most(growth, fitting, fitting->cells - fitting->cells / THIRDS);
+    growth_heap_read(snapshots->profile, growth->start_ns, growth->end_ns, &fitting->heap);
+    const uint32_t cells = fitting->heap.cells;
+    fitting->last_most = growth_heap_rise_most(&fitting->heap, cells - cells / THIRDS);
     if (!find_candidates(growth, fitting) || !draw_curves(growth, fitting) ||
         !estimate_changes(growth, fitting))
         return false;
@@ -481,7 +375,7 @@ int64_t *growth_curves(const struct growth *growth, const struct snapshots *snap
         is_ok = candidate != NULL;
         if (candidate) *candidate = growth->list[i].stack;
     }
-    read_timeline(growth, &fitting);
+    growth_heap_read(snapshots->profile, growth->start_ns, growth->end_ns, &fitting.heap);
     if (is_ok && draw_curves(growth, &fitting)) {
         curves = fitting.curves;
         fitting.curves = NULL;

@@ -9,11 +9,13 @@
 //
 // A stack grows if its line rises and the curve rises in its last third too, beyond the one before,
 // by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
-// was allocated then; and by more than it fell meanwhile, or on a line that is none by chance. A
-// stack that rose before and stayed there has stalled: it is in the list behind those that grow,
-// with the time in which it rose. `fit` is how much of the ups and downs the line explains (R
-// squared, 0 to 1): of a leak that goes on all the time it is near 1. Of samples only stacks are
-// listed that rose by more than the 95 % interval of that.
+// was allocated then; and by four times what it fell meanwhile, or on a line that is none by
+// chance. A stack that rose before and stayed there has stalled: it is in the list behind those
+// that grow, with the time in which it rose. One of which little is left at the end grows if it
+// held on up to the last tenth, as far as the whole heap's fall says: what another thread took out
+// of a queue in the last quarter was no shutdown. `fit` is how much of the ups and downs the line
+// explains (R squared, 0 to 1): of a leak that goes on all the time it is near 1. Of samples only
+// stacks are listed that rose by more than the 95 % interval of that.
 //
 // Growth is known from GROWTH_MOMENTS_MIN moments on, of GROWTH_NS_MIN and half of the recording at
 // least.
@@ -21,12 +23,12 @@
 #define TOOL_MODEL_GROWTH_H
 
 #include "tool/model/curve.h"
+#include "tool/model/growth_heap.h"
 #include "tool/model/snapshot_choice.h"
 
 #define GROWTH_MOMENTS_MIN 5u  // with the peak and the end
 #define GROWTH_NS_MIN 2000000000u
 #define GROWTH_RISE_BYTES (1 << 20)
-#define GROWTH_CELLS 96u  // equal parts of the time in which a curve is drawn
 
 struct growth_stack {
     uint32_t stack;      // index into the profile's stacks

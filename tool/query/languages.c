@@ -17,7 +17,7 @@ static const struct language {
     const char *hint;               // where its objects are seen; NULL: nothing is to be said
 } languages[] = {
     {"Python", "--python", {"python3", "libpython3"}, NULL, NULL},
-    {"Java", "--frames=java", {"libjvm"}, NULL, NULL},
+    {"Java", "--frames=java", {"libjvm", "java"}, NULL, NULL},
     {"Go", "--frames=go", {NULL}, "runtime.asmcgocall", NULL},
     {"JavaScript", "--frames=js", {"node", "nodejs", "libnode"}, "v8::internal::", NULL},
     {"Ruby", "--frames=ruby", {"ruby", "libruby-", "libruby"}, NULL, NULL},
@@ -38,12 +38,19 @@ static bool is_called(const char *path, const char *beginning) {
            (!name[length] || strchr(".0123456789", name[length]));
 }
 
+static bool is_of(const char *path, const struct language *language) {
+    for (size_t file = 0; file < FILES_MOST && language->files[file]; file++)
+        if (is_called(path, language->files[file])) return true;
+    return false;
+}
+
+// Modules are those of recorded stacks: after an attach, few or none.
 static bool has_file(const struct opened *opened, const struct language *language) {
     const struct module_map *modules = &opened->profile.modules;
-    for (uint32_t i = 0; i < modules->count; i++)
-        for (size_t file = 0; file < FILES_MOST && language->files[file]; file++)
-            if (is_called(modules->modules[i].path, language->files[file])) return true;
-    return false;
+    bool is_there = is_of(opened->recording.header.executable, language);
+    for (uint32_t i = 0; i < modules->count && !is_there; i++)
+        is_there = is_of(modules->modules[i].path, language);
+    return is_there;
 }
 
 // Among the frames that names were wanted of there is a function whose name begins so.

@@ -145,5 +145,6 @@ void claim_of_now(struct claim *claim, const struct claim_now *now) {
     claim_set(claim, "bytes", (int64_t)bytes);
     claim_set(claim, "rss_bytes", (int64_t)now->all_bytes);
     if (claim_has(claim, "what")) claim_set_text(claim, "what", now->largest);
+    if (claim_has(claim, "is_recordable")) claim_set(claim, "is_recordable", now->is_recordable);
     if (claim_has(claim, "allocator")) claim_set_text(claim, "allocator", now->allocator);
 }

@@ -36,6 +36,7 @@ struct claim_now {
     uint64_t largest_bytes;
     const char *largest;
     bool is_largest_used;
+    bool is_recordable;  // as far as is known: cairn run does not refuse the program
 };
 
 // Why it is so big. Each sentence is of figures that were read; of none of them more is said than

@@ -175,6 +175,10 @@ static void put_sampling(struct json *json, const struct profile *profile) {
     json_put_uint(json, "max_samples", sampling->max_samples);
     json_put_uint(json, "thinned", sampling->thinned_count);
     json_put_uint(json, "slowed", sampling->slowed_count);
+    if (sampling->found_blocks) {
+        json_put_uint(json, "found_blocks", sampling->found_blocks);
+        json_put_uint(json, "found_bytes", sampling->found_bytes);
+    }
     json_values_put_estimate(json, "peak_estimate", &profile->estimates[ESTIMATED_PEAK]);
     json_values_put_estimate(json, "at_exit_estimate", &profile->estimates[ESTIMATED_EXIT]);
     json_close(json);

@@ -84,6 +84,27 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     fputc('\n', terminal->out);
 }
 
+// What of one process was resident at most: at least that, as it was seen by looking now and then.
+// Pages that processes share are in each of them, in the sum of PSS once.
+static void print_resident(const struct terminal *terminal, const struct run_screen *screen) {
+    const struct run_row *most = &screen->run->rows.items[0];
+    const uint64_t pss_bytes = screen->combined.pss_bytes;
+    char name[TEXT_BYTES];
+    for (size_t i = 1; i < screen->run->rows.count; i++) {
+        const struct run_row *row = &screen->run->rows.items[i];
+        if (row->rss_peak_bytes > most->rss_peak_bytes) most = row;
+    }
+    if (!most->rss_peak_bytes) return;
+    text_escape(name, sizeof name, most->name);
+    print_key(terminal, "largest RSS");
+    fprintf(terminal->out, "about %s (%s %" PRIu32 ")",
+            size_of(screen, (int64_t)most->rss_peak_bytes).text, name, most->pid);
+    if (pss_bytes && !screen->fork_count)
+        terminal_print(terminal, STYLE_DIM, "     PSS of all about %s",
+                       size_of(screen, (int64_t)pss_bytes).text);
+    fputc('\n', terminal->out);
+}
+
 // Copies of the parent's blocks count for each fork that has them, though pages that nobody wrote
 // to are there once: what the processes really share shows in their proportional set sizes.
 static void print_copies(const struct terminal *terminal, const struct run_screen *screen) {
@@ -162,6 +183,7 @@ void run_screen_print_facts(const struct terminal *terminal, const struct run_sc
     const struct run_sums *sums = &screen->sums;
     print_ending(terminal, screen);
     print_combined(terminal, screen);
+    print_resident(terminal, screen);
     print_copies(terminal, screen);
     print_key(terminal, "allocated");
     fprintf(terminal->out, "%s in %s\n", size_of(screen, (int64_t)sums->allocated_bytes).text,

@@ -72,18 +72,33 @@ static void print_peak(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
+// Returns false of an allocator whose heap is not read, as musl's.
+static bool may_scan(struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    const char *path = recording_string(recording, header->allocator_module);
+    // jemalloc, mimalloc and tcmalloc are
+    return header->allocator != CAIRN_ALLOCATOR_OTHER || (path && strstr(path, "malloc"));
+}
+
 // What a fork found when it began, or cairn when it attached: no calls of this process.
 static void print_inherited(const struct terminal *terminal, const struct summary *summary) {
     const struct inherited *inherited = &summary->profile->inherited;
     if (profile_lacks_older(summary->profile)) {
         print_key(terminal, "before");
-        fputs("not counted: what was allocated before attach (--scan-heap)\n", terminal->out);
+        const char *advice = may_scan(summary->profile->recording) ? " (--scan-heap)" : "";
+        fprintf(terminal->out, "not counted: what was allocated before attach%s\n", advice);
     }
-    if (!inherited->blocks) return;
+    const struct figures *figures = &summary->profile->figures;
+    bool is_found = figures->found_blocks && !summary->profile->has_copies_apart;
+    uint64_t blocks = is_found ? figures->found_blocks : inherited->blocks;
+    uint64_t bytes = is_found ? figures->found_bytes : inherited->bytes;
+    if (!blocks) return;
     const struct cairn_header *header = &summary->profile->recording->header;
     print_key(terminal, header->has_census ? "before" : "inherited");
-    fprintf(terminal->out, "%s in %s", size_of(summary, (int64_t)inherited->bytes).text,
-            units_counted((int64_t)inherited->blocks, "block", "blocks").text);
+    fprintf(terminal->out, "%s%s in %s",
+            summary->profile->sampling.is_on && !is_found ? "about " : "",
+            size_of(summary, (int64_t)bytes).text,
+            units_counted((int64_t)blocks, "block", "blocks").text);
     if (header->has_census)
         fputs(" allocated before attach\n", terminal->out);
     else if (summary->profile->has_copies_apart)

@@ -11,9 +11,20 @@ enum { PAGES_MAX = 1 << 16, PAGES_LONG_MAX = 1 << 20, LIST_MAX = 1 << 22, TRIES 
 
 struct search {
     struct remote remote;
-    uint64_t pages_left;  // to be checked: a picture may not take for ever
-    uint64_t untouched_bytes;
+    uint64_t pages_left;        // to be checked: a picture may not take for ever
+    uint64_t untouched_bytes;   // of blocks, without last pages: how much of one was asked for ...
+    uint64_t last_pages_bytes;  // ... is not known; these are not resident either
 };
+
+// Notes what of a large block is in no resident page.
+static void note_untouched(struct search *search, uint64_t end, uint64_t bytes) {
+    const uint64_t page_bytes = search->remote.pagemap.page_bytes;
+    uint8_t flags = PAGE_RESIDENT;
+    if (bytes) pagemap_flags(&search->remote.pagemap, end - page_bytes, 1, &flags);
+    bool has_last = flags & PAGE_RESIDENT;
+    search->untouched_bytes += bytes - (has_last ? 0 : page_bytes);
+    search->last_pages_bytes += has_last ? 0 : page_bytes;
+}
 
 // Resident bytes of malloc's large blocks in [at, end); search->pages_left 0: not all was seen.
 static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
@@ -32,7 +43,7 @@ static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
                 chunk_mapped_bytes(heads.items[i].words, page_bytes, page_bytes, end - address);
             uint64_t resident = pagemap_resident_bytes(pagemap, address, address + size);
             found += resident;
-            search->untouched_bytes += size - resident;
+            note_untouched(search, address + size, size - resident);
             at = address + size;
         }
         if (at < heads.end) at = heads.end;
@@ -126,6 +137,9 @@ bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct reco
     else if (is_glibc)
         is_known = sum_by_heads(&search, parts, &picture->mapped_bytes);
     picture->untouched_bytes = search.untouched_bytes;
+    // their rounding, but for what of them was asked for
+    uint64_t rounding = search.last_pages_bytes;
+    picture->slack_bytes -= rounding < picture->slack_bytes ? rounding : picture->slack_bytes;
     remote_close(&search.remote);
     return is_known;
 }

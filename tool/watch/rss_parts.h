@@ -45,6 +45,7 @@ struct mapped_name {
 struct rss_parts {
     struct cairn_picture picture;        // the parts, and their sum
     uint64_t closed_bytes;               // of a dump: not writable, of no file and no code
+    uint64_t zero_stack_bytes;           // of a dump: pages of stacks that are all zero
     uint64_t unreserved_bytes;           // resident, no arenas; after rss_parts_settle_own without
                                          // cairn's
     uint64_t undumped_bytes;             // the same, of mappings that cores leave out: cairn's

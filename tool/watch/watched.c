@@ -369,7 +369,9 @@ static void look_at_stat(struct watched *process) {
     const uint64_t ns_per_s = 1000000000u;
     struct process_stat stat;
     if (!process_stat(process->pid, &stat)) return;
-    if (process_has_ended(stat.state)) memory_end_set_status(&process->end, stat.exit_code);
+    // that of a first thread which ends before the others is not the process'
+    bool has_ended = process_has_ended(stat.state) && stat.thread_count <= 1;
+    if (has_ended) memory_end_set_status(&process->end, stat.exit_code);
     uint64_t cpu_ns = stat.ticks * (ns_per_s / (uint64_t)sysconf(_SC_CLK_TCK));
     if (cpu_ns > process->end.cpu_ns) process->end.cpu_ns = cpu_ns;
 }

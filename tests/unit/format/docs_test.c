@@ -554,6 +554,8 @@ static void test_samples(void **state) {
     FIELD(cairn_sampling, min_bytes);
     FIELD(cairn_sampling, max_bytes);
     FIELD(cairn_sampling, wanted_bytes);
+    FIELD(cairn_sampling, found_blocks);
+    FIELD(cairn_sampling, found_bytes);
     FIELD(cairn_sample_cell, extra_calls);
     FIELD(cairn_sample_cell, extra_frees);
     FIELD(cairn_sample_cell, allocated_variance);

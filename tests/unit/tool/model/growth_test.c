@@ -59,6 +59,36 @@ static void test_freed_at_shutdown(void **state) {
     end_book();
 }
 
+// Beside a block that is there all the time, what was freed piece by piece before the last tenth:
+// no snapshot tells of which stack it was.
+static void test_taken_before_shutdown(void **state) {
+    (void)state;
+    for (int is_taken = 0; is_taken < 2; is_taken++) {
+        start();
+        uint32_t cell = stack_at(0, PROGRAM + 0x20), other = stack_at(1, PROGRAM + 0x40);
+        making.header.totals.point_ns = SECOND / POINTS_A_SECOND;
+        making_book(&making, other, 1, 9 * MIB, 0, 0);
+        for (uint32_t i = 0; i < 9; i++) {
+            int64_t now = (int64_t)(i + 10) * MIB;
+            making_book(&making, cell, 1, MIB, 0, 0);
+            making_point(&making, i * POINTS_A_SECOND, now, now, now);
+            making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", (uint64_t)i * SECOND);
+        }
+        making_peak(&making, 8ull * SECOND);
+        making_book(&making, cell, 0, 0, 9, 9 * MIB);
+        for (uint32_t i = 9; is_taken && i < 11; i++)
+            making_point(&making, i * POINTS_A_SECOND, 15 * MIB, 15 * MIB, 15 * MIB);
+        making_book(&making, other, 0, 0, 1, 9 * MIB);
+        making_point(&making, 12 * POINTS_A_SECOND - 1, 0, 15 * MIB, 0);
+        making.header.end_ns = 12ull * SECOND;
+        open_made();
+        assert_true(growth_build(&growth, &snapshots, 0, 128, NULL));
+        assert_true(growth.is_known);
+        assert_int_equal(growth.count, !is_taken);
+        end_book();
+    }
+}
+
 // Filled in the first seconds, and held: no growth, but when it grew is known.
 static void test_flat_since(void **state) {
     (void)state;
@@ -71,6 +101,35 @@ static void test_flat_since(void **state) {
         assert_true(growth.list->has_stalled);
         assert_int_equal(growth.list->from_ns, 0);
         assert_int_equal(growth.list->until_ns, 3ull * SECOND);
+        end_book();
+    }
+}
+
+// A program that is kept waiting for half of the time: over what it allocated meanwhile the curve
+// is a line. `is_waiting` false: it goes on to allocate, and the stack rises late.
+static void test_kept_waiting(void **state) {
+    (void)state;
+    for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+        const uint64_t all_seconds = 21, waits_from = 1, waits_to = 11;
+        uint64_t allocated = 0;
+        int64_t now = 0;
+        start();
+        uint32_t cell = stack_at(0, PROGRAM + 0x20);
+        making.header.totals.point_ns = SECOND;
+        for (uint64_t i = 0; i < all_seconds; i++) {
+            const bool is_rising = i <= waits_from || i >= waits_to;
+            if (is_rising) making_book(&making, cell, 1, MIB, 0, 0);
+            now += is_rising ? MIB : 0;
+            allocated += is_rising || !is_waiting ? 20 * MIB : 0;
+            making_point(&making, (uint32_t)i, now, now, now);
+            making.points[i].allocated_bytes = allocated;
+            if (is_rising) making_snapshot(&making, CAIRN_SNAPSHOT_ASKED, "", i * SECOND);
+        }
+        making.header.end_ns = all_seconds * SECOND;
+        open_made();
+        assert_true(growth_build(&growth, &snapshots, 0, 128, NULL));
+        assert_int_equal(growth.count, 1);
+        assert_int_equal(growth.list->fit > 0.95, is_waiting);
         end_book();
     }
 }
@@ -130,9 +189,10 @@ static void test_curve(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leak),       cmocka_unit_test(test_freed_at_shutdown),
-        cmocka_unit_test(test_flat_since), cmocka_unit_test(test_fall),
-        cmocka_unit_test(test_chance),     cmocka_unit_test(test_not_known),
-        cmocka_unit_test(test_curve)};
+        cmocka_unit_test(test_leak),        cmocka_unit_test(test_freed_at_shutdown),
+        cmocka_unit_test(test_flat_since),  cmocka_unit_test(test_fall),
+        cmocka_unit_test(test_chance),      cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_curve),       cmocka_unit_test(test_taken_before_shutdown),
+        cmocka_unit_test(test_kept_waiting)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

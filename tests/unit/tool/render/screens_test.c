@@ -404,10 +404,11 @@ static void test_run(void **state) {
     (void)state;
     struct run_row rows[8];
     struct run run = {.directory = "/no/such", .rows = {.items = rows}};
-    struct run_screen screen = {.run = &run,
-                                .combined = {.low_bytes = 119u << 20, .high_bytes = 131u << 20},
-                                .top = 3,
-                                .has_prefix = true};
+    struct run_screen screen = {
+        .run = &run,
+        .combined = {.low_bytes = 119u << 20, .high_bytes = 131u << 20, .pss_bytes = 140u << 20},
+        .top = 3,
+        .has_prefix = true};
     add_row(&run, "cc1plus-with-a-very-long-name", 4321, 85u << 20);
     add_row(&run, "ld", 4322, 20u << 20);
     add_row(&run, "as", 4323, 2u << 20);
@@ -415,6 +416,8 @@ static void test_run(void **state) {
     add_row(&run, "make", 4300, 300u << 10);
     add_row(&run, "sh", 4301, 30u << 10);
     add_row(&run, "sed", 4302, 40u << 10);
+    rows[0].rss_peak_bytes = 90u << 20;
+    rows[1].rss_peak_bytes = 95u << 20;
     rows[1].exit_status = 1;
     rows[2].has_exit = false;
     rows[3].exit_signal = 9;
@@ -428,6 +431,7 @@ static void test_run(void **state) {
         print_run(&screen),
         "cairn: make ended with status 0 after 12.3 s, 7 processes recorded\n"
         "  combined peak  119 MiB to 131 MiB     largest alone 85.0 MiB\n"
+        "  largest RSS    about 95.0 MiB (ld 4322)     PSS of all about 140 MiB\n"
         "  allocated      325 MiB in 30,193,000 calls\n"
         "  at exit        3.5 KiB in 7 blocks\n"
         "  1 of the processes not exact · lost: 4 events in signal handlers\n"
