@@ -224,6 +224,23 @@ static void tell_variables(const struct watch *watch, const struct handshake_cli
         handshake_dismiss(client);
 }
 
+static void hear_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
+    strangers_told(&watch->strangers, watch_find(watch, pid), pid, message);
+    note_unrecorded(watch, pid, message);
+    bool is_meant = !watch->children || fnmatch(watch->children, message->program, 0) == 0;
+    if (watch->hear_static && is_meant && message->unrecorded == CAIRN_UNRECORDED_STATIC)
+        watch->hear_static(watch->hear_context, pid, message);
+}
+
+void watch_take_back(struct watch *watch, pid_t pid, pid_t teller,
+                     const struct cairn_hello *message) {
+    struct cairn_hello withdrawn = *message;
+    withdrawn.is_withdrawn = true;
+    strangers_told(&watch->strangers, watch_find(watch, teller), teller, &withdrawn);
+    strangers_know(&watch->strangers, pid);
+    note_unrecorded(watch, teller, &withdrawn);
+}
+
 // A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
 // crowd only the program's first process gets one.
 static void watch_part(const struct watch *watch, const struct handshake_client *client) {
@@ -259,8 +276,7 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->unrecorded) {
-        strangers_told(&watch->strangers, watch_find(watch, client->pid), client->pid, message);
-        note_unrecorded(watch, client->pid, message);
+        hear_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1, false);
         return;
     }
