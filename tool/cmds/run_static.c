@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/run_static.h"
 
+#include <fnmatch.h>
+
 #include "tool/attach/static_start.h"
 #include "tool/watch/library.h"
 
@@ -60,7 +62,10 @@ bool run_static_hold(struct run_static *run, struct launched *launched, struct e
 // ---- those that others start --------------------------------------------------------------------
 
 static void hear(void *context, pid_t pid, const struct cairn_hello *message) {
-    static_holds_hear(&((struct run_static *)context)->holds, pid, message);
+    struct run_static *run = context;
+    const char *children = run->watch->children;
+    if (!children || fnmatch(children, message->program, 0) == 0)
+        static_holds_hear(&run->holds, pid, message);
 }
 
 static bool note(void *context, pid_t pid, int status) {
