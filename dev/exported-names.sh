@@ -12,7 +12,8 @@ names() {
     awk '$1 == "export" { print $2 }' dev/runtime-symbols.allow
     heap_functions <format/heap_functions.h
     sed -n 's/^HOOK\(_LATE\)\{0,1\}([^,]*, *\([A-Za-z_0-9]*\),.*/\2/p' runtime/hook/hooks.def
-    [ "${1:-}" != bare ] || printf '%s\n' cairn_bare cairn_bare_begin cairn_bare_found cairn_bare_given
+    [ "${1:-}" != bare ] || printf '%s\n' cairn_bare cairn_bare_begin cairn_bare_execve cairn_bare_found cairn_bare_given cairn_bare_spawn \
+        cairn_bare_spawnp
     [ "${1:-}" != cxx ] || sed -nE 's/^(NEW|DELETE)\(([^,]*),.*/\2/p' runtime/preload/operators.def
 }
 if [ "${1:-}" = heap ]; then

@@ -29,10 +29,10 @@ enum cairn_unrecorded {
 // The message a process sends on the tool's socket; the answer is one byte with the memfd attached
 // (SCM_RIGHTS) and, for who takes it, the tool's executable; or one byte without: do not record.
 // With `unrecorded` it does not ask, but says that a program is being started unrecorded; the
-// answer is then one byte.
-// With VARIABLES it asks for the variables of the run, whose text is the answer.
-// With END it says that it ends, has said so in its header, and is still mapped; the
-// answer is one byte when the tool has looked.
+// answer is then one byte. A tool that can put a library into a static program stops the thread
+// that starts one before it answers. With VARIABLES it asks for the variables of the run, whose
+// text is the answer. With END it says that it ends, has said so in its header, and is still
+// mapped; the answer is one byte when the tool has looked.
 #define CAIRN_HELLO_MAGIC 0x63616972u
 #define CAIRN_HELLO_END_MAGIC 0x63616965u
 #define CAIRN_HELLO_VARIABLES_MAGIC 0x63616976u
@@ -43,7 +43,8 @@ struct cairn_hello {
     uint32_t forked_from;               // pid, or 0 for the start of a program
     uint32_t unrecorded;                // enum cairn_unrecorded
     char program[CAIRN_HELLO_PROGRAM];  // name of the unrecorded program, ends in NUL; cut
-    uint64_t attachment;                // address of its cairn_attachment (attachment.h); 0: none
+    uint64_t attachment;                // address of its cairn_attachment (attachment.h); 0: none.
+                                        // With `unrecorded`: tid of the thread that starts it
     uint32_t is_in_place;               // the process itself becomes the unrecorded program; of one
                                         // that asks: it takes the executable too
     uint32_t is_withdrawn;              // the unrecorded program could not be started after all

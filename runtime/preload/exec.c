@@ -355,7 +355,7 @@ static int execv_of(const char *path, char *const words[]) {
                                          .has_no_variables = true});
 }
 
-// The same by their numbers, from syscall (process.c). Old versions of libc have no execveat.
+// The same by their numbers, from syscall (process.c).
 HIDDEN __attribute__((used)) long execve_by_number(long number, const char *path,
                                                    char *const words[], char *const variables[]) {
     (void)number;
@@ -365,9 +365,7 @@ HIDDEN __attribute__((used)) long execve_by_number(long number, const char *path
 HIDDEN __attribute__((used)) long execveat_by_number(long number, int directory, const char *path,
                                                      char *const words[], char *const variables[],
                                                      int flags) {
-    if (unlikely(!real_is_resolved())) real_resolve();
-    if (!real.execveat)
-        return real.syscall(number, directory, (long)path, (long)words, (long)variables, flags, 0);
+    (void)number;
     return execveat(directory, path, words, variables, flags);
 }
 

@@ -309,6 +309,17 @@ static int absent_fork(void) {
     return (int)sys_call(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
 }
 
+// By syscall, which the program called: it may have nothing else that starts programs (a static
+// one), or an old libc.
+static int absent_execve(const char *path, char *const words[], char *const variables[]) {
+    return (int)real.syscall(SYS_execve, (long)path, (long)words, (long)variables, 0, 0, 0);
+}
+static int absent_execveat(int directory, const char *path, char *const words[],
+                           char *const variables[], int flags) {
+    return (int)real.syscall(SYS_execveat, directory, (long)path, (long)words, (long)variables,
+                             flags, 0);
+}
+
 static const struct real absent = {
     .malloc = absent_malloc,
     .free = absent_free,
@@ -319,6 +330,8 @@ static const struct real absent = {
     .memalign = bootstrap_alloc,
     .syscall = absent_syscall,
     .fork = absent_fork,
+    .execve = absent_execve,
+    .execveat = absent_execveat,
     .reallocarray = absent_reallocarray,
     .valloc = absent_pages,
     .pvalloc = absent_pages,

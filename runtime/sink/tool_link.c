@@ -101,6 +101,7 @@ void tool_link_say_unrecorded(const char *name, const struct tool_link_unrecorde
     const char *program = unrecorded->program;
     struct cairn_hello hello = {.magic = CAIRN_HELLO_MAGIC,
                                 .version = CAIRN_VERSION,
+                                .attachment = (uint64_t)sys_tid(),
                                 .unrecorded = unrecorded->reason,
                                 .is_in_place = unrecorded->is_in_place,
                                 .is_withdrawn = unrecorded->is_withdrawn};

@@ -241,6 +241,20 @@ static long open_interpreter(int file) {
     return sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0);
 }
 
+static bool is_privileged(int file, const struct stat *status);
+
+// The kernel grants what the interpreter's file has, not the script's.
+static enum cairn_unrecorded look_at_interpreter(int file) {
+    Elf64_Ehdr header = {.e_type = ET_NONE};
+    struct stat status;
+    long got = sys_call(SYS_pread64, file, (long)&header, sizeof header, 0, 0, 0);
+    enum cairn_unrecorded found =
+        got == sizeof header ? look_at_elf(file, &header) : CAIRN_UNRECORDED_NONE;
+    bool is_static = found == CAIRN_UNRECORDED_STATIC &&
+                     sys_call(SYS_fstat, file, (long)&status, 0, 0, 0, 0) == 0;
+    return is_static && is_privileged(file, &status) ? CAIRN_UNRECORDED_PRIVILEGES : found;
+}
+
 static enum cairn_unrecorded look(int file) {
     Elf64_Ehdr header = {.e_type = ET_NONE};
     long got = sys_call(SYS_pread64, file, (long)&header, sizeof header, 0, 0, 0);
@@ -248,9 +262,7 @@ static enum cairn_unrecorded look(int file) {
         return look_at_elf(file, &header);
     long interpreter = open_interpreter(file);
     if (interpreter < 0) return CAIRN_UNRECORDED_NONE;
-    got = sys_call(SYS_pread64, interpreter, (long)&header, sizeof header, 0, 0, 0);
-    enum cairn_unrecorded found =
-        got == sizeof header ? look_at_elf((int)interpreter, &header) : CAIRN_UNRECORDED_NONE;
+    enum cairn_unrecorded found = look_at_interpreter((int)interpreter);
     sys_call(SYS_close, interpreter, 0, 0, 0, 0, 0);
     return found;
 }

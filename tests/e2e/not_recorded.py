@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs in a run that cannot be recorded: their starter took the library out of LD_PRELOAD or gave no
-environment, also before system and popen, which start a shell inside libc; they are static or setuid. The summary
+environment, also before system and popen, which start a shell inside libc; they are static without symbols, or setuid. The summary
 names them, and so do report, info and JSON later, of a run of one process or of many; who became one of them is said to
 have ended there. A start that fails names nobody. Processes of few calls, whose recordings are not kept, are counted
 with what they allocated: nothing is missing."""
@@ -167,7 +167,7 @@ unloved.write_bytes(b"\0no program\n")
 unloved.chmod(0o755)
 failing = f"import os\ntry: os.execve({str(unloved.absolute())!r}, ['x'], {{}})\nexcept OSError: os.execv({app!r}, ['app'])"
 check("a start that fails", [t.PYTHON, "-c", failing], {})
-static = build("still", "-static")
+static = build("still", "-static", "-s")
 if static:
     check("static", ["sh", "-c", f"{static}; exit 5"], {("still", "static"): 1}, "still was not recorded: it is static")
     script = pathlib.Path("by-static")
@@ -177,7 +177,7 @@ if static:
           "by-static was not recorded")
 else:
     t.skip_part("static programs cannot be built here")
-pie = build("still-pie", "-static-pie")
+pie = build("still-pie", "-static-pie", "-s")
 if pie:
     check("static PIE", ["sh", "-c", f"{pie}; exit 5"], {("still-pie", "static"): 1}, "still-pie was not recorded")
 if os.getuid() == 0:

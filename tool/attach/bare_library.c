@@ -161,31 +161,45 @@ bool bare_library_map(struct bare_library *library, struct caller *caller, struc
            each_segment(library, PT_LOAD, map_segment, &mapper);
 }
 
-// The kernel wipes pages in a forked child that are no file's: data are written anew.
+struct placer {
+    struct mapper mapper;
+    int64_t file;
+};
+
+static bool map_part(const struct bare_library *library, const struct placer *placer,
+                     uint64_t start, uint64_t bytes, uint64_t protection) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {
+        library->base + start,  bytes, protection, MAP_PRIVATE | MAP_FIXED,
+        (uint64_t)placer->file, start};
+    int64_t result = 0;
+    if (!caller_system_call(placer->mapper.caller, SYS_mmap, arguments, &result,
+                            placer->mapper.error))
+        return false;
+    if ((uint64_t)result == library->base + start) return true;
+    return error_set(placer->mapper.error, "the library cannot be mapped in it: %s",
+                     strerror((int)-result));
+}
+
+// The kernel wipes pages in a forked child that are no file's: data are written anew. All else is
+// mapped as it is to be: a process may have given up the right to make mapped memory executable.
 static bool place_segment(struct bare_library *library, const GElf_Phdr *segment, void *context) {
-    struct mapper *mapper = context;
+    const struct placer *placer = context;
+    const struct mapper *mapper = &placer->mapper;
     uint64_t page = process_page_bytes(), start = segment->p_vaddr & ~(page - 1);
     uint64_t end = (segment->p_vaddr + segment->p_memsz + page - 1) & ~(page - 1);
-    int64_t unused = 0;
     if (segment->p_flags & PF_W)
         return map_segment(library, segment, context) &&
                (remote_write(mapper->caller->remote, library->base + start, library->image + start,
                              segment->p_vaddr + segment->p_filesz - start) ||
                 error_set(mapper->error, "its memory cannot be written"));
-    return call(mapper->caller, SYS_mprotect, library->base + start, end - start,
-                (uint64_t)protection_of(segment), 0, &unused, mapper->error);
+    return map_part(library, placer, start, end - start, (uint64_t)protection_of(segment));
 }
 
 bool bare_library_map_file(struct bare_library *library, struct caller *caller, int64_t file,
                            struct error *error) {
-    struct mapper mapper = {caller, error};
-    const uint64_t arguments[REGISTERS_ARGUMENTS] = {
-        library->base, library->bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, (uint64_t)file, 0};
-    int64_t result = 0;
-    if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
-    if ((uint64_t)result != library->base)
-        return error_set(error, "the library cannot be mapped in it: %s", strerror((int)-result));
-    return each_segment(library, PT_LOAD, place_segment, &mapper);
+    struct placer placer = {{caller, error}, file};
+    return map_part(library, &placer, 0, library->bytes, PROT_READ) &&
+           each_segment(library, PT_LOAD, place_segment, &placer);
 }
 
 // ---- addresses ----------------------------------------------------------------------------------

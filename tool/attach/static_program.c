@@ -8,9 +8,23 @@
 
 #include "tool/proc/process.h"
 
-// By these a program changes the rules that it runs under; runtime/preload/process.c and locked.c.
-static const char *const noted[STATIC_NOTED] = {"prctl", "syscall", "setrlimit", "prlimit",
-                                                "fork",  "_Exit",   "mlockall",  "munlockall"};
+// By these a program changes the rules that it runs under (runtime/preload/process.c and locked.c),
+// and starts others (runtime/bare/exec.c).
+static const struct {
+    const char *name, *hook;  // NULL: of the same name
+} noted[STATIC_NOTED] = {{"prctl", NULL},
+                         {"syscall", NULL},
+                         {"setrlimit", NULL},
+                         {"prlimit", NULL},
+                         {"fork", NULL},
+                         {"_Exit", NULL},
+                         {"mlockall", NULL},
+                         {"munlockall", NULL},
+                         {"execve", "cairn_bare_execve"},
+                         {"execveat", NULL},
+                         {"fexecve", NULL},
+                         {"posix_spawn", "cairn_bare_spawn"},
+                         {"posix_spawnp", "cairn_bare_spawnp"}};
 enum { QUICK = 3 };
 _Static_assert(STATIC_NOTED + QUICK + 1 < (int)CAIRN_BARE_FUNCTIONS, "all have a place");
 
@@ -82,9 +96,10 @@ bool static_program_find(struct static_program *program, const struct remote *re
     lead_quickly(program);
     for (unsigned i = 0; i < STATIC_NOTED; i++) {
         struct entry_wish *wish = &program->wishes[i];
-        *wish = (struct entry_wish){.way = bare_library_address(&program->library, noted[i]),
+        const char *hook = noted[i].hook ? noted[i].hook : noted[i].name;
+        *wish = (struct entry_wish){.way = bare_library_address(&program->library, hook),
                                     .may_lack = true};
-        snprintf(wish->name, sizeof wish->name, "%s", noted[i]);
+        snprintf(wish->name, sizeof wish->name, "%s", noted[i].name);
     }
     return entries_add_wishes(entries, remote, program->wishes, STATIC_NOTED, error);
 }

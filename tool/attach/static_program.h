@@ -12,7 +12,7 @@
 #include "tool/attach/patch.h"
 #include "tool/attach/static_headers.h"
 
-enum { STATIC_NOTED = 8 };
+enum { STATIC_NOTED = 13 };
 
 struct static_program {
     struct executable image;

@@ -82,22 +82,38 @@ static bool open_caller(struct starting *starting, struct error *error) {
     return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
 }
 
-// The variables that say how to record, as the program begins with them.
-static bool read_variables(struct starting *starting, struct error *error) {
-    static const char prefix[] = "CAIRN_";
+static const char how_to_record[] = "CAIRN_", where_programs_are[] = "PATH=";
+
+// Keeps those of `bytes` that begin so.
+static bool keep_variables(struct static_headers *headers, const char *prefix, const char *all,
+                           size_t bytes) {
+    for (size_t at = 0; at < bytes; at += strlen(all + at) + 1) {
+        size_t length = strlen(all + at) + 1;
+        if (strncmp(all + at, prefix, strlen(prefix)) != 0) continue;
+        if (length > sizeof headers->text - headers->text_bytes) return false;
+        memcpy(headers->text + headers->text_bytes, all + at, length);
+        headers->text_bytes += length;
+    }
+    return true;
+}
+
+static size_t text_bytes(const char *variables) {
+    const char *end = variables;
+    while (*end) end += strlen(end) + 1;
+    return (size_t)(end - variables);
+}
+
+// As the program begins with them, or those of the run.
+static bool read_variables(struct starting *starting, const char *variables, struct error *error) {
     struct static_headers *headers = &starting->program.headers;
     enum { ENVIRONMENT_BYTES = 4 << 20 };
     char *all = malloc(ENVIRONMENT_BYTES);
     size_t bytes = all ? process_read(starting->remote.pid, "environ", all, ENVIRONMENT_BYTES) : 0;
-    bool has_room = all;
-    for (size_t at = 0; at < bytes; at += strlen(all + at) + 1) {
-        size_t length = strlen(all + at) + 1;
-        if (strncmp(all + at, prefix, sizeof prefix - 1) != 0) continue;
-        has_room = has_room && length <= sizeof headers->text - headers->text_bytes;
-        if (!has_room) break;
-        memcpy(headers->text + headers->text_bytes, all + at, length);
-        headers->text_bytes += length;
-    }
+    bool has_room = all && keep_variables(headers, how_to_record, all, bytes);
+    if (has_room && !headers->text_bytes && variables)
+        has_room = keep_variables(headers, how_to_record, variables, text_bytes(variables));
+    // without room for it, programs that are started by name alone may be named too late
+    if (has_room) keep_variables(headers, where_programs_are, all, bytes);
     free(all);
     return has_room || error_set(error, "no room for the variables that say how to record");
 }
@@ -154,10 +170,11 @@ static bool put_in(struct starting *starting, struct error *error) {
     return bare_library_write(&program->library, &starting->remote, error);
 }
 
-static bool record(struct starting *starting, const char *library, struct error *error) {
+static bool record(struct starting *starting, const char *library, const char *variables,
+                   struct error *error) {
     struct error unused;
     struct static_program *program = &starting->program;
-    if (!read_variables(starting, error) ||
+    if (!read_variables(starting, variables, error) ||
         !static_program_open(program, &starting->remote, library, error) ||
         !open_caller(starting, error))
         return false;
@@ -168,7 +185,8 @@ static bool record(struct starting *starting, const char *library, struct error 
            error_set(error, "its memory cannot be written");
 }
 
-bool static_start_record(pid_t pid, const char *library, struct error *error) {
+bool static_start_record(pid_t pid, const char *library, const char *variables,
+                         struct error *error) {
     struct starting *starting = calloc(1, sizeof *starting);
     if (!starting) return error_set(error, "out of memory");
     starting->program = (struct static_program){.image.file = -1,
@@ -177,7 +195,7 @@ bool static_start_record(pid_t pid, const char *library, struct error *error) {
                                                 .patch = &starting->patch};
     bool is_done = remote_open(&starting->remote, pid, error);
     if (is_done) {
-        is_done = record(starting, library, error);
+        is_done = record(starting, library, variables, error);
         remote_close(&starting->remote);
     }
     static_program_close(&starting->program);

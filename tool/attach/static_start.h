@@ -19,8 +19,10 @@ bool static_start_hold(pid_t pid, struct error *error);
 // or is let go since it has become another program, a dynamic one.
 bool static_start_await(pid_t pid);
 
-// Puts the library into it. False, with a clause: it is as it was.
-bool static_start_record(pid_t pid, const char *library, struct error *error);
+// Puts the library into it. `variables`: those of the run, as launch_text has them, for a program
+// whose starter left them out; NULL: it has its own. False, with a clause: it is as it was.
+bool static_start_record(pid_t pid, const char *library, const char *variables,
+                         struct error *error);
 
 // Lets it run.
 void static_start_go(pid_t pid);

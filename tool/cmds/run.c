@@ -397,6 +397,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     if (looks) run->watch.last_look = looks_of(looks);
     run->watch.begin = run_begin;
     run->watch.begin_context = &run->begin;
+    run_static_follow(&run->fixed, run->args, &run->watch, &run->job);
     run->watch.over = run_over;
     run->watch.over_context = run;
     run->launch.socket_name = run->watch.listener.name;
@@ -416,6 +417,7 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     run->launch.output = pattern;
     run->variables = launch_text(&run->launch);
     run->watch.variables = run->variables;
+    run_static_tell(&run->fixed, run->variables);
     run->launch.output = NULL;
     job_started(&run->job, launched.pid);
     watch_start(&run->watch, launched.pid, program_called(&run->program, run->args->words[0]),
@@ -437,6 +439,7 @@ static int run_beside(struct run_command *run) {
         watch_turn(&run->watch, run->job.signal_file);
         job_handle(&run->job);
     }
+    run_static_close(&run->fixed);
     watch_finish(&run->watch, run->job.wait_status, run->job.rusage_peak_bytes);
     job_finish(&run->job);
     run_report(run);

@@ -28,8 +28,8 @@ static const struct {
     [CAIRN_UNRECORDED_ENVIRONMENT] = {"it was started without cairn in LD_PRELOAD, and so is what "
                                       "it starts",
                                       "without cairn in LD_PRELOAD", "environment"},
-    [CAIRN_UNRECORDED_STATIC] = {"it is statically linked, so there is no dynamic linker to "
-                                 "preload",
+    [CAIRN_UNRECORDED_STATIC] = {"it is statically linked, and cairn's library could not be "
+                                 "put into it (cairn run of it alone says why)",
                                  "statically linked", "static"},
     [CAIRN_UNRECORDED_PRIVILEGES] = {"it has another user's or more privileges than its starter, "
                                      "and the dynamic linker ignores LD_PRELOAD there",

@@ -275,6 +275,7 @@ static void reap(struct job *job) {
     pid_t pid;
     bool is_stopped = false;
     while ((pid = wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage)) > 0) {
+        if (job->note && job->note(job->note_context, pid, status)) continue;
         if (pid != job->child) continue;
         if (WIFEXITED(status) || WIFSIGNALED(status)) ended(job, status, &usage);
         is_stopped = is_terminal_stop(status);

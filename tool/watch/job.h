@@ -32,6 +32,10 @@ struct job {
     pid_t child;
     bool is_over;
     int wait_status;  // of waitpid
+    // Set before the program starts: takes what wait4 says of any process; true: nobody else is to
+    // have it. NULL: nobody does.
+    bool (*note)(void *context, pid_t pid, int status);
+    void *note_context;
     uint64_t own_peak_bytes;
     uint64_t rusage_peak_bytes;  // resident memory of the program and its children; 0: unknown
 };

@@ -154,3 +154,8 @@ void strangers_told(struct strangers *strangers, struct watched *teller, pid_t p
     struct stranger *stranger = stranger_find(strangers, pid, family_born(pid));
     if (stranger) stranger->is_known = !message->is_withdrawn;
 }
+
+void strangers_know(struct strangers *strangers, pid_t pid) {
+    struct stranger *stranger = stranger_find(strangers, pid, family_born(pid));
+    if (stranger) stranger->is_known = true;
+}

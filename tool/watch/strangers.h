@@ -42,4 +42,7 @@ void strangers_look(struct strangers *strangers, const struct strangers_run *run
 void strangers_told(struct strangers *strangers, struct watched *teller, pid_t pid,
                     const struct cairn_hello *message);
 
+// Process `pid` will be recorded, though it has nothing yet that says so.
+void strangers_know(struct strangers *strangers, pid_t pid);
+
 #endif

@@ -34,13 +34,9 @@
 #define LOOK_PER_PROCESS_NS MS_NS
 #define QUICK_CLOCK_NS (4 * MS_NS)
 
-// In so short a time no machine gives as many numbers to processes as there are (32,768 at least).
-#define NUMBERS_LAST_NS (400 * MS_NS)
-
 // How long a process waits at its end until its memory is copied.
 enum { END_WAIT_MS = 10000 };
 
-enum { VARIABLE_BYTES = 300 };
 enum { PID_LIMIT = 1 << 22, POLL_FIXED = 1, PLAIN_CHECKPOINTS_MAX = 64, PICTURE_PAUSES = 10 };
 
 bool watch_open(struct watch *watch, struct run_directory *directory,
@@ -215,13 +211,20 @@ static void look_for_strangers(struct watch *watch, uint64_t now) {
     if (watch->variables) strangers_look(&watch->strangers, &run, now);
 }
 
-static void tell_variables(const struct watch *watch, const struct handshake_client *client) {
-    const char *end = watch->variables;
-    while (end && *end) end += strlen(end) + 1;
-    if (end)
-        handshake_answer_text(client, watch->variables, (size_t)(end - watch->variables) + 1);
-    else
-        handshake_dismiss(client);
+static void hear_unrecorded(struct watch *watch, pid_t pid, const struct cairn_hello *message) {
+    strangers_told(&watch->strangers, watch_find(watch, pid), pid, message);
+    note_unrecorded(watch, pid, message);
+    if (watch->hear_static && message->unrecorded == CAIRN_UNRECORDED_STATIC)
+        watch->hear_static(watch->hear_context, pid, message);
+}
+
+void watch_take_back(struct watch *watch, pid_t pid, pid_t teller,
+                     const struct cairn_hello *message) {
+    struct cairn_hello withdrawn = *message;
+    withdrawn.is_withdrawn = true;
+    strangers_told(&watch->strangers, watch_find(watch, teller), teller, &withdrawn);
+    strangers_know(&watch->strangers, pid);
+    note_unrecorded(watch, teller, &withdrawn);
 }
 
 // A process says that it ends, and waits a few milliseconds for a last look at its memory. Of a
@@ -255,12 +258,11 @@ static void watch_greet(struct watch *watch, const struct handshake_client *clie
         return;
     }
     if (message->magic == CAIRN_HELLO_VARIABLES_MAGIC) {
-        tell_variables(watch, client);
+        handshake_answer_variables(client, watch->variables);
         return;
     }
     if (message->unrecorded) {
-        strangers_told(&watch->strangers, watch_find(watch, client->pid), client->pid, message);
-        note_unrecorded(watch, client->pid, message);
+        hear_unrecorded(watch, client->pid, message);
         handshake_answer(client, -1, false);
         return;
     }
@@ -423,16 +425,6 @@ static void hear_the_last(struct watch *watch) {
     }
 }
 
-// Processes that outlive the main one and have not begun to record, such as daemons that were
-// forked a moment ago, still have the name of the socket in their environment.
-static bool has_orphans(const struct watch *watch) {
-    char variable[VARIABLE_BYTES];
-    snprintf(variable, sizeof variable, "CAIRN_SOCKET=%s", watch->listener.name);
-    // a machine may have thousands of processes, and most were there before a short run
-    bool is_short = clock_now_ns() - watch->start_ns < NUMBERS_LAST_NS;
-    return process_any_with_variable(variable, is_short ? watch->main_pid : 0);
-}
-
 // The program is over, and the writer saves what it recorded. Nothing is put into that afterwards
 // if it was the only one, so that it can be read meanwhile.
 static void first_ended(struct watch *watch, struct watched *first, bool is_alone) {
@@ -449,7 +441,7 @@ static void first_ended(struct watch *watch, struct watched *first, bool is_alon
 void watch_finish(struct watch *watch, int status, uint64_t rusage_peak_bytes) {
     struct watched *first = watch_find(watch, watch->main_pid);
     bool is_alone = first && watch->greeted_count == 1;
-    bool is_incomplete = has_orphans(watch);
+    bool is_incomplete = handshake_has_orphans(&watch->listener, watch->start_ns, watch->main_pid);
     hear_the_last(watch);
     handshake_close(&watch->listener);
     if (first && !first->replaced_ns) {

@@ -25,6 +25,9 @@
 // `attachment`: as in struct cairn_hello.
 typedef void watch_begin_fn(void *context, pid_t pid, uint64_t attachment);
 
+// A process says that it starts a static program, or could not, and waits for the answer.
+typedef void watch_hear_fn(void *context, pid_t pid, const struct cairn_hello *message);
+
 // The only process that recorded is over; its memory, which is the callee's from then on, and how
 // it ended. In the watch's thread, while the recording is saved.
 typedef void watch_over_fn(void *context, struct memory *memory, const struct memory_end *end);
@@ -42,6 +45,8 @@ struct watch {
     void *log_context;
     watch_begin_fn *begin;  // set with it; NULL: nothing has to be done
     void *begin_context;
+    watch_hear_fn *hear_static;  // set with it; NULL: none is recorded
+    void *hear_context;
     watch_over_fn *over;  // set with it; NULL: nobody wants to know
     void *over_context;
     struct last_look last_look;  // set with it
@@ -93,6 +98,10 @@ struct watched *watch_adopt(struct watch *watch, pid_t pid, uint64_t image, bool
 // The process of that pid that is recorded; NULL: none. It is gone once its process has ended, and
 // watch_turn took note.
 struct watched *watch_find(const struct watch *watch, pid_t pid);
+
+// Program `pid`, of which `teller` said that it would not be recorded, will be.
+void watch_take_back(struct watch *watch, pid_t pid, pid_t teller,
+                     const struct cairn_hello *message);
 
 // Whether a process that had that pid was given a memory.
 bool watch_has_recorded(const struct watch *watch, pid_t pid);

@@ -432,3 +432,24 @@ void watched_free(struct watched *process) {
     rss_free(&process->rss);
     free(process);
 }
+
+void handshake_answer_variables(const struct handshake_client *client, const char *variables) {
+    const char *end = variables;
+    while (end && *end) end += strlen(end) + 1;
+    if (end)
+        handshake_answer_text(client, variables, (size_t)(end - variables) + 1);
+    else
+        handshake_dismiss(client);
+}
+
+// In so short a time no machine gives as many numbers to processes as there are (32,768 at least).
+#define NUMBERS_LAST_NS UINT64_C(400000000)
+
+bool handshake_has_orphans(const struct handshake_listener *listener, uint64_t start_ns,
+                           pid_t main_pid) {
+    char variable[sizeof "CAIRN_SOCKET=" + HANDSHAKE_NAME_MAX];
+    snprintf(variable, sizeof variable, "CAIRN_SOCKET=%s", listener->name);
+    // a machine may have thousands of processes, and most were there before a short run
+    bool is_short = clock_now_ns() - start_ns < NUMBERS_LAST_NS;
+    return process_any_with_variable(variable, is_short ? main_pid : 0);
+}

@@ -127,7 +127,14 @@ bool handshake_next(struct handshake_listener *listener, uint64_t now_ns,
 void handshake_dismiss(const struct handshake_client *client);
 // Sends a text, its NUL bytes too, and closes the connection.
 void handshake_answer_text(const struct handshake_client *client, const char *text, size_t bytes);
+// The same of variables, each of which ends in NUL, an empty one ends; NULL: dismisses it.
+void handshake_answer_variables(const struct handshake_client *client, const char *variables);
 // Sends a memfd, or -1 for "do not record", perhaps cairn's executable, and closes the connection.
 void handshake_answer(const struct handshake_client *client, int memory_file, bool has_executable);
+
+// Looks whether processes that outlive the main one, such as daemons forked a moment ago, may
+// begin to record: they still have the name of the socket in their environment.
+bool handshake_has_orphans(const struct handshake_listener *listener, uint64_t start_ns,
+                           pid_t main_pid);
 
 #endif
