@@ -283,13 +283,14 @@ static bool find_pools(const struct request *request, struct opened *opened,
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error) {
-    const struct view *view = request->view;
+    const struct view *view = request->view ? request->view : views;
     bool needs_all =
         filter_needs_names(filter) || view_has(view, VIEW_NEEDS_NAMES) || request->leaks;
     enum measure by = request->options.by;
     if (request->is_unreachable && !check_reachability(&opened->profile, error)) return false;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
     if (!snapshot_options_apply(&request->snapshot, opened, error)) return false;
+    if (view_has(view, VIEW_IS_OF_STACKS)) names_need_all(opened->names);
     if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
     *own_names = names_frames(opened->names);
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;
