@@ -33,6 +33,12 @@ static bool read_view(const struct command_args *args, struct request *request,
                      args->command->name, name, question);
 }
 
+static bool refuse_form(const char *command, const char *name, struct error *error) {
+    char forms[ANSWER_FORMS_BYTES];
+    answer_forms_text(forms);
+    return error_set(error, "%s: unknown form \"%s\"; --format takes %s", command, name, forms);
+}
+
 // A view that is asked for as JSON is an answer, where it has rows; what is asked for without a
 // view is the whole.
 static bool read_form(const struct command_args *args, struct request *request,
@@ -45,9 +51,7 @@ static bool read_form(const struct command_args *args, struct request *request,
     request->is_json |= !strcmp(name, "json");
     if (request->is_json && !args_has(args, OPTION_VIEW)) return true;
     request->form = answer_form_find(name);
-    if (!request->form)
-        return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
-                         args->command->name, name);
+    if (!request->form) return refuse_form(args->command->name, name, error);
     if (!view) view = request->view = views;
     bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
     return is_fit ||
