@@ -83,5 +83,5 @@ const struct joined_id *profile_joined_ids(const struct profile *profile, const 
     }
     for (*count = 0; low + *count < profile->joined.count; ++*count)
         if (ids[low + *count].number != stack->number) break;
-    return ids + low;
+    return ids ? ids + low : NULL;
 }

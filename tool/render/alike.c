@@ -28,7 +28,8 @@ struct alike {
     ARRAY(uint64_t) frames;   // keys of the frames of all places, the outermost first; 0: hidden
     uint8_t *places, *nodes;  // bits of each
     uint64_t *keys;           // by node
-    uint32_t *into;           // by stack
+    uint64_t *stack_keys;
+    uint32_t *into;  // by stack
     struct index_table table;
 };
 
@@ -139,9 +140,14 @@ static uint64_t key_of_node(const struct alike *alike, uint32_t node) {
     return is_hidden ? key_of_only(alike, node) : alike->keys[node];
 }
 
-static uint64_t key_of_stack(const struct alike *alike, const struct stack *stack) {
-    const uint64_t key = hash_mix(key_of_node(alike, stack->node), stack->cut);
-    return hash_mix(key, stack->heap);
+// Finds the keys of the stacks with code in Python, or of those without.
+static void read_stacks(struct alike *alike, unsigned python) {
+    for (size_t i = 0; i < alike->profile->stack_count; i++) {
+        const struct stack *stack = &alike->profile->stacks[i];
+        if ((alike->nodes[stack->node] & NODE_PYTHON) != python) continue;
+        const uint64_t key = hash_mix(key_of_node(alike, stack->node), stack->cut);
+        alike->stack_keys[i] = hash_mix(key, stack->heap);
+    }
 }
 
 // Returns true if the first is before the second in a ranking.
@@ -153,10 +159,10 @@ static bool is_before(const struct alike *alike, const struct stack *a, const st
 // Finds the stack that reads like stack `index` and comes first; `adds`: or becomes that itself.
 static bool find(struct alike *alike, uint32_t index, bool adds) {
     const struct stack *stacks = alike->profile->stacks;
-    const uint64_t key = key_of_stack(alike, &stacks[index]);
+    const uint64_t key = alike->stack_keys[index];
     struct index_probe probe = index_probe_start(&alike->table, key);
     for (uint32_t other; index_probe_next(&alike->table, &probe, &other);) {
-        if (key_of_stack(alike, &stacks[other]) != key) continue;
+        if (alike->stack_keys[other] != key) continue;
         const uint32_t first = alike->into[other];
         if (is_before(alike, &stacks[index], &stacks[first]))
             alike->into[other] = alike->into[first] = index;
@@ -167,15 +173,15 @@ static bool find(struct alike *alike, uint32_t index, bool adds) {
     return !adds || index_table_insert(&alike->table, key, index);
 }
 
-// Finds what the stacks with code in Python, or those without, are added to.
-static bool find_all(struct alike *alike, unsigned python) {
+// Finds what each stack is added to: those that go through no such place are only looked up.
+static bool find_all(struct alike *alike) {
     const struct profile *profile = alike->profile;
     bool is_ok = true;
     for (int adds = 1; adds >= 0; adds--)
         for (uint32_t i = 0; is_ok && i < profile->stack_count; i++) {
-            const unsigned bits = alike->nodes[profile->stacks[i].node];
-            const bool is_twin = (bits & NODE_TWIN) || profile->stacks[i].node == TREE_ROOT;
-            if ((bits & NODE_PYTHON) == python && is_twin == adds) is_ok = find(alike, i, adds);
+            const uint32_t node = profile->stacks[i].node;
+            const bool is_twin = (alike->nodes[node] & NODE_TWIN) || node == TREE_ROOT;
+            if (is_twin == adds) is_ok = find(alike, i, adds);
         }
     index_table_free(&alike->table);
     return is_ok;
@@ -197,17 +203,19 @@ static bool join(struct alike *alike, struct profile *profile) {
 }
 
 static bool join_stacks(struct alike *alike, struct profile *profile) {
-    alike->into = calloc(profile->stack_count + 1, sizeof *alike->into);
-    if (!alike->into || !read_places(alike, false)) return false;
-    for (uint32_t i = 0; i < profile->stack_count; i++) alike->into[i] = i;
+    if (!read_places(alike, false)) return false;
     if (!read_nodes(alike)) return true;
-    if (!find_all(alike, 0)) return false;
+    alike->into = calloc(profile->stack_count + 1, sizeof *alike->into);
+    alike->stack_keys = calloc(profile->stack_count + 1, sizeof *alike->stack_keys);
+    if (!alike->into || !alike->stack_keys) return false;
+    for (uint32_t i = 0; i < profile->stack_count; i++) alike->into[i] = i;
+    read_stacks(alike, 0);
     if (alike->has_python) {
         if (!read_places(alike, true)) return false;
         read_nodes(alike);
-        if (!find_all(alike, NODE_PYTHON)) return false;
+        read_stacks(alike, NODE_PYTHON);
     }
-    return join(alike, profile);
+    return find_all(alike) && join(alike, profile);
 }
 
 // Finds the first of the nodes that were asked for that reads like this one. False without memory.
@@ -259,6 +267,7 @@ bool alike_join(struct profile *profile, const struct frame_names *names, enum m
     free(alike.places);
     free(alike.nodes);
     free(alike.keys);
+    free(alike.stack_keys);
     free(alike.into);
     index_table_free(&alike.table);
     return is_ok || error_set(error, "no memory for the list of stacks");
