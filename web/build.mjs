@@ -10,7 +10,7 @@ import { build, transform } from "esbuild";
 import { lean } from "./lean.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const CODE_BUDGET_BYTES = 190_000;
+const CODE_BUDGET_BYTES = 195_000;
 
 const bundled = await build({
   entryPoints: [join(here, "src/main.ts")],

@@ -108,6 +108,20 @@ def check_stacks(path, document):
     t.check_equal("sizes of all calls", told, calls)
 
 
+def check_who_freed():
+    """Rows of threads have who freed their blocks, as the whole report has it by slot."""
+    _, path = t.record(t.program("findings", "freed_by"))
+    whole = json.loads(t.run_cairn("report", "--json", path).out)
+    names = {thread["slot"]: thread["name"] for thread in whole["threads"]}
+    owners = {pair["owner_slot"] for pair in whole["freed_by"] if pair["owner_slot"] != pair["freer_slot"]}
+    wanted = sorted((names[pair["owner_slot"]], names[pair["freer_slot"]], pair["bytes"], pair["frees"])
+                    for pair in whole["freed_by"] if pair["owner_slot"] in owners)
+    told = sorted((row["allocated_by"], row["freed_by_thread"], row["freed_there_bytes"], row["frees_there"])
+                  for row in json.loads(asked(path, "threads", "json"))["rows"] if "freed_by_thread" in row)
+    t.check_equal("threads: who freed whose blocks", told, wanted)
+    t.check(any(one[:2] == ("producer", "consumer") for one in told), f"threads: producer and consumer in {told}")
+
+
 def check_tree(path):
     """The same calls as rows and as lines; those of the first level are all that was allocated."""
     options = ("--by", "allocated", "--all-frames", "--top", "0", "--threshold", "0")
@@ -272,6 +286,7 @@ check_whole_process()
 check_not_recorded()
 check_screens(recording, "long.cairn")
 check_closed_pipe(recording, "stacks", ("json", "csv", "md"))
+check_who_freed()
 _, named = t.record(t.program("contexts"))
 t.check(check_forms(named, "contexts")["count"] > 1, "no contexts")
 t.finish()

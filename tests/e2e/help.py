@@ -43,7 +43,7 @@ for topic in topics:
     t.check(not re.search(r"^(?!    ).*(\]\(|\*\*)|<!--|^#|^\|", text, re.MULTILINE), f"topic {topic}: Markdown is left")
     if topic in commands:
         t.check(f"cairn help {topic}.md" in said(topic), f"help {topic} names no page")
-claims = (t.SOURCE / "tool/answer/claims.c").read_text()
+claims = (t.SOURCE / "tool/answer/claims.def").read_text()
 for place in sorted({"findings#" + one for one in re.findall(r'FINDINGS "([a-z-]+)"', claims)}
                     | set(re.findall(r'"docs/howto/([a-z-]+\.md(?:#[a-z-]+)?)"', claims))):
     t.check(len(said(place).splitlines()) > 1, f"help {place}: nothing")

@@ -4,7 +4,7 @@
 with values as the program's own ledger has them, of the other it is not made. `both`: it is made of both, and its values
 tell the two apart. `saves`: the mended program (MENDED, the setting of `fix`, or the twin) has saved what the claim promised,
 within a fifth.
-Every claim of the table (tool/answer/claims.c) has both twins."""
+Every claim of the table (tool/answer/claims.def) has both twins."""
 
 import concurrent.futures
 import json
@@ -15,7 +15,7 @@ import subprocess
 import cairn_test as t
 
 SOURCES = sorted(one for one in (t.SOURCE / "tests/truth").iterdir() if one.suffix in (".c", ".cc"))
-KEYS = re.findall(r'^    \[CLAIM_\w+\] = \{"(\w+)"', (t.SOURCE / "tool/answer/claims.c").read_text("utf-8"), re.M)
+KEYS = re.findall(r'^CLAIM\(\w+, "(\w+)"', (t.SOURCE / "tool/answer/claims.def").read_text("utf-8"), re.M)
 WITHIN = 0.2
 AT_ONCE = 4  # most of them wait
 WORDS = ("claim", "flags", "run", "run-0", "run-1", "both", "saves", "fix", "needs", "file", "view")

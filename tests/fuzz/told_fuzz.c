@@ -95,7 +95,7 @@ static void check_kept(const uint8_t *bytes, size_t size) {
         kept_answer_open(kept, &options, &answer);
         require(answer_print_json(json.out, &answer, NULL));
         kept_answer_open(kept, &options, &answer);
-        require(answer_print_markdown(markdown.out, &answer, NULL));
+        require(answer_print_md(markdown.out, &answer, NULL));
         text_end(&screen, check_screen);
         text_end(&json, check_json);
         text_end(&markdown, check_screen);

@@ -89,4 +89,61 @@ const sizes = [
 for (const [bytes, wanted] of sizes) equal(`size of ${bytes}`, size(bytes), wanted);
 equal("an eighth", percent(1, 8), "12 %");
 equal("a time in the middle", duration(1.125e9), "1.12 s");
+
+// Stacks of main, by place: main 0; fill, line 7, by two calls 1 and 2; an internal frame 3; fill, line 8, 4.
+const pageOf = (process) => ({
+  facts: { role: "process", process, threads: [], executable: "/bin/x", program: "x" },
+  texts: ["main", "fill", "inner", "x.c", "/bin/x"],
+  numbers: new Map(
+    Object.entries({
+      "frame.function": [1, 2, 2, 3, 2],
+      "frame.file": [4, 4, 4, 4, 4],
+      "frame.line": [20, 7, 7, 1, 8],
+      "frame.module": [5, 5, 5, 5, 5],
+      "frame.flags": [0, 0, 0, 2, 0],
+      "frame.offset": [0, 0, 0, 0, 0],
+      "place.count": [1, 1, 1, 1, 1],
+      "place.frames": [0, 1, 2, 3, 4],
+      // nodes 1: main; 2, 3: fill; 4: the internal frame in 3; 5: fill, line 8
+      "node.back": [1, 1, 2, 1, 4],
+      "node.place": [0, 1, 2, 3, 4],
+      "stack.node": [2, 2, 1],
+      "stack.peak_bytes": [10, 20, 40],
+      "stack.peak_blocks": [1, 2, 4],
+    }).map(([name, values]) => [name, Float64Array.from(values)]),
+  ),
+  shapes: [],
+  findings: [],
+  heaps: [],
+  contexts: [],
+  snapshots: [],
+  held: [],
+  heldBySlot: [],
+  heapShapes: null,
+  heldByHeaps: [],
+  sources: {},
+});
+const { Model } = await load("model.ts"),
+  { View } = await load("view.ts"),
+  { initial } = await load("state.ts");
+const model = new Model({ run: null, profiles: [pageOf({ pid: 1 }), pageOf({ pid: 2 })] });
+const rowsOf = (state) => {
+  const view = new View(model, { ...initial, ...state }, null),
+    values = view.ofRows(view.measure.values);
+  return [...view.rows.keys()].filter((row) => view.rows[row]).map((row) => [row, values[row], view.alikeTo(row)]);
+};
+equal("rows that read the same", rowsOf({}), [
+  [0, 30, [0, 1]],
+  [2, 40, [2]],
+]);
+equal("the same with internal frames", rowsOf({ internal: true }), [
+  [0, 10, [0]],
+  [1, 20, [1]],
+  [2, 40, [2]],
+]);
+equal("of two processes together", rowsOf({ process: "all" }), [
+  [0, 60, [0, 1, 3, 4]],
+  [2, 80, [2, 5]],
+]);
+equal("a row alone", rowsOf({ focus: ["stack:1"] }), [[0, 30, [0, 1]]]);
 process.exit(failures ? 1 : 0);

@@ -46,6 +46,11 @@ struct answer_column answer_value_column(enum measure by, size_t width) {
                                   .width = width};
 }
 
+struct answer_column answer_other_ids_column(const struct profile *profile) {
+    return (struct answer_column)ANSWER_DATA("other_ids", ANSWER_TEXT,
+                                             .is_left_out = !profile || !profile->joined.count);
+}
+
 bool answer_is_sampled(const struct answer *answer) {
     return answer->profile ? answer->profile->sampling.is_on != 0 : answer->is_sampled;
 }

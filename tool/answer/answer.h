@@ -202,6 +202,8 @@ void answer_set_unknown(struct answer_row *row, size_t column);
 // The columns of what rows are ranked by: its share of the whole, and the value.
 extern const struct answer_column answer_share_column;
 struct answer_column answer_value_column(enum measure by, size_t width);
+// The column of other ids that rows of stacks stand for, where some do. `profile` may be NULL.
+struct answer_column answer_other_ids_column(const struct profile *profile);
 
 // Returns the length of a list of `count` rows that `top` cuts; 0: it does not.
 static inline size_t answer_cut(size_t top, size_t count) {

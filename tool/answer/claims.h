@@ -16,60 +16,9 @@
 #include "tool/base/json.h"
 
 enum claim_key {
-    CLAIM_GROWTH,     // a call site that rises steadily
-    CLAIM_REALLOC,    // buffers that are grown many times
-    CLAIM_TEMPORARY,  // blocks that are freed before the thread allocates again
-    CLAIM_SHORT,      // short-lived blocks, by a sample
-    CLAIM_AGES,       // blocks that lived some milliseconds at most (--ages)
-    CLAIM_FREED_BY,   // one thread frees what another allocates
-    CLAIM_FREE,       // memory that is free in the allocator, but resident
-    CLAIM_REUSE,      // blocks that the function frees that allocated them (--free-stacks)
-    CLAIM_ALIKE,      // many small blocks of one size by one stack, that live together
-    CLAIM_UNTOUCHED,  // parts of large blocks that were never touched
-    CLAIM_ARENAS,     // arenas of threads that hold free memory
-    CLAIM_STRINGS,    // equal strings: in the view waste, and of a file of core save
-    CLAIM_WASTE,      // blocks of zeros, equal ones, ends that are not used (of such a file)
-    CLAIM_HUGE,       // a large heap on small pages
-    CLAIM_GROWTH_STOPPED,
-    CLAIM_GROWTH_NONE,
-    CLAIM_GROWTH_UNKNOWN,
-    CLAIM_PEAK,
-    CLAIM_LEFT,
-    CLAIM_WAY,   // of functions, that most of the peak came by
-    CLAIM_WAYS,  // where it parts at once
-    CLAIM_EXACT,
-    CLAIM_EXACT_CALLS,  // of samples
-    CLAIM_NOT_EXACT,
-    CLAIM_RECORDING_COST,  // recording took more memory than the program
-    CLAIM_RESIDENT,
-    CLAIM_NOT_HEAP,  // most of resident memory is no live heap
-    CLAIM_HEAP,      // what of the resident heap is live
-    CLAIM_ACCOUNTS,  // threads that share an account
-    CLAIM_DIFF_NEW,  // of diff, in the order of enum change_kind
-    CLAIM_DIFF_GONE,
-    CLAIM_DIFF_GROWN,
-    CLAIM_DIFF_SHRUNK,
-    CLAIM_DIFF_NOT_AT_PEAK,
-    CLAIM_DIFF_ONLY_AT_PEAK,
-    CLAIM_TYPES,  // of a running process or a core
-    CLAIM_CONTAINERS,
-    CLAIM_OWNERS,
-    CLAIM_OF_NO_USE,
-    CLAIM_DUPLICATES,
-    CLAIM_KEPT_PAGES,
-    CLAIM_REMEDY,  // what would make a process smaller
-    CLAIM_REMEDY_NONE,
-    CLAIM_REMEDY_UNKNOWN,
-    CLAIM_NOW_FREE,   // of a process that is not recorded, why it is so big: free in malloc
-    CLAIM_NOW_OTHER,  // neither that nor in use there
-    CLAIM_NOW_WASTE,  // in use there, and of no use
-    CLAIM_NOW_BLOCK,  // one block alone
-    CLAIM_NOW_USED,
-    CLAIM_NOW_LARGEST,     // none of these
-    CLAIM_MOVED,           // of a history: a commit moved a figure
-    CLAIM_MAY_HAVE_MOVED,  // there are too few runs to know
-    CLAIM_NOT_MOVED,       // the newest commit moved nothing
-    CLAIM_KEYS,
+#define CLAIM(name, ...) CLAIM_##name,
+#include "tool/answer/claims.def"
+    CLAIM_KEYS
 };
 
 enum claim_unit {

@@ -8,12 +8,9 @@
 #include "tool/base/units.h"
 
 const struct answer_form answer_forms[] = {
-    {"json", false, false, answer_print_json},
-    {"csv", false, false, answer_print_csv},
-    {"ndjson", false, false, answer_print_ndjson},
-    {"md", true, false, answer_print_markdown},
-    {"unix", false, false, answer_print_unix},
-    {"calls", true, true, answer_print_calls},
+#define FORM(name, is_for_people, is_of_calls, help)                                               \
+    {#name, is_for_people, is_of_calls, answer_print_##name},
+#include "tool/answer/forms.def"
     {0},
 };
 
@@ -21,6 +18,22 @@ const struct answer_form *answer_form_find(const char *name) {
     for (const struct answer_form *form = answer_forms; form->name; form++)
         if (!strcmp(form->name, name)) return form;
     return NULL;
+}
+
+static bool is_last_of_all(const struct answer_form *form) {
+    return !form[1].name || form[1].is_of_calls;
+}
+
+void answer_forms_text(char text[ANSWER_FORMS_BYTES]) {
+    size_t used = 0;
+    for (const struct answer_form *form = answer_forms; form->name && used < ANSWER_FORMS_BYTES;
+         form++)
+        used += (size_t)snprintf(text + used, ANSWER_FORMS_BYTES - used, "%s%s",
+                                 form == answer_forms   ? ""
+                                 : form->is_of_calls    ? ", and of the tree "
+                                 : is_last_of_all(form) ? " and "
+                                                        : ", ",
+                                 form->name);
 }
 
 struct unit_text answer_value_text(const struct answer *answer, const struct answer_column *column,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of an answer (docs/reference/json.md#answers): each is written once and fits every view. A
-// new one is a row of the table in forms.c and a function. Values that are not known are null or
+// new one is a row of forms.def and a function. Values that are not known are null or
 // empty, never 0. Functions return false, with an error, without memory.
 #ifndef TOOL_ANSWER_FORMS_H
 #define TOOL_ANSWER_FORMS_H
@@ -9,24 +9,25 @@
 
 #define ANSWER_SCHEMA 1  // of JSON: columns and keys may be added within it
 
+typedef bool answer_form_fn(FILE *out, struct answer *answer, struct error *error);
+
 struct answer_form {
     const char *name;    // as --format has it
     bool is_for_people;  // lists have their usual lengths
     bool is_of_calls;    // of a tree of calls alone
-    bool (*print)(FILE *out, struct answer *answer, struct error *error);
+    answer_form_fn *print;
 };
 extern const struct answer_form answer_forms[];  // ends with name NULL
-#define ANSWER_FORM_NAMES "json, csv, ndjson, md and unix, and of the tree calls"
+
+#define FORM(name, ...) answer_form_fn answer_print_##name;
+#include "tool/answer/forms.def"
 
 // NULL: there is none of that name.
 const struct answer_form *answer_form_find(const char *name);
 
-bool answer_print_json(FILE *out, struct answer *answer, struct error *error);
-bool answer_print_ndjson(FILE *out, struct answer *answer, struct error *error);
-bool answer_print_csv(FILE *out, struct answer *answer, struct error *error);
-bool answer_print_calls(FILE *out, struct answer *answer, struct error *error);
-bool answer_print_unix(FILE *out, struct answer *answer, struct error *error);
-bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error);
+// Lists them for a sentence: "json, csv and md, and of the tree calls".
+enum { ANSWER_FORMS_BYTES = 128 };
+void answer_forms_text(char text[ANSWER_FORMS_BYTES]);
 
 // The screen.
 bool answer_print_text(const struct terminal *terminal, struct answer *answer, struct error *error);

@@ -103,7 +103,7 @@ static void put_row(FILE *out, const struct answer *answer, const struct answer_
     fputs(answer->has_frames ? " |\n" : "|\n", out);
 }
 
-bool answer_print_markdown(FILE *out, struct answer *answer, struct error *error) {
+bool answer_print_md(FILE *out, struct answer *answer, struct error *error) {
     struct answer_row row;
     fputs("**", out);
     put_text(out, answer->title);

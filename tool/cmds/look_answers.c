@@ -50,15 +50,19 @@ static bool owners_rows(const struct asked *asked, const struct request *request
     return core_owners_rows(asked->subject, request, error);
 }
 
-// In the order in which they need the fewest things worked out anew: who keeps what is last.
+// In the order in which they need the fewest things worked out anew; last that which makes one of
+// stacks that read the same.
 static const struct {
     const char *view;
     rows_fn *rows;
     bool is_whole;  // all of its rows are kept, not those that it shows unasked
-} questions[] = {{"heap", heap_rows, true},         {"pages", heap_rows, true},
-                 {"remedies", remedies_rows, true}, {"waste", waste_rows, true},
-                 {"types", types_rows, true},       {"containers", containers_rows, true},
-                 {"owners", owners_rows, false}};
+} questions[] = {{"heap", heap_rows, true},
+                 {"remedies", remedies_rows, true},
+                 {"waste", waste_rows, true},
+                 {"types", types_rows, true},
+                 {"containers", containers_rows, true},
+                 {"owners", owners_rows, false},
+                 {"pages", heap_rows, true}};
 
 static struct request request_for(const struct view *view, bool is_whole, FILE *out) {
     struct request request = {

@@ -3,6 +3,13 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/rows.h"
 
+// Lists the forms for help.
+static const char forms_help[] =
+#define FORM_FIRST(name, is_for_people, is_of_calls, help) "rows: " #name help
+#define FORM(name, is_for_people, is_of_calls, help) ", " #name help
+#include "tool/answer/forms.def"
+    ;
+
 // clang-format off
 #define RANKED_BY_EXIT "rank by exit (default), peak, allocated or calls"
 #define OPTION_ROWS_FILTER OPTION_ROWS_FILTER_AS('f', RANKED_BY_PEAK)
@@ -24,7 +31,7 @@
     OPTION_ROW_BYTES,                                                                              \
     OPTION_ROW_COLOR,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "the view as JSON; without --view, everything"},              \
-    {OPTION_FORMAT, "format", 0, "FORM", "rows: json, csv, ndjson, md, unix (file:line:); or calls"}, \
+    {OPTION_FORMAT, "format", 0, "FORM", forms_help}, \
     SYMBOL_OPTIONS
 #define OPTION_ROWS_LEAKS                                                                          \
     OPTION_ROWS_SUPPRESSIONS,                                                                      \

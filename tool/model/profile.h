@@ -155,6 +155,12 @@ struct freed_at {
     uint32_t cell, node;
 };
 
+// The id of a stack that was added to another one, by the number of that (join.h).
+struct joined_id {
+    uint32_t number;
+    uint64_t id;
+};
+
 // Of mappings (mapped.h).
 struct mapped_figures {
     uint64_t calls, mapped_bytes, unmapped_bytes;
@@ -203,7 +209,8 @@ struct profile {
     size_t cell_count;
     uint64_t inherited_other_blocks, inherited_other_bytes;  // of CAIRN_CELL_OTHER
     ARRAY(struct freed_at) freed_at;
-    struct overruns overruns;  // of a sum: how many, and no list
+    ARRAY(struct joined_id) joined;  // by number
+    struct overruns overruns;        // of a sum: how many, and no list
     struct reachability reachability;
     struct profile_thread *threads;
     size_t thread_count;

@@ -430,6 +430,7 @@ void profile_free(struct profile *profile) {
     stack_pool_free(&profile->more);
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
+    array_free(&profile->joined);
     overruns_free(&profile->overruns);
     mapped_free(&profile->mapped);
     free(profile->heap_parts);

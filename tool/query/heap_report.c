@@ -10,18 +10,14 @@
 #include "tool/query/views.h"
 #include "tool/render/heap_screen.h"
 
-// Names for the stacks that are shown.
-static bool resolve(struct opened *opened, const struct heap_state *state, size_t top,
-                    struct error *error) {
-    size_t count;
-    uint32_t *ranking = residency_rank(&state->residency, &count);
-    if (!ranking) return error_set(error, "no memory for the list of stacks");
-    if (top && top < count) count = top;
-    for (size_t i = 0; i < count; i++)
-        if (ranking[i] < opened->profile.stack_count)
-            names_want_stack(opened->names, opened->profile.stacks[ranking[i]].node, 0);
-    free(ranking);
-    return names_resolve(opened->names, error);
+// Finds the names of all stacks, and makes one of those that read the same: before blocks are
+// counted by stack, since pages that two of them share are kept by one then.
+static bool join_alike(struct opened *opened, const struct request *request, struct error *error) {
+    if (request->view->memory != MEMORY_PAGES) return true;
+    names_need_all(opened->names);
+    if (!names_resolve(opened->names, error)) return false;
+    const struct frame_names names = names_frames(opened->names);
+    return view_join_alike(request, &opened->profile, &names, error);
 }
 
 // Prints rows in the form that is asked for.
@@ -47,10 +43,7 @@ static bool show(const struct heap_look *look, struct opened *opened,
     char safe[PATH_MAX];
     bool has_pages = request->view->memory == MEMORY_PAGES;
     text_escape(safe, sizeof safe, look->name);
-    if (has_pages && opened) {
-        if (!resolve(opened, state, options->top, error)) return false;
-        names = names_frames(opened->names);
-    }
+    if (has_pages && opened) names = names_frames(opened->names);
     const struct heap_about about = {
         .name = safe, .state = state, .profile = opened ? &opened->profile : NULL, .names = &names};
     if (request->form) return print_rows(look, &about, request, error);
@@ -61,7 +54,8 @@ static bool show(const struct heap_look *look, struct opened *opened,
 bool heap_views_rows(const struct heap_look *look, struct opened *opened,
                      const struct request *request, struct error *error) {
     struct heap_state state;
-    if (!heap_look_survey(look, &opened->profile, &state, error)) return false;
+    if (opened && !join_alike(opened, request, error)) return false;
+    if (!heap_look_survey(look, opened ? &opened->profile : NULL, &state, error)) return false;
     bool is_ok = show(look, opened, &state, request, error);
     heap_state_free(&state);
     return is_ok;
@@ -70,17 +64,10 @@ bool heap_views_rows(const struct heap_look *look, struct opened *opened,
 static bool report(const struct heap_look *look, const struct request *request,
                    struct error *error) {
     struct opened opened;
-    struct heap_state state;
-    bool is_recorded = look->is_recorded;
-    if (is_recorded && !heap_look_recording(look, &opened, error))
-        return heap_look_blame(look, error);
-    bool is_ok = heap_look_survey(look, is_recorded ? &opened.profile : NULL, &state, error) ||
-                 heap_look_blame(look, error);
-    if (is_ok) {
-        is_ok = show(look, is_recorded ? &opened : NULL, &state, request, error);
-        heap_state_free(&state);
-    }
-    if (is_recorded) opened_close(&opened);
+    if (!look->is_recorded) return heap_views_rows(look, NULL, request, error);
+    if (!heap_look_recording(look, &opened, error)) return false;
+    bool is_ok = heap_views_rows(look, &opened, request, error);
+    opened_close(&opened);
     return is_ok;
 }
 
@@ -88,7 +75,7 @@ bool heap_views_report(const char *word, const struct request *request, struct e
     const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
     struct heap_look look;
     if (!heap_look_take(word, &wish, &look, error)) return false;
-    bool is_ok = report(&look, request, error);
+    bool is_ok = report(&look, request, error) || heap_look_blame(&look, error);
     heap_look_close(&look);
     return is_ok;
 }

@@ -168,6 +168,10 @@ void names_want_stack(struct names *names, uint32_t node, size_t limit) {
     }
 }
 
+void names_need_all(struct names *names) {
+    names->are_all_needed = true;
+}
+
 void names_want_overruns(struct names *names) {
     const struct overruns *overruns = &names->profile->overruns;
     for (size_t i = 0; i < overruns->list.count; i++) {
@@ -194,7 +198,8 @@ static bool is_asked(const struct names *names, size_t place) {
     const struct place_names *known = &names->places[place];
     uint32_t index = names->profile->places.list.items[place].module;
     const char *path = index == MODULE_NONE ? "" : names->profile->modules.modules[index].path;
-    bool is_wanted = known->is_wanted || (names->is_first_read && module_is_own(path));
+    bool is_wanted =
+        known->is_wanted || names->are_all_needed || (names->is_first_read && module_is_own(path));
     bool is_answered = known->frames || (known->was_asked && index != MODULE_NONE);
     return is_wanted && !is_answered && names_is_code(names, place);
 }

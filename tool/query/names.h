@@ -22,6 +22,9 @@ bool names_extend(struct names *names, struct error *error);
 // Marks the places of a stack to be resolved, `limit` from the innermost (0: all).
 void names_want_stack(struct names *names, uint32_t node, size_t limit);
 
+// Marks all places, of which those that no stack was marked for count as no name that is missing.
+void names_need_all(struct names *names);
+
 // The same for the stacks of damaged blocks.
 void names_want_overruns(struct names *names);
 

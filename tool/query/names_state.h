@@ -45,10 +45,11 @@ struct names {
     struct symbol_report *reports;  // by module, of those that were asked; last: generated code
     uint32_t *unresolved_counts;    // the same; places without a function's name
     struct symbol_options options;
-    struct bundle kept;  // names in the recording
-    void *kept_bytes;    // of those that were looked up just now; NULL: none
-    bool has_kept;       // the recording has names of its own
-    bool is_first_read;  // it has none, and is complete: the cache gets all of its own modules
+    struct bundle kept;   // names in the recording
+    void *kept_bytes;     // of those that were looked up just now; NULL: none
+    bool has_kept;        // the recording has names of its own
+    bool are_all_needed;  // names of all places, whatever was marked
+    bool is_first_read;   // it has none, and is complete: the cache gets all of its own modules
     ARRAY(char *)
     mapped;           // paths of sources and names of Python code that the user wants otherwise
     bool has_python;  // Python's own frames are there

@@ -33,6 +33,12 @@ static bool read_view(const struct command_args *args, struct request *request,
                      args->command->name, name, question);
 }
 
+static bool refuse_form(const char *command, const char *name, struct error *error) {
+    char forms[ANSWER_FORMS_BYTES];
+    answer_forms_text(forms);
+    return error_set(error, "%s: unknown form \"%s\"; --format takes %s", command, name, forms);
+}
+
 // A view that is asked for as JSON is an answer, where it has rows; what is asked for without a
 // view is the whole.
 static bool read_form(const struct command_args *args, struct request *request,
@@ -45,9 +51,7 @@ static bool read_form(const struct command_args *args, struct request *request,
     request->is_json |= !strcmp(name, "json");
     if (request->is_json && !args_has(args, OPTION_VIEW)) return true;
     request->form = answer_form_find(name);
-    if (!request->form)
-        return error_set(error, "%s: unknown form \"%s\"; --format takes " ANSWER_FORM_NAMES,
-                         args->command->name, name);
+    if (!request->form) return refuse_form(args->command->name, name, error);
     if (!view) view = request->view = views;
     bool is_fit = !request->form->is_of_calls || view_has(view, VIEW_IS_TREE);
     return is_fit ||
@@ -283,13 +287,14 @@ static bool find_pools(const struct request *request, struct opened *opened,
 bool request_apply(const struct request *request, struct filter *filter, struct opened *opened,
                    const struct frame_names **names, struct frame_names *own_names,
                    struct error *error) {
-    const struct view *view = request->view;
+    const struct view *view = request->view ? request->view : views;
     bool needs_all =
         filter_needs_names(filter) || view_has(view, VIEW_NEEDS_NAMES) || request->leaks;
     enum measure by = request->options.by;
     if (request->is_unreachable && !check_reachability(&opened->profile, error)) return false;
     if (!filter_found_threads(filter, &opened->profile, error)) return false;
     if (!snapshot_options_apply(&request->snapshot, opened, error)) return false;
+    if (view_has(view, VIEW_IS_OF_STACKS)) names_need_all(opened->names);
     if (!resolve(opened, by, needs_all ? 0 : request->options.top, error)) return false;
     *own_names = names_frames(opened->names);
     if (!filter_stacks(filter, &opened->profile, own_names, by, error)) return false;

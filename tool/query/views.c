@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/render/alike.h"
+
 bool view_check_recording(const struct view *view, struct error *error) {
     if (!view_has(view, VIEW_NEEDS_MEMORY)) return true;
     return error_set(error,
@@ -34,11 +36,22 @@ const struct view *view_find(const char *name) {
     return NULL;
 }
 
+bool view_join_alike(const struct request *request, struct profile *profile,
+                     const struct frame_names *names, struct error *error) {
+    const bool is_by_programs = request->form && !request->form->is_for_people;
+    const struct alike_reading reading = {is_by_programs,
+                                          is_by_programs || request->options.has_all_frames};
+    return alike_join(profile, names, request->options.by, reading, error);
+}
+
 bool view_print(FILE *out, const struct view_subject *subject, struct error *error) {
     const struct request *request = subject->request;
     const struct view *view = request->view ? request->view : views;
     struct terminal terminal = terminal_of(out);
     struct answer answer = {0};
+    if (subject->opened && view_has(view, VIEW_IS_OF_STACKS) &&
+        !view_join_alike(request, &subject->opened->profile, subject->names, error))
+        return false;
     if (!request->form && view->print) return view->print(out, subject, error);
     if (!request->form && view->screen)
         return view->screen(&terminal, &subject->opened->profile, subject->names, &request->options,

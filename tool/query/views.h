@@ -50,7 +50,8 @@ enum view_needs {
     VIEW_IS_TREE = 1 << 10,         // calls in calls
     VIEW_LEADS_TO_TREE = 1 << 11,   // its stacks are better seen as a tree where many changed
     VIEW_IS_RESIDENT = 1 << 12,     // of what is resident, which any process answers
-    VIEW_IS_OF_FREE = 1 << 13       // of what is resident and not live
+    VIEW_IS_OF_FREE = 1 << 13,      // of what is resident and not live
+    VIEW_IS_OF_STACKS = 1 << 14     // rows are stacks: those that read the same are one (alike.h)
 };
 
 // The processes of a run of several, as a view has them.
@@ -129,6 +130,11 @@ extern const struct view_group view_groups[];  // ends with title NULL
 const struct view *view_find(const char *name);
 // Prints the view that is asked for, in the form that is asked for. False with an error.
 bool view_print(FILE *out, const struct view_subject *subject, struct error *error);
+
+// Makes one of the stacks that read the same in the form that is asked for; `names` has every name.
+// False with an error.
+bool view_join_alike(const struct request *request, struct profile *profile,
+                     const struct frame_names *names, struct error *error);
 
 // Returns true if it has one of these bits. `view` may be NULL.
 bool view_has(const struct view *view, unsigned needs);

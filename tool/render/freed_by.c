@@ -10,6 +10,7 @@
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
 #include "tool/model/timeline.h"
+#include "tool/render/freed_pairs.h"
 #include "tool/render/interval.h"
 #include "tool/render/site.h"
 #include "tool/render/stacks.h"
@@ -18,7 +19,7 @@
 enum {
     SCREEN_NAMES = 8,
     NAMES_MAX = 32,
-    NAME_BYTES = 64,
+    NAME_BYTES = SLOT_NAME_BYTES,
     VALUE_COLUMNS = 11,
     LABEL_COLUMNS = 20,
     LABEL_SPARE = 2
@@ -26,13 +27,8 @@ enum {
 
 #define OTHER_THREADS "other threads of that name"
 
-struct slot_thread {
-    uint32_t slot;
-    const struct profile_thread *thread;
-};
-
 struct matrix {
-    struct slot_thread *threads;  // by slot, those of a slot one after the other
+    struct slot_names slots;
     char names[NAMES_MAX][NAME_BYTES];
     size_t count;
     size_t most;      // names that have a row of their own
@@ -42,52 +38,6 @@ struct matrix {
     struct measured freed[NAMES_MAX][NAMES_MAX];  // [allocated by][freed by]
     struct measured across[NAMES_MAX];            // between threads of one name
 };
-
-static int order_by_slot(const void *left, const void *right) {
-    const struct slot_thread *a = left, *b = right;
-    if (a->slot != b->slot) return a->slot < b->slot ? -1 : 1;
-    return a->thread < b->thread ? -1 : a->thread > b->thread;
-}
-
-static struct slot_thread *threads_by_slot(const struct profile *profile) {
-    struct slot_thread *threads = calloc(profile->thread_count + 1, sizeof *threads);
-    for (size_t i = 0; threads && i < profile->thread_count; i++)
-        threads[i] = (struct slot_thread){profile->threads[i].slot, &profile->threads[i]};
-    if (threads) qsort(threads, profile->thread_count, sizeof *threads, order_by_slot);
-    return threads;
-}
-
-// The number of threads whose slots come before this one.
-static size_t threads_before(const struct slot_thread *threads, size_t count, uint32_t slot) {
-    size_t low = 0;
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-        if (threads[middle].slot < slot)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
-}
-
-// "worker", or of a slot that threads of several names had: "worker/writer". Says how many names.
-static size_t slot_name(const struct matrix *matrix, const struct profile *profile, uint32_t slot,
-                        char *out, size_t size) {
-    size_t names = 0, first = threads_before(matrix->threads, profile->thread_count, slot);
-    *out = 0;
-    for (size_t i = first; i < profile->thread_count && matrix->threads[i].slot == slot; i++) {
-        const struct profile_thread *thread = matrix->threads[i].thread;
-        char raw[sizeof thread->name + 1] = "", name[NAME_BYTES];
-        memcpy(raw, thread->name, sizeof thread->name);
-        text_escape(name, sizeof name, *raw ? raw : "(no name)");
-        if (strstr(out, name)) continue;
-        size_t used = strlen(out);
-        names++;
-        snprintf(out + used, size - used, "%s%s", used ? "/" : "", name);
-    }
-    if (!*out) snprintf(out, size, slot == CAIRN_SLOT_SHARED ? "(shared)" : "(unknown)");
-    return names;
-}
 
 // Bytes of a name without a number at its end; all of a name that is nothing else.
 static size_t stem_bytes(const char *name) {
@@ -126,18 +76,18 @@ static size_t index_of(struct matrix *matrix, const char *name) {
 }
 
 static void matrix_free(struct matrix *matrix) {
-    if (matrix) free(matrix->threads);
+    if (matrix) slot_names_free(&matrix->slots);
     free(matrix);
 }
 
 static bool fill(struct matrix *matrix, const struct profile *profile) {
     size_t count;
-    matrix->threads = threads_by_slot(profile);
-    struct shape_freed *pairs = matrix->threads ? shape_freed_by(profile, &count) : NULL;
+    const bool is_made = slot_names_make(&matrix->slots, profile);
+    struct shape_freed *pairs = is_made ? shape_freed_by(profile, &count) : NULL;
     for (size_t i = 0; pairs && i < count; i++) {
         char owner[NAME_BYTES], freer[NAME_BYTES];
-        size_t owners = slot_name(matrix, profile, pairs[i].owner, owner, sizeof owner);
-        size_t freers = slot_name(matrix, profile, pairs[i].freer, freer, sizeof freer);
+        size_t owners = slot_name(&matrix->slots, pairs[i].owner, owner, sizeof owner);
+        size_t freers = slot_name(&matrix->slots, pairs[i].freer, freer, sizeof freer);
         matrix->has_shared |= owners > 1 || freers > 1;
         size_t row = index_of(matrix, owner), column = index_of(matrix, freer);
         struct measured freed = measured_bytes((int64_t)pairs[i].bytes, &pairs[i].estimate);
@@ -294,7 +244,7 @@ static uint64_t end_of(const struct profile *profile, const struct matrix *matri
     for (size_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
         char slot[NAME_BYTES];
-        slot_name(matrix, profile, thread->slot, slot, sizeof slot);
+        slot_name(&matrix->slots, thread->slot, slot, sizeof slot);
         if (!is_alike(matrix, row, slot)) continue;
         if (!thread->end_ns) return UINT64_MAX;
         if (thread->end_ns > end_ns) end_ns = thread->end_ns;
@@ -307,7 +257,7 @@ static bool has_main_thread(const struct profile *profile, const struct matrix *
     const struct cairn_header *header = &profile->recording->header;
     for (size_t i = 0; i < profile->thread_count; i++) {
         char slot[NAME_BYTES];
-        slot_name(matrix, profile, profile->threads[i].slot, slot, sizeof slot);
+        slot_name(&matrix->slots, profile->threads[i].slot, slot, sizeof slot);
         if (profile->threads[i].tid == header->pid && is_alike(matrix, row, slot)) return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/threads.h"
+#include "tool/render/freed_pairs.h"
 
 enum {
     VALUE_COLUMNS = 11,     // a size or a number, with a blank before it ...
@@ -191,6 +192,11 @@ enum thread_column {
     THREAD_THREADS,
     THREAD_START,
     THREAD_END,
+    THREAD_OWNER,  // parts of a row: whose blocks were freed by whom
+    THREAD_FREER,
+    THREAD_FREER_TID,
+    THREAD_FREED,
+    THREAD_FREES,
     THREAD_COLUMNS
 };
 
@@ -200,7 +206,8 @@ struct thread_table {
     enum measure by;
     size_t at;
     size_t member;  // of an account, the thread to be looked at next; 0: no account is told
-    char name[THREAD_TEXT_BYTES];
+    char name[THREAD_TEXT_BYTES], freer[SLOT_NAME_BYTES];
+    struct freed_pairs freed;
     struct answer_column columns[THREAD_COLUMNS];
 };
 
@@ -235,13 +242,34 @@ static bool tell_member(struct thread_table *table, uint32_t account, struct ans
     return false;
 }
 
+// Programs get who freed the blocks of threads, by slot, where others did.
+static bool tell_freed(struct thread_table *table, uint32_t slot, struct answer_row *row) {
+    const struct shape_freed *pair = freed_pairs_next(&table->freed, slot);
+    if (!pair) return false;
+    row->level = 1;
+    row->use = ANSWER_FOR_PROGRAMS;
+    slot_name(&table->freed.names, pair->owner, table->name, SLOT_NAME_BYTES);
+    slot_name(&table->freed.names, pair->freer, table->freer, sizeof table->freer);
+    answer_set_text(row, THREAD_OWNER, table->name);
+    answer_set_text(row, THREAD_FREER, table->freer);
+    const uint32_t tid = slot_only_thread(&table->freed.names, pair->freer);
+    if (tid) answer_set(row, THREAD_FREER_TID, tid);
+    answer_set_measured(row, THREAD_FREED, measured_bytes((int64_t)pair->bytes, &pair->estimate));
+    answer_set(row, THREAD_FREES, (int64_t)pair->frees);
+    return true;
+}
+
+static bool next_part(struct thread_table *table, struct answer_row *row) {
+    const struct thread_row *last = &table->rows[table->at - 1];
+    const bool has_members = last->sharing_count > 1 && table->member != SIZE_MAX;
+    if (has_members && tell_member(table, last->sums.account, row)) return true;
+    table->member = SIZE_MAX;
+    return tell_freed(table, last->sums.slot, row);
+}
+
 static bool next_thread(struct answer *answer, struct answer_row *out) {
     struct thread_table *table = answer->state;
-    bool has_members = table->at && table->rows[table->at - 1].sharing_count > 1;
-    if (has_members && answer->has_levels && table->member != SIZE_MAX) {
-        if (tell_member(table, table->rows[table->at - 1].sums.account, out)) return true;
-        table->member = SIZE_MAX;
-    }
+    if (answer->has_levels && table->at && next_part(table, out)) return true;
     if (table->at == answer->shown) return false;
     const struct thread_row *row = &table->rows[table->at++];
     const struct profile_thread *thread = &row->sums;
@@ -306,6 +334,7 @@ static void say_legend(struct answer *answer, const struct thread_row *rows) {
 
 static void close_threads(void *state) {
     struct thread_table *table = state;
+    freed_pairs_free(&table->freed);
     free(table->rows);
     free(table);
 }
@@ -330,7 +359,12 @@ static void set_thread_columns(struct thread_table *table, const struct view_opt
                                        .style = STYLE_DIM, .head = "further"),
         [THREAD_THREADS] = ANSWER_DATA("threads", ANSWER_COUNT),
         [THREAD_START] = ANSWER_DATA("start_ns", ANSWER_TIME),
-        [THREAD_END] = ANSWER_DATA("end_ns", ANSWER_TIME)};
+        [THREAD_END] = ANSWER_DATA("end_ns", ANSWER_TIME),
+        [THREAD_OWNER] = ANSWER_DATA("allocated_by", ANSWER_TEXT),
+        [THREAD_FREER] = ANSWER_DATA("freed_by_thread", ANSWER_TEXT),
+        [THREAD_FREER_TID] = ANSWER_DATA("freed_by_tid", ANSWER_NUMBER),
+        [THREAD_FREED] = ANSWER_DATA("freed_there_bytes", ANSWER_BYTES, .is_estimate = true),
+        [THREAD_FREES] = ANSWER_DATA("frees_there", ANSWER_COUNT)};
     memcpy(table->columns, columns, sizeof columns);
 }
 
@@ -348,7 +382,7 @@ bool threads_answer(struct answer *answer, const struct profile *profile,
     struct thread_table *table = calloc(1, sizeof *table);
     size_t count = 0;
     if (table) table->rows = calloc(profile->thread_count + 1, sizeof *table->rows);
-    if (!table || !table->rows ||
+    if (!table || !table->rows || !freed_pairs_make(&table->freed, profile) ||
         !(is_grouped ? threads_group : threads_rows)(profile, table->rows, &count)) {
         if (table) close_threads(table);
         return error_set(error, "no memory for the list of threads");

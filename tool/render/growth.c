@@ -8,6 +8,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/snapshots.h"
+#include "tool/render/alike.h"
 #include "tool/render/claims_find.h"
 #include "tool/render/stack_answers.h"
 #include "tool/render/terminal.h"
@@ -149,6 +150,7 @@ enum growth_column {
     GROWTH_STALLED,
     GROWTH_FREED,
     GROWTH_ID,
+    GROWTH_OTHER_IDS,
     GROWTH_FROM,
     GROWTH_UNTIL,
     GROWTH_COLUMNS
@@ -173,7 +175,8 @@ struct growth_list {
     struct frame_list frames;
     int64_t *curves;  // made when the first one is shown
     size_t at;
-    char id[2 * sizeof(uint64_t) + 1];
+    char id[2 * sizeof(uint64_t) + 1], *other_ids;
+    struct answer_column columns[GROWTH_COLUMNS];
 };
 
 static bool next_growing(struct answer *answer, struct answer_row *row) {
@@ -193,6 +196,9 @@ static bool next_growing(struct answer *answer, struct answer_row *row) {
     answer_set(row, GROWTH_STALLED, how->has_stalled);
     answer_set(row, GROWTH_FREED, how->freed_bytes);
     answer_set_text(row, GROWTH_ID, list->id);
+    free(list->other_ids);
+    list->other_ids = alike_other_ids(answer->profile, stack);
+    if (list->other_ids) answer_set_text(row, GROWTH_OTHER_IDS, list->other_ids);
     if (how->has_stalled) answer_set(row, GROWTH_FROM, (int64_t)how->from_ns);
     if (how->has_stalled) answer_set(row, GROWTH_UNTIL, (int64_t)how->until_ns);
     row->frames = &list->frames;
@@ -205,6 +211,7 @@ static void close_growing(void *state) {
     struct growth_list *list = state;
     frame_list_free(&list->frames);
     free(list->curves);
+    free(list->other_ids);
     growth_free(&list->growth);
     snapshots_free(&list->snapshots);
     free(list);
@@ -288,12 +295,14 @@ bool growth_answer(struct answer *answer, const struct profile *profile,
         close_growing(list);
         return false;
     }
+    memcpy(list->columns, growth_columns, sizeof growth_columns);
+    list->columns[GROWTH_OTHER_IDS] = answer_other_ids_column(profile);
     drop_small(&list->growth, view_threshold(view, profile->peak.bytes));
     bool has_values = !profile->sampling.is_on || recording_has_sample_values(profile->recording);
     size_t count = has_values && list->growth.is_known ? list->growth.count : 0;
     *answer = (struct answer){.profile = profile,
                               .options = view,
-                              .columns = growth_columns,
+                              .columns = list->columns,
                               .column_count = GROWTH_COLUMNS,
                               .gap = 1,
                               .has_frames = true,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/base/array.h"
+#include "tool/render/alike.h"
 #include "tool/render/heap_screen.h"
 
 static void tell_origin(const struct heap_state *state, struct answer *answer) {
@@ -290,6 +291,7 @@ enum page_column {
     PAGE_TYPE,
     PAGE_SIZE_FROM,
     PAGE_STACK,
+    PAGE_OTHER_STACKS,
     PAGE_COLUMNS
 };
 
@@ -310,8 +312,9 @@ struct page_list {
     size_t at;
     struct frame_list frames;
     struct unit_text class;
-    char id[2 * sizeof(uint64_t) + 1];
+    char id[2 * sizeof(uint64_t) + 1], *other_ids;
     struct claim claim;
+    struct answer_column columns[PAGE_COLUMNS];
 };
 
 // Says whose blocks they are: a stack's, a type's, of a size, or not recorded. False without
@@ -325,6 +328,9 @@ static bool set_owner(struct page_list *list, uint32_t owner, bool is_plain,
         const struct stack *stack = &list->about.profile->stacks[owner];
         snprintf(list->id, sizeof list->id, "%016" PRIx64, stack->id);
         answer_set_text(row, PAGE_STACK, list->id);
+        free(list->other_ids);
+        list->other_ids = alike_other_ids(list->about.profile, stack);
+        if (list->other_ids) answer_set_text(row, PAGE_OTHER_STACKS, list->other_ids);
         row->frames = &list->frames;
         return frame_list_fill(&list->frames, list->about.profile, list->about.names, stack->node,
                                0);
@@ -359,6 +365,7 @@ static void close_owners(void *state) {
     struct page_list *list = state;
     frame_list_free(&list->frames);
     free(list->ranking);
+    free(list->other_ids);
     free(list);
 }
 
@@ -385,9 +392,11 @@ bool pages_answer(struct answer *answer, const struct heap_about *about,
     }
     list->about = *about;
     list->frames.are_all_shown = view->has_all_frames;
+    memcpy(list->columns, page_columns, sizeof page_columns);
+    list->columns[PAGE_OTHER_STACKS] = answer_other_ids_column(about->profile);
     *answer = (struct answer){.view = "pages",
                               .options = view,
-                              .columns = page_columns,
+                              .columns = list->columns,
                               .column_count = PAGE_COLUMNS,
                               .has_frames = state->is_recorded,
                               .whole = (int64_t)residency->kept_bytes,

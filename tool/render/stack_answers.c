@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/model/mapped.h"
 #include "tool/model/stack_fields.h"
+#include "tool/render/alike.h"
 #include "tool/render/freed_by.h"
 
 enum { VALUE_COLUMNS = 11, BLOCKS_COLUMNS = 10, EXTRA_MAX = 8, KINDS_BYTES = 64, ID_BYTES = 17 };
@@ -18,6 +19,7 @@ enum stack_column {
     STACK_VALUE,
     STACK_BLOCKS,
     STACK_ID,
+    STACK_OTHER_IDS,
     STACK_ALLOCATED,  // these are phrases of the screen
     STACK_CALLS,
     STACK_PEAK,
@@ -38,6 +40,7 @@ struct stack_list {
     struct shapes shapes;
     struct free_stacks freers;
     char id[ID_BYTES], kinds[KINDS_BYTES];
+    char *other_ids;
     // What else a list has of a stack; NULL: nothing.
     void (*tell)(struct stack_list *list, const struct stack *stack, struct answer_row *row);
     // Its parts, a row each. False: that were all.
@@ -115,6 +118,9 @@ static bool next_stack(struct answer *answer, struct answer_row *row) {
     answer_set_measured(row, STACK_BLOCKS,
                         measure_stack(measure_about(list->view.by)->in_blocks, stack));
     answer_set_text(row, STACK_ID, list->id);
+    free(list->other_ids);
+    list->other_ids = alike_other_ids(list->profile, stack);
+    if (list->other_ids) answer_set_text(row, STACK_OTHER_IDS, list->other_ids);
     set_phrases(stack, row);
     set_fields(list, stack, row);
     row->frames = &list->frames;
@@ -131,6 +137,7 @@ static void close_list(void *state) {
     frame_list_free(&list->freed_by);
     free(list->freers.list);
     free(list->ranking);
+    free(list->other_ids);
     free(list);
 }
 
@@ -164,6 +171,7 @@ static void set_columns(struct stack_list *list, const struct answer_column *ext
     list->columns[STACK_BLOCKS] = (struct answer_column)ANSWER_FIGURES(
         NULL, about->noun[1], ANSWER_COUNT, BLOCKS_COLUMNS, .is_left_out = !about->is_bytes);
     list->columns[STACK_ID] = (struct answer_column)ANSWER_DATA("id", ANSWER_TEXT);
+    list->columns[STACK_OTHER_IDS] = answer_other_ids_column(list->profile);
     set_phrase_columns(list);
     for (size_t i = 0; stack_fields[i].key; i++) {
         bool is_bytes = strstr(stack_fields[i].key, "bytes") != NULL;

@@ -11,6 +11,7 @@
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/snapshot_options.h"
+#include "tool/render/alike.h"
 #include "tool/render/terminal.h"
 #include "tool/render/trust.h"
 
@@ -97,6 +98,13 @@ static void look_at_log(const char *log, struct opened *opened, const struct fra
         fprintf(stderr, "cairn: without candidates for pools: %s\n", reason.text);
 }
 
+// The page shows or hides internal frames: stacks are one that read the same with all of them.
+static bool join_alike(struct opened *opened, const struct frame_names *names,
+                       struct error *error) {
+    const struct alike_reading reading = {.is_by_programs = true, .are_all_shown = true};
+    return alike_join(&opened->profile, names, MEASURE_PEAK, reading, error);
+}
+
 static bool put_opened(struct web *web, const struct page_part *part, struct opened *opened,
                        const struct heap_state *heap, struct error *error) {
     struct exported exported = {0};
@@ -105,6 +113,7 @@ static bool put_opened(struct web *web, const struct page_part *part, struct ope
     bool is_ok = look_at_snapshot(opened, part->snapshot, error)
                      ? exported_prepare(opened, &exported, error)
                      : error_wrap(error, "%s", path);
+    is_ok = is_ok && join_alike(opened, &exported.names, error);
     char lost[LOST_BYTES];
     if (is_ok && is_told && name_hints_lost(opened, lost, sizeof lost))
         fprintf(stderr, "cairn: %s: %s\n", text_base_name(path), lost);

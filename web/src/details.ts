@@ -343,7 +343,7 @@ export function stackDetails(
     h("h2", {}, "Stack"),
     sparkline(
       part,
-      part.history?.values.map((held) => held[stack - part.firstStack]),
+      pair ? part.history?.values.map((held) => held[stack - part.firstStack]) : view.heldByRow(stack),
       300,
       44,
     ),
@@ -357,7 +357,7 @@ export function stackDetails(
           fact(
             measure.label,
             shown((of) => units.size(sum(measure.values, of))),
-            pair ? "" : model.sure(stack, measure),
+            pair ? "" : view.sure(stack, measure),
             " ",
             h(
               "span",

@@ -23,7 +23,9 @@ function stackCell(app: App, stack: number): Child {
 
 function stackColumns(app: App, view: View, most: number): Column[] {
   const { model } = app,
-    { measure } = view;
+    { measure } = view,
+    values = view.ofRows(measure.values),
+    counts = view.ofRows(measure.counts);
   const number = numbersOf("108px");
   const columns: Column[] = [
     {
@@ -39,8 +41,8 @@ function stackColumns(app: App, view: View, most: number): Column[] {
       help: measure.help,
       isNumber: true,
       width: "130px",
-      sort: (row) => measure.values[row],
-      cell: (row) => bar(amount(view, measure.values[row]), measure.values[row], most),
+      sort: (row) => values[row],
+      cell: (row) => bar(amount(view, values[row]), values[row], most),
     },
   ];
   const spread = model.spread(measure.id);
@@ -50,11 +52,11 @@ function stackColumns(app: App, view: View, most: number): Column[] {
         "interval",
         "±",
         "half the width of the 95 % interval, and the samples behind it",
-        (row) => spread[0][row],
+        (row) => view.ofRows(spread[0])[row],
         String,
       ),
       width: "190px",
-      cell: (row) => model.sure(row, measure) || "exact",
+      cell: (row) => view.sure(row, measure) || "exact",
     });
   if (!model.hasHistory)
     columns.push(
@@ -62,7 +64,7 @@ function stackColumns(app: App, view: View, most: number): Column[] {
         "share",
         "Share",
         "of all",
-        (row) => measure.values[row],
+        (row) => values[row],
         (value) => units.percent(value, view.sums()[0]),
       ),
     );
@@ -72,7 +74,7 @@ function stackColumns(app: App, view: View, most: number): Column[] {
         "blocks",
         measure.noun[1][0].toUpperCase() + measure.noun[1].slice(1),
         "as many " + measure.noun[1],
-        (row) => measure.counts[row],
+        (row) => counts[row],
         units.count,
       ),
     );
@@ -83,12 +85,12 @@ function stackColumns(app: App, view: View, most: number): Column[] {
       id,
       other.label,
       other.help,
-      (row) => other.values[row],
+      (row) => view.ofRows(other.values)[row],
       other.isBytes ? units.size : units.count,
     );
     columns.push(
       model.spread(id)
-        ? { ...column, width: "250px", cell: (row) => [column.cell(row), model.sure(row, other)] }
+        ? { ...column, width: "250px", cell: (row) => [column.cell(row), view.sure(row, other)] }
         : column,
     );
   }
@@ -98,12 +100,7 @@ function stackColumns(app: App, view: View, most: number): Column[] {
       0,
       sparkColumn((row) => {
         const part = model.parts[model.partOf[row]];
-        return sparkline(
-          part,
-          part.history?.values.map((held) => held[row - part.firstStack]),
-          96,
-          22,
-        );
+        return sparkline(part, view.heldByRow(row), 96, 22);
       }),
     );
   return columns;
@@ -131,12 +128,14 @@ function stacksWith(view: View, matches: Matches): (stack: number) => boolean {
 
 export function listStacks(app: App, view: View): Listed {
   const rows: number[] = [],
-    { measure, mask } = view;
+    mask = view.isDiff ? view.mask : view.rows,
+    values = view.isDiff ? view.measure.values : view.ofRows(view.measure.values),
+    calls = view.isDiff ? view.by("calls").values : view.ofRows(view.by("calls").values);
   let most = 0;
   for (let stack = 0; stack < mask.length; stack++) {
-    if (!mask[stack] || (measure.values[stack] <= 0 && view.by("calls").values[stack] <= 0)) continue;
+    if (!mask[stack] || (values[stack] <= 0 && calls[stack] <= 0)) continue;
     rows.push(stack);
-    if (measure.values[stack] > most) most = measure.values[stack];
+    if (values[stack] > most) most = values[stack];
   }
   return {
     rows: view.isDiff
@@ -156,7 +155,7 @@ export function listStacks(app: App, view: View): Listed {
             view.pairs.sums.map((sum) => sum[row]),
             view.stacksOfPair(row),
           )
-        : stackDetails(app, row),
+        : stackDetails(app, row, null, view.alikeTo(row)),
     open: (row) => app.set(focused(app.state, "stack", String(view.isDiff ? view.pairs.stack[row] : row))),
   };
 }

@@ -279,6 +279,50 @@ export class Model extends NumberedParts {
       if (!isAfter.has(leaf[stack])) leaf[stack] = leafOf.get(rows[stack]) ?? leaf[stack];
   }
 
+  private readings = new Map<boolean, Float64Array>();
+
+  /** By stack, the same number for those that read the same, function by function and line by line; internal frames count where they are shown. */
+  reading(withInternal: boolean): Float64Array {
+    let keys = this.readings.get(withInternal);
+    if (!keys) {
+      const { leaf } = this.tree(withInternal);
+      keys = Float64Array.from(leaf, (node) => node * 2 ** 32);
+      for (const part of this.parts)
+        for (const isPython of [0, 1]) {
+          const lines = this.linesOf(part, withInternal, isPython);
+          part.stackNode.forEach((node, i) => {
+            const stack = part.firstStack + i;
+            if (part.isPython[node] === isPython) keys![stack] += lines[node] || this.lineOfOnly(part, stack);
+          });
+        }
+      this.readings.set(withInternal, keys);
+    }
+    return keys;
+  }
+
+  /** By node, the lines of all frames that are shown on the way to it, mixed. */
+  private linesOf(part: Part, withInternal: boolean, isPython: number): Uint32Array {
+    const lines = new Uint32Array(part.nodeParent.length);
+    for (let node = 1; node < lines.length; node++) {
+      let mixture = lines[part.nodeParent[node]];
+      const place = part.nodePlace[node];
+      for (let i = part.placeStart[place + 1] - 1; i >= part.placeStart[place]; i--) {
+        const frame = part.placeFrames[i];
+        if (!withInternal && this.isHidden(part, frame, isPython)) continue;
+        mixture = Math.imul(mixture ^ (part.line[frame] + 2), 0x9e3779b1);
+        mixture ^= mixture >>> 15;
+      }
+      lines[node] = mixture;
+    }
+    return lines;
+  }
+
+  /** The line that stands for a stack of nothing but internal frames. */
+  private lineOfOnly(part: Part, stack: number): number {
+    const [frame] = this.framesOf(stack, false);
+    return frame === undefined ? 0 : part.line[frame] + 2;
+  }
+
   isStandard(fn: number): boolean {
     return STANDARD.test(this.fnName[fn]) || STANDARD.test(this.moduleName(fn));
   }

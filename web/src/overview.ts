@@ -52,8 +52,8 @@ function link(
 
 /** The stacks that hold most, in order, and how many more there are. */
 function largestStacks(view: View): { order: number[]; others: number } {
-  const values = view.sides().at(-1)!,
-    mask = view.mask,
+  const values = view.isDiff ? view.sides().at(-1)! : view.ofRows(view.measure.values),
+    mask = view.isDiff ? view.mask : view.rows,
     order: number[] = [];
   let count = 0;
   for (let stack = 0; stack < mask.length; stack++) {
@@ -270,7 +270,11 @@ export class Overview implements Screen {
   }
 
   private showStacks(view: View): void {
-    const { values, counts, noun, label } = view.measure,
+    const { noun, label } = view.measure,
+      isSame = view.measure.counts === view.measure.values,
+      [values, counts] = [view.measure.values, view.measure.counts].map((one) =>
+        view.isDiff ? one : view.ofRows(one),
+      ),
       { order, others } = largestStacks(view);
     const most = order.length ? values[order[0]] : 0,
       whole = view.sums().at(-1)!;
@@ -288,8 +292,8 @@ export class Overview implements Screen {
           h(
             "span",
             { class: "dim stack-blocks" },
-            counts === values ? "" : units.plural(counts[stack], ...noun),
-            view.model.sure(stack, view.measure),
+            isSame ? "" : units.plural(counts[stack], ...noun),
+            view.isDiff ? view.model.sure(stack, view.measure) : view.sure(stack, view.measure),
           ),
         ]),
       );

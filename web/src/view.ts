@@ -116,7 +116,9 @@ export class View {
       key = focus.slice(focus.indexOf(":") + 1);
     if (kind === "thread" || kind === "context") return;
     if (kind === "stack") {
-      for (let i = 0; i < mask.length; i++) if (i !== Number(key)) mask[i] = 0;
+      const reading = this.model.isDiff ? null : this.model.reading(this.state.internal);
+      for (let i = 0; i < mask.length; i++)
+        if (reading ? reading[i] !== reading[Number(key)] : i !== Number(key)) mask[i] = 0;
       return;
     }
     const { model } = this;
@@ -202,6 +204,63 @@ export class View {
         for (let i = 0; i < stackNode.length; i++) sum += values[firstStack + i];
       }
     return sum;
+  }
+
+  /** Stacks that count by the first of them that reads the same, where there are several. */
+  private get alike(): Map<number, number[]> {
+    return this.kept("alike", () => {
+      const reading = this.model.reading(this.state.internal),
+        firsts = new Map<number, number>(),
+        alike = new Map<number, number[]>();
+      this.mask.forEach((counts, stack) => {
+        if (!counts) return;
+        const first = firsts.get(reading[stack]);
+        if (first === undefined) firsts.set(reading[stack], stack);
+        else if (alike.has(first)) alike.get(first)!.push(stack);
+        else alike.set(first, [first, stack]);
+      });
+      return alike;
+    });
+  }
+
+  /** Stacks that are one row with this one, which comes first. */
+  alikeTo(stack: number): number[] {
+    return this.alike.get(stack) ?? [stack];
+  }
+
+  /** Which stacks have a row: those that count, and of those that read the same the first. */
+  get rows(): Uint8Array {
+    return this.kept("rows", () => {
+      const rows = this.mask.slice();
+      for (const [, ...others] of this.alike.values()) for (const stack of others) rows[stack] = 0;
+      return rows;
+    });
+  }
+
+  /** Values of rows: sums over the stacks that read the same. */
+  ofRows(values: Float64Array): Float64Array {
+    const known = this.kept("ofRows", () => new WeakMap<Float64Array, Float64Array>());
+    let sums = this.alike.size ? known.get(values) : values;
+    if (!sums) {
+      sums = values.slice();
+      for (const [first, ...others] of this.alike.values()) for (const stack of others) sums[first] += values[stack];
+      known.set(values, sums);
+    }
+    return sums;
+  }
+
+  /** What the stacks of a row held at each snapshot of the process that the first of them is of. */
+  heldByRow(row: number): number[] | undefined {
+    const { parts, partOf } = this.model,
+      part = parts[partOf[row]],
+      stacks = this.alikeTo(row).filter((stack) => partOf[stack] === partOf[row]);
+    return part.history?.values.map((held) => stacks.reduce((sum, stack) => sum + held[stack - part.firstStack], 0));
+  }
+
+  /** How sure the value of a row is, in words. */
+  sure(row: number, { id, isBytes }: Measure): string {
+    const spread = this.model.spread(id)?.map((one) => this.ofRows(one));
+    return spread ? units.sure(Math.sqrt(spread[0][row]), spread[1][row], isBytes) : "";
   }
 
   get baseTree(): { tree: Tree; leaf: Int32Array } {
