@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds cairn with plain GNU make. Sources are found by room; a new file needs no line here.
 #   make                build/cairn and build/libcairn.so
-#   make quick          build/quick/cairn with its libcairn.so: for the next look at what was just edited
+#   make quick          build/quick/cairn with its libraries: for the next look at what was just edited
 #   make try            record an example with two faults and print the report (PROG='...' for another one)
 #   make check          everything: build, lint, unit tests, real programs; make check-quick: a selection; make check-long: more
 #   make check-anywhere CONDITIONS=... TESTS=...: the tests under hostile circumstances
@@ -200,8 +200,8 @@ $(BUILD)/order.flags: runtime/order.txt dev/order.awk Makefile
 		else echo $(if $(IS_CROSS),$(LLD_ORDER)); fi >$@
 
 # ---- Between two edits ----
-# The library without LTO, and the tool without optimization: an edit costs one compilation and a link or two. musl's flavour
-# and what cairn torture loads are left to `make`.
+# The libraries without LTO, and the tool without optimization: an edit costs two compilations and a link or three. musl's
+# flavour and what cairn torture loads are left to `make`.
 # The tests' programs are found beside them as beside the whole build.
 QUICK := $(BUILD)/quick
 QUICK_TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(QUICK)/%.o)
@@ -290,6 +290,15 @@ $(BUILD)/libcairn-bare.so: $(BARE_RUNTIME) $(BARE_OBJECTS) $(BUILD)/exports-bare
 	$(Q)$(MUSL_CC) $(LDFLAGS) $(MUSL_FLAGS) $(BARE_LINK) $(RUNTIME_ORDER) -o $@.new $(BARE_RUNTIME) $(BARE_OBJECTS) -lgcc
 	$(Q)mv -f $@.new $@
 
+# In place of it between two edits: all of it without LTO.
+QUICK_BARE_OBJECTS := $(BARE_RUNTIME:$(BUILD)/musl/%=$(BUILD)/bare/%) $(BARE_OBJECTS)
+quick: $(BARE_LIBRARY:$(BUILD)/%=$(QUICK)/%)
+$(QUICK)/libcairn-bare.so: $(QUICK_BARE_OBJECTS) $(BUILD)/exports-bare.map
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(MUSL_CC) $(LDFLAGS) $(BARE_FLAGS) $(BARE_LINK) -o $@.new $(QUICK_BARE_OBJECTS) -lgcc
+	$(Q)mv -f $@.new $@
+
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
 
 $(BUILD)/cairn-replay: replay/driver.c format/replay.h Makefile
@@ -330,7 +339,8 @@ $(BUILD)/static/cairn.o: $(STATIC_OBJECTS) bindings/static/text.ld
 $(BUILD)/static/wrapped.o: $(BUILD)/static/cairn.o
 	$(Q)$(call static_objcopy,__wrap_) $< $@
 $(BUILD)/static/embedded.o: $(BUILD)/static/cairn.o
-	$(Q)$(call static_objcopy,cairn_embed_) $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym __real_$(name)=$(name)) $< $@
+	$(Q)$(call static_objcopy,cairn_embed_) $(foreach name,$(HEAP_FUNCTIONS),--redefine-sym __real_$(name)=$(name)) \
+		--weaken-symbol=pvalloc $< $@  # musl has none
 $(BUILD)/libcairn_static.a: $(BUILD)/static/wrapped.o
 $(BUILD)/libcairn_embed.a: $(BUILD)/static/embedded.o
 $(BUILD)/libcairn_static.a $(BUILD)/libcairn_embed.a:

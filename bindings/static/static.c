@@ -26,14 +26,15 @@
 CAIRN_HEAP_FUNCTIONS(CAIRN_ROW_WHOLE, REAL)
 #undef REAL
 
-extern const char *gnu_get_libc_version(void);
+// glibc's lies beside malloc, so that it is there if that one is; no other allocator has it.
+extern int malloc_info(int options, void *file) __attribute__((weak));
 extern int pthread_key_create(unsigned *key, void (*destructor)(void *));
 extern int pthread_setspecific(unsigned key, const void *value);
 
 static const struct {
     const char *name;
     void *address;
-} symbols[] = {{"gnu_get_libc_version", (void *)gnu_get_libc_version},
+} symbols[] = {{"gnu_get_libc_version", (void *)malloc_info},
                {"pthread_key_create", (void *)pthread_key_create},
                {"pthread_setspecific", (void *)pthread_setspecific},
 #define REAL(name) {#name, (void *)__real_##name},

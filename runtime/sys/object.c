@@ -83,10 +83,15 @@ struct search {
     struct object *object;
 };
 
+// Turns musl's name of a static executable into that of others.
+static const char *path_of(const char *name) {
+    return sys_is_text_equal(name, "/proc/self/exe") ? "" : name;
+}
+
 static int object_visit(struct dl_phdr_info *info, size_t size, void *data) {
     struct search *search = data;
     struct object object = {.bias = info->dlpi_addr,
-                            .path = info->dlpi_name,
+                            .path = path_of(info->dlpi_name),
                             .segments = info->dlpi_phdr,
                             .segment_count = info->dlpi_phnum};
     (void)size;

@@ -4,6 +4,7 @@
 and with whole stacks; nobody asking for it, they leave no file."""
 
 import pathlib
+import shutil
 import subprocess
 
 import cairn_test as t
@@ -15,7 +16,7 @@ LINK = next(line.replace("@WRAPS@", ",".join(f"--wrap={name}" for name in WRAPS)
 
 
 def build(source, *options, compiler="gcc"):
-    output = pathlib.Path.cwd() / (pathlib.Path(source).stem + "".join(options).replace("/", "_"))
+    output = pathlib.Path.cwd() / (f"{pathlib.Path(source).stem}-{compiler}" + "".join(options).replace("/", "_"))
     made = subprocess.run([compiler, *options, "-D_GNU_SOURCE", "-O1", "-g", "-fno-builtin", f"-I{t.SOURCE}",
                            f"-I{t.SOURCE}/include", str(t.SOURCE / source), "-o", str(output), *LINK,
                            f"-L{t.BUILD}", "-lcairn_static", "-pthread"], capture_output=True, check=False)
@@ -32,6 +33,38 @@ def recorded(program, *arguments):
     return result, found
 
 
+BY_NAME = """
+#include <stddef.h>
+void *cairn_embed_malloc(size_t bytes), *cairn_embed_calloc(size_t count, size_t bytes), *cairn_embed_realloc(void *block, size_t bytes);
+void cairn_embed_free(void *block);
+int cairn_embed_posix_memalign(void **result, size_t alignment, size_t bytes);
+__attribute__((noinline)) static int by_name(void) {
+    void *aligned = NULL;
+    for (int i = 0; i < 100; i++) {
+        cairn_embed_free(cairn_embed_realloc(cairn_embed_malloc(100), 300));
+        cairn_embed_free(cairn_embed_calloc(2, 10));
+    }
+    return cairn_embed_posix_memalign(&aligned, 64, 1000);
+}
+int main(void) { return by_name(); }
+"""
+
+
+def by_name(compiler):
+    """An allocator that calls cairn by name, as that of bindings/rust."""
+    pathlib.Path("by_name.c").write_text(BY_NAME, "ascii")
+    output = str(pathlib.Path(f"by_name-{compiler}").absolute())
+    made = subprocess.run([compiler, "-static", "-O1", "-g", "by_name.c", "-o", output, "-Wl,--eh-frame-hdr", f"-L{t.BUILD}",
+                           "-lcairn_embed", "-pthread"], capture_output=True, check=False)
+    t.check(made.returncode == 0, f"{compiler}, by name: {made.stderr.decode()[-500:]}")
+    _, found = recorded(output)
+    if found:
+        of_it = t.stacks_through(found, "by_name")
+        t.check_equal(f"{compiler}, by name: calls", sum(s["allocations"] for s in of_it), 301)
+        t.check_equal(f"{compiler}, by name: bytes", sum(s["allocated_bytes"] for s in of_it), 100 * (100 + 300 + 20) + 1000)
+        t.check_equal(f"{compiler}, by name: left", sum(s["at_exit_bytes"] for s in of_it), 1000)
+
+
 t.need("gcc", "g++")
 leak = build("tests/programs/leak.c", "-static")
 t.check_equal("alone: status", t.run([leak]).status, t.run(t.program("leak")).status)
@@ -45,6 +78,11 @@ _, found = recorded(build("tests/programs/threads.c", "-static"), "short")
 if found:
     inside = t.stacks_through(found, "short_body")
     t.check_equal("calls of threads", sum(s["allocations"] for s in inside), 80 * 1001)
+if shutil.which("musl-gcc"):
+    by_name("musl-gcc")
+else:
+    t.skip_part("musl, since there is no musl-gcc")
+by_name("gcc")
 containers = build("tests/programs/containers.cc", "-static", compiler="g++")
 dynamic, there = t.record(t.program("containers"))
 result, found = recorded(containers)

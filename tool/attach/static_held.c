@@ -111,15 +111,12 @@ static void note_birth(struct static_holds *holds, struct static_held *parent) {
     if (is_stopped) proceed_alone(child->tid);
 }
 
-// From here on nothing of the program has run: it ends with the tool.
 static void become(struct static_holds *holds, struct static_held *held) {
-    uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
     uint64_t linker = 0;
     held->tid = held->pid;
     bool is_dynamic = process_auxiliary(held->pid, AT_BASE, &linker) && linker;
-    bool is_held = !is_dynamic &&
-                   ptrace(PTRACE_SETOPTIONS, held->tid, NULL, (void *)options) == 0 &&
-                   ptrace(PTRACE_INTERRUPT, held->tid, NULL, NULL) == 0 && proceed(held->tid, 0);
+    bool is_held = !is_dynamic && ptrace(PTRACE_INTERRUPT, held->tid, NULL, NULL) == 0 &&
+                   proceed(held->tid, 0);
     if (is_held)
         held->state = HELD_BECOMES;
     else

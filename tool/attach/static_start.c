@@ -15,9 +15,10 @@
 
 // ---- the process, held --------------------------------------------------------------------------
 
+#define START_OPTIONS ((uintptr_t)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
+
 bool static_start_hold(pid_t pid, struct error *error) {
-    uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
-    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) == 0) return true;
+    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)START_OPTIONS) == 0) return true;
     return error_set(error, "it cannot be held at its start (ptrace: %s)", strerror(errno));
 }
 
@@ -74,10 +75,12 @@ struct starting {
     struct static_program program;
 };
 
+// From here on the program ends with the tool: it would begin half changed.
 static bool open_caller(struct starting *starting, struct error *error) {
     struct call_site site = {.system_call_at = static_program_system_call(&starting->remote)};
     starting->thread.tid = starting->remote.pid;
-    if (!registers_get(starting->thread.tid, &starting->thread.registers) || !site.system_call_at)
+    if (ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)START_OPTIONS) != 0 ||
+        !registers_get(starting->thread.tid, &starting->thread.registers) || !site.system_call_at)
         return error_set(error, "no system call can be made in it");
     return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
 }
