@@ -93,6 +93,17 @@ def recorded(name, *options):
     return name
 
 
+def check_names(view):
+    """Rows of one level, below one row, differ in kind or name."""
+    above = {}
+    for row in answer_of("unrolled", view)["rows"]:
+        level = row.get("level", 0)
+        above = {one: names for one, names in above.items() if one <= level}
+        names = above.setdefault(level, [])
+        t.check((row["kind"], row["name"]) not in names or row.get("left_out"), f"{view}: {row['name']} is there twice")
+        names.append((row["kind"], row["name"]))
+
+
 def check_process():
     """Views of a process, while it is recorded."""
     command = [t.CAIRN, "run", "-q", "-o", "process.cairn", "--", *t.program("unrolled")]
@@ -101,6 +112,8 @@ def check_process():
         pages = [row for row in check_rows("unrolled", "pages") if any(one["function"] == "fill" for one in row.get("frames", ()))]
         if t.check_equal("pages: rows of fill", len(pages), 1):
             t.check_equal("pages: live blocks of fill", pages[0]["live_blocks"], BLOCKS // 2)
+        check_names("owners")
+        check_names("waste")
         run.stdin.close()
 
 

@@ -23,6 +23,12 @@ static inline bool core_kin_is(const struct core_kin *one, const struct core_kin
 // Of a block; its types are those that the subject has by now.
 struct core_kin core_kin_of(struct core_subject *subject, uint64_t address, uint64_t size);
 
+// The same with one stack in the place of all that have the same label, as a line of a view has it.
+// The first time all names are looked up.
+struct core_kin core_kin_alike(struct core_subject *subject, uint64_t address, uint64_t size);
+// Returns true if it stands for one stack, or for no stack.
+bool core_kin_is_one(const struct core_subject *subject, const struct core_kin *kin);
+
 // "stack", "type" ... as JSON has it.
 const char *core_kin_word(enum core_kind kind);
 

@@ -26,8 +26,9 @@ static struct core_kin kin_of(const struct owner_listing *listing, uint32_t plac
     const struct core_owners *owners = &listing->owners;
     if (core_owners_root(owners, place)) return (struct core_kin){KIND_ROOT, place};
     uint32_t number = core_owners_block(owners, place);
-    return core_kin_of(listing->subject, address_of(listing, number),
-                       core_owners_size(owners, place));
+    // a file of blocks has the stack of each
+    return (listing->has_blocks ? core_kin_of : core_kin_alike)(
+        listing->subject, address_of(listing, number), core_owners_size(owners, place));
 }
 
 static int by_kin(const void *a, const void *b) {

@@ -79,6 +79,8 @@ void core_subject_close(struct core_subject *subject) {
     core_types_close(subject->types);
     if (subject->has_reach) core_reach_close(&subject->reach);
     glibc_heap_free(&subject->heap);
+    free(subject->first_alike);
+    free(subject->alike_counts);
     if (subject->is_recorded) {
         core_free_blocks(&subject->blocks);
         opened_close(&subject->opened);

@@ -26,6 +26,9 @@ struct core_subject {
     struct cairn_header header;  // of the recording
     struct core_blocks blocks;   // in use and recorded
     struct opened opened;
+    // By stack, the first one with its label, and how many have that (core_kin.h); NULL: nobody
+    // asked.
+    uint32_t *first_alike, *alike_counts;
     struct glibc_heap heap;  // glibc's; moves into `reach` when that is there
     struct core_reach reach;
     struct core_types *types;

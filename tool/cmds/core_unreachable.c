@@ -49,7 +49,7 @@ static struct lost_row *row_of(struct lost_sums *sums, const struct core_kin *ki
 
 static bool add(void *context, const struct core_lost_block *lost) {
     struct lost_sums *sums = context;
-    const struct core_kin kin = core_kin_of(sums->subject, lost->address, lost->size);
+    const struct core_kin kin = core_kin_alike(sums->subject, lost->address, lost->size);
     struct lost_row *row = row_of(sums, &kin);
     if (!row) return false;
     row->blocks += lost->is_direct;

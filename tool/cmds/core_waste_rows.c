@@ -56,7 +56,7 @@ static void add_copy(struct waste_copies *copies, const struct waste_block *bloc
 static bool see(void *context, const struct waste_block *block) {
     struct waste_sums *sums = context;
     if (sums->windows && block->unit == SIZE_MAX) return true;
-    const struct core_kin kin = core_kin_of(sums->subject, block->address, block->size);
+    const struct core_kin kin = core_kin_alike(sums->subject, block->address, block->size);
     struct waste_row *row = row_of(sums, &kin);
     sums->is_failed = !row;
     if (!row) return false;
@@ -197,7 +197,8 @@ static const struct waste_row *most_of(const struct waste_sums *sums, bool are_s
     return most;
 }
 
-// "parse_name ← load": the first function of the program's own, and who called it.
+// "parse_name ← load": the first function of the program's own, and who called it where one stack
+// leads there.
 static bool write_functions(const struct core_subject *subject, const struct core_kin *kin,
                             char *text) {
     const struct frame_names names = names_frames(subject->opened.names);
@@ -212,6 +213,7 @@ static bool write_functions(const struct core_subject *subject, const struct cor
     while ((frame = frame_list_next(&frames, &index)) && frame != own) {
     }
     frame = frame ? frame_list_next(&frames, &index) : NULL;
+    if (!core_kin_is_one(subject, kin)) frame = NULL;
     if (frame) frame_label(frame, caller, sizeof caller, CAIRN_WASTE_LABEL_BYTES / 4);
     snprintf(text, CAIRN_WASTE_LABEL_BYTES, "%.90s%s%.90s", function, frame ? " \xe2\x86\x90 " : "",
              caller);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of views: what `cairn report --view` knows, with what each shows if nothing else is
-// asked for. A new view is a row and a function that prints it.
+// asked for. A new view is a row and a function that makes its answer.
 #ifndef TOOL_QUERY_VIEWS_H
 #define TOOL_QUERY_VIEWS_H
 

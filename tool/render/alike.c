@@ -74,8 +74,9 @@ static bool add_frames(struct alike *alike, uint32_t place, bool hides_interpret
 
 // Returns the key of a node below one with `key`.
 static uint64_t go_on(const struct alike *alike, uint64_t key, uint32_t place) {
-    for (uint32_t i = alike->first[place]; i < alike->first[place + 1]; i++)
-        if (alike->frames.items[i]) key = hash_mix(key, alike->frames.items[i]);
+    const uint64_t *frames = alike->frames.items;
+    for (uint32_t i = alike->first[place]; frames && i < alike->first[place + 1]; i++)
+        if (frames[i]) key = hash_mix(key, frames[i]);
     return key;
 }
 
