@@ -177,6 +177,8 @@ def sampled_few():
     estimate, blocks = sampling["at_exit_estimate"], found["at_exit"]["blocks"]
     lowest, most = blocks - estimate["interval_blocks"], min(blocks + estimate["interval_blocks"], estimate["most_blocks"])
     check(lowest <= least <= most, f"the interval has the truth: {lowest} to {most}, {estimate}")
+    peak = next(claim["evidence"] for claim in found["claims"] if claim["key"] == "peak")
+    check(peak["blocks"] >= least and found["sampling"]["peak_estimate"]["least_blocks"] >= least, f"the peak was no less than what was counted: {peak}")
     target.end("few samples")
 
 

@@ -58,6 +58,7 @@ void estimate_add(struct estimate *sum, const struct estimate *added) {
 void estimate_forget_limits(struct estimate *estimate) {
     estimate->bytes_limit = estimate->blocks_limit = 0;
     estimate->own_bytes_most = estimate->own_blocks_most = 0;
+    estimate->bytes_least = estimate->blocks_least = 0;
     estimate->before_bytes_most = estimate->before_blocks_most = 0;
 }
 

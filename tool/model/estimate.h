@@ -28,6 +28,8 @@ struct estimate {
     // Most that there can be, as it was counted beside the samples: of the process' own blocks and
     // of those that were there before; 0: there are none of that kind. Both 0: not known.
     double own_bytes_most, own_blocks_most, before_bytes_most, before_blocks_most;
+    // Of a process' peak: what was counted at a moment, as it is attached to. Sums do not have it.
+    double bytes_least, blocks_least;
 };
 
 // What a stack or process has estimates of; THEN: at a moment that was asked for.

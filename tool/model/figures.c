@@ -68,6 +68,8 @@ static void add_estimates(struct figures *figures, const struct recording *recor
     figures->scale = sampled_scale_of(recording, counted_of(figures));
     sampled_sum(recording, &figures->scale, is_peak_at_end, estimates);
     figures->peak_estimate = estimates[ESTIMATED_PEAK];
+    figures->peak_estimate.bytes_least = (double)sampling.found_bytes;
+    figures->peak_estimate.blocks_least = (double)sampling.found_blocks;
     figures->exit_estimate = estimates[ESTIMATED_EXIT];
     figures->rate_bytes = sampling.rate_bytes;
     figures->rate_now_bytes =

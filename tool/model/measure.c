@@ -65,7 +65,18 @@ void measured_add(struct measured *sum, struct measured added) {
     if (!estimate_is_none(&added.estimate)) estimate_add(&sum->estimate, &added.estimate);
 }
 
+static int64_t counted_least(struct measured measured) {
+    const struct estimate *estimate = &measured.estimate;
+    return (int64_t)(measured.is_in_blocks ? estimate->blocks_least : estimate->bytes_least);
+}
+
+static int64_t counted_most(struct measured measured) {
+    return (measured.is_in_blocks ? estimate_blocks_most : estimate_bytes_most)(&measured.estimate);
+}
+
 int64_t measured_interval(struct measured measured) {
+    const int64_t most = counted_most(measured);
+    if (most && counted_least(measured) >= most) return 0;  // counted
     return (measured.is_in_blocks ? estimate_blocks_interval
                                   : estimate_bytes_interval)(&measured.estimate);
 }
@@ -80,18 +91,21 @@ int64_t measured_least(struct measured measured) {
     int64_t interval = measured_interval(measured), value = measured.value;
     if (measured.estimate.bytes_weight > 0 && unsure < (double)interval)
         interval = (int64_t)ceil(unsure);
-    return value > 0 && interval > value ? 0 : figures_add(value, -interval);
+    const int64_t least = counted_least(measured);
+    const int64_t end = value > 0 && interval > value ? 0 : figures_add(value, -interval);
+    return end > least ? end : least;
 }
 
 int64_t measured_most(struct measured measured) {
-    int64_t most =
-        (measured.is_in_blocks ? estimate_blocks_most : estimate_bytes_most)(&measured.estimate);
+    int64_t most = counted_most(measured);
     int64_t end = figures_add(measured.value, measured_interval(measured));
-    return most && most < end ? most : end;
+    if (most && most < end) end = most;
+    return end > counted_least(measured) ? end : counted_least(measured);
 }
 
 int64_t measured_shown(struct measured measured) {
-    int64_t most = measured_most(measured);
+    int64_t most = measured_most(measured), least = counted_least(measured);
+    if (least > measured.value) return least;
     return measured.value > most ? most : measured.value;
 }
 

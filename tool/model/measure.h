@@ -67,7 +67,7 @@ int64_t measured_least(struct measured measured);
 // The upper end: not above what was counted. Estimates are right on average because some of them
 // are too high: the value itself may lie above it.
 int64_t measured_most(struct measured measured);
-// The value as screens print it: not above that end, which would contradict it.
+// The value as screens print it: not above that end, nor below what was counted.
 int64_t measured_shown(struct measured measured);
 bool measured_is_unreliable(struct measured measured);
 

@@ -327,6 +327,9 @@ static void sum_up(struct profile *profile, size_t slot_count) {
     if (profile->sampling.is_on) {
         take_exact_totals(profile);
         sampled_add_unseen(&profile->figures.scale, profile->estimates);
+        struct estimate *peak = &profile->estimates[ESTIMATED_PEAK];
+        peak->bytes_least = (double)profile->figures.found_bytes;
+        peak->blocks_least = (double)profile->figures.found_blocks;
     }
     const struct cairn_totals *totals = &profile->recording->header.totals;
     uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;

@@ -22,6 +22,10 @@ void json_values_put_estimate(struct json *json, const char *key, const struct e
         json_put_int(json, "most_bytes", estimate_bytes_most(estimate));
         json_put_int(json, "most_blocks", estimate_blocks_most(estimate));
     }
+    if (estimate->blocks_least > 0) {
+        json_put_int(json, "least_bytes", (int64_t)estimate->bytes_least);
+        json_put_int(json, "least_blocks", (int64_t)estimate->blocks_least);
+    }
     json_put_int(json, "samples", estimate_samples(estimate));
     json_put_int(json, "block_samples", estimate_block_samples(estimate));
     json_put_int(json, "certain_samples", estimate_certain(estimate));

@@ -207,6 +207,27 @@ static void test_most(void **state) {
     assert_true(measured_most(measured_bytes(9 * RATE, &sum)) > 9 * RATE);
 }
 
+// What was counted at a moment, the peak is at least, whatever samples say.
+static void test_least(void **state) {
+    (void)state;
+    struct estimate sum = samples_of(32, 0);
+    sum.bytes_least = 9 * RATE;
+    sum.blocks_least = 500;
+    struct measured bytes = measured_bytes(0, &sum), blocks = measured_blocks(0, &sum);
+    assert_int_equal(measured_least(bytes), 9 * RATE);
+    assert_int_equal(measured_shown(bytes), 9 * RATE);
+    assert_int_equal(measured_most(bytes), 9 * RATE);
+    assert_int_equal(measured_shown(blocks), 500);
+    assert_int_equal(measured_shown(measured_bytes(11 * RATE, &sum)), 11 * RATE);
+    sum.before_bytes_most = 9 * RATE;  // and no more
+    assert_int_equal(measured_interval(measured_bytes(0, &sum)), 0);
+    assert_int_equal(measured_shown(measured_bytes(0, &sum)), 9 * RATE);
+    const struct estimate added = samples_of(32, 0);
+    estimate_forget_limits(&sum);
+    estimate_add(&sum, &added);
+    assert_int_equal(measured_shown(measured_bytes(0, &sum)), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mixed),          cmocka_unit_test(test_none_seen),
@@ -214,6 +235,7 @@ int main(void) {
         cmocka_unit_test(test_limits_of_sums), cmocka_unit_test(test_missed_once),
         cmocka_unit_test(test_effective),      cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_damaged),        cmocka_unit_test(test_most),
+        cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
