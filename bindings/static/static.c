@@ -57,13 +57,14 @@ __attribute__((section(".note.cairn"), used, aligned(4))) static const struct {
 
 // Begins a recording in a process that nobody asked to record: `words` are variables, as
 // environment_supplement takes them, and stay where they are. 0: there is none by this call, since
-// the process is recorded already, or cannot be. Under a limit of the address space tables may have
-// been given back, which a start needs.
+// the process is recorded already, or cannot be. Under a limit of memory tables may have been given
+// back, which a start needs.
 __attribute__((visibility("default"))) int cairn_embed_begin(const char *words) {
     int saved_errno = errno;
     real_resolve();
     bool is_begun = false;
-    if (sys_limit(RLIMIT_AS) == UINT64_MAX && !sys_is_confined() &&
+    bool has_room = sys_limit(RLIMIT_AS) == UINT64_MAX && sys_limit(RLIMIT_DATA) == UINT64_MAX;
+    if (has_room && !sys_is_confined() &&
         (process_state() == PROCESS_NEW || process_move(PROCESS_INERT, PROCESS_NEW))) {
         environment_supplement(words);
         is_begun = process_start();

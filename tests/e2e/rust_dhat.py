@@ -90,6 +90,10 @@ def check_reasons():
         t.check("dhat-heap.json was not written: the tool cairn is not in PATH" in said, said)
         t.check(not (place / "dhat-heap.json").exists(), "an empty file is left")
     t.check_equal("no tool: recordings", len(list(place.glob("*.cairn"))), 1)
+    for limit in ("-v 2000000", "-d 1000000"):
+        place, out, said = run("words", f"limit {limit[1]}", before=["/bin/sh", "-c", f'ulimit {limit}; exec "$@"', "sh"])
+        t.check("was not written: this process could not be recorded" in said and out.startswith("7 words"), f"{limit}: {said}")
+        t.check_equal(f"{limit}: files", list(place.iterdir()), [])
     place, _, said = run("words", "from outside", before=[t.CAIRN, "run", "-q", "-o", "outside.cairn"])
     t.check("was not written: cairn records this process from outside" in said, said)
     found = t.report(str(place / "outside.cairn"))
