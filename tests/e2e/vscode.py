@@ -154,7 +154,8 @@ def check_real():
     result = t.run(["node", str(t.SOURCE / "tests/editors/real.mjs"), "real.json"])
     told = json.loads(result.out or b"{}")
     t.check(told.get("recorded") and not told.get("problem"), f"{told} {result.err.decode()}")
-    print(f"first picture of 100,000 stacks: {told.get('firstPictureMs')} ms")
+    print(f"first picture of 100,000 stacks: {told.get('firstPictureMs')} ms, "
+          f"{told.get('firstPictureProcessorMs')} ms of a processor in editor, browser and cairn")
     t.check(told.get("problems"), f"no list of problems: {told}")
     t.check(re.match(r"(held|moved)\.c:\d+", told["place"]) and "Ln " in told["cursor"], f"{told}")
     t.check("2.9 MiB" in told["lines"], f"{told['lines']}")
