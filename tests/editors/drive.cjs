@@ -30,6 +30,17 @@ const problemsOf = (name) =>
     list.map(({ range, message, severity, code }) => [file, range.start.line + 1, severity, code, message]),
   );
 
+/** Calls of the command that are not answered yet. */
+const calls = new Set();
+const tool = require(path.join(path.dirname(plan.extension), "tool.js"));
+const { run } = tool;
+tool.run = (...words) => {
+  const call = run(...words);
+  calls.add(call);
+  call.catch(() => {}).finally(() => calls.delete(call));
+  return call;
+};
+
 async function main() {
   const told = {};
   const context = { subscriptions: [], workspaceState: { get: (name, usual) => usual, update: async () => {} } };
@@ -60,6 +71,20 @@ async function main() {
   fs.utimesSync(at("held.c"), new Date(), new Date(Date.now() + 60_000));
   editor.saved.fire(source.document);
   told.newer = rowsOf(source).map(([, text]) => text);
+
+  // a page that is left before its findings are there
+  fs.copyFileSync(at("held.cairn"), at("slow.cairn"));
+  settings.path = at("slow.sh");
+  await editor.openWith(editor.api.Uri.file(at("slow.cairn")), "cairn.recording");
+  await settled(() => fs.existsSync(at("asked")));
+  await editor.openWith(editor.api.Uri.file(at("held.cairn")), "cairn.recording");
+  await settled(() => calls.size === 1); // the slow one
+  await new Promise((resolve) => setImmediate(resolve));
+  fs.writeFileSync(at("go"), "");
+  await settled(() => calls.size === 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  told.kept = problemsOf("cairn findings").length;
+  settings.path = plan.cairn;
 
   shown.answers = ["held.cairn"];
   await commands.get("cairn.check")();

@@ -133,8 +133,10 @@ function makeEditor(folder, settings) {
     showInformationMessage: noted(shown.infos),
     showWarningMessage: noted(shown.warnings),
     showInputBox: async () => shown.answers.shift(),
-    showQuickPick: async (rows) =>
-      rows.find(({ label }) => label === shown.answers[0]) && rows.find(({ label }) => label === shown.answers.shift()),
+    showQuickPick: async (rows) => {
+      const wanted = shown.answers.shift();
+      return rows.find(({ label }) => label === wanted);
+    },
     showTextDocument: async (document, options) =>
       void shown.documents.push([document.uri.fsPath, options.selection.start.line + 1]),
     onDidChangeVisibleTextEditors: visible.on,

@@ -60,16 +60,17 @@ class Extension {
   /** Bytes beside lines and findings of a recording whose page is shown. */
   async show(recording) {
     if (this.lines.recording === recording) return;
+    const isWanted = () => this.lines.recording === recording; // another page may come to the front meanwhile
     try {
       await this.lines.load(recording);
-      const found = await this.problems.load(recording);
-      if (this.lines.recording !== recording) return;
+      const found = await this.problems.load(recording, isWanted);
+      if (!isWanted()) return;
       const findings = `${found} finding${found === 1 ? "" : "s"}`;
       this.status.text = `cairn: ${path.basename(recording)}, ${findings}`;
       this.status.tooltip = "Bytes beside lines are of this recording. Hide them";
       this.status.show();
     } catch (problem) {
-      this.lines.clear();
+      if (isWanted()) this.lines.clear();
       await tool.tell(problem);
     }
   }

@@ -73,7 +73,6 @@ class Pages {
       isReady ||= Boolean(message?.ready);
       if (message?.ready) tellShown();
     });
-    panel.webview.html = messagePage("Reading the recording …"); // the webview begins while the page is made
     try {
       panel.webview.html = await makePage(recording);
     } catch (problem) {

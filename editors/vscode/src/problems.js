@@ -63,14 +63,14 @@ class Problems {
     return pairs.length;
   }
 
-  /** The findings of a recording; a run of several processes has those of each of them only. */
-  async load(recording) {
+  /** Reads the findings of a recording, and shows them if `isWanted` is still true then. */
+  async load(recording, isWanted) {
     const lines = await tool.run(["report", "--view=findings", "--format=unix", "--", recording], { statuses: [1] });
     const found = lines.split("\n").flatMap((text) => {
       const [, file, line, message] = FINDING.exec(text) ?? [];
       return file ? [[findSource(file) ?? file, problemAt(Number(line), message, LEVELS.note, "finding")]] : [];
     });
-    return this.put(this.findings, found);
+    return isWanted() ? this.put(this.findings, found) : 0;
   }
 
   /** The results of a file of SARIF; rejects if it is none. */
