@@ -277,7 +277,7 @@ def check_npm(package):
 def check_packages():
     """The registries' packages: the same bytes twice, installed from the file without a network."""
     first, second = make_packages("packages"), make_packages("packages-again")
-    t.check_equal("kinds", sorted(first), ["tgz", "whl"])
+    t.check_equal("kinds", sorted(first), ["tgz", "vsix", "whl"])
     for kind, path in first.items():
         t.check_equal(f"{kind}: the same twice", path.read_bytes() == second[kind].read_bytes(), True)
     check_wheel(first["whl"])

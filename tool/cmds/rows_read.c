@@ -5,7 +5,7 @@
 
 // Lists the forms for help.
 static const char forms_help[] =
-#define FORM_FIRST(name, is_for_people, is_of_calls, help) "rows: " #name help
+#define FORM_FIRST(name, is_for_people, is_of_calls, help) #name help
 #define FORM(name, is_for_people, is_of_calls, help) ", " #name help
 #include "tool/answer/forms.def"
     ;

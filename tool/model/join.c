@@ -30,6 +30,17 @@ static int by_number(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
+// Keeps the numbers by those that were built, through all that was joined before. Takes them.
+static void keep_numbers(struct profile *profile, uint32_t *numbers) {
+    uint32_t *kept = profile->joined_numbers;
+    for (size_t i = 0; kept && i < profile->built_stack_count; i++)
+        if (kept[i]) kept[i] = numbers[kept[i] - 1];
+    if (kept)
+        free(numbers);
+    else
+        profile->joined_numbers = numbers;
+}
+
 // Gives stacks that stay the numbers of their places in the list, and cells those of the stacks
 // that theirs were added to.
 static bool renumber(struct profile *profile, const uint32_t *into) {
@@ -51,7 +62,7 @@ static bool renumber(struct profile *profile, const uint32_t *into) {
         uint32_t *stack = &profile->stack_of_cell[cell];
         *stack = *stack && *stack <= built ? numbers[*stack - 1] : 0;
     }
-    free(numbers);
+    keep_numbers(profile, numbers);
     return true;
 }
 
@@ -68,6 +79,11 @@ bool profile_join(struct profile *profile, const uint32_t *into) {
         qsort(profile->joined.items, profile->joined.count, sizeof *profile->joined.items,
               by_number);
     return true;
+}
+
+uint32_t profile_joined_number(const struct profile *profile, uint32_t built) {
+    const uint32_t *numbers = profile->joined_numbers;
+    return numbers && numbers[built] ? numbers[built] - 1 : built;
 }
 
 const struct joined_id *profile_joined_ids(const struct profile *profile, const struct stack *stack,

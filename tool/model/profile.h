@@ -210,6 +210,7 @@ struct profile {
     uint64_t inherited_other_blocks, inherited_other_bytes;  // of CAIRN_CELL_OTHER
     ARRAY(struct freed_at) freed_at;
     ARRAY(struct joined_id) joined;  // by number
+    uint32_t *joined_numbers;        // by number as built, plus 1; NULL: none was joined
     struct overruns overruns;        // of a sum: how many, and no list
     struct reachability reachability;
     struct profile_thread *threads;

@@ -434,6 +434,7 @@ void profile_free(struct profile *profile) {
     free(profile->stack_of_cell);
     array_free(&profile->freed_at);
     array_free(&profile->joined);
+    free(profile->joined_numbers);
     overruns_free(&profile->overruns);
     mapped_free(&profile->mapped);
     free(profile->heap_parts);

@@ -113,11 +113,12 @@ static bool put_opened(struct web *web, const struct page_part *part, struct ope
     bool is_ok = look_at_snapshot(opened, part->snapshot, error)
                      ? exported_prepare(opened, &exported, error)
                      : error_wrap(error, "%s", path);
-    is_ok = is_ok && join_alike(opened, &exported.names, error);
     char lost[LOST_BYTES];
     if (is_ok && is_told && name_hints_lost(opened, lost, sizeof lost))
         fprintf(stderr, "cairn: %s: %s\n", text_base_name(path), lost);
+    // pools are of stacks as they were recorded, which the log has
     if (is_ok) look_at_log(part->log, opened, &exported.names);
+    is_ok = is_ok && join_alike(opened, &exported.names, error);
     char *ending = is_ok ? ending_of(opened) : NULL;
     if (is_ok && is_told) say_what_lacks(path, opened, exported.trust);
     if (is_ok && !ending) is_ok = error_set(error, "%s: no memory for its page", path);

@@ -7,6 +7,7 @@
 #include "tool/answer/claims.h"
 #include "tool/base/json.h"
 #include "tool/base/units.h"
+#include "tool/model/join.h"
 #include "tool/render/claims_find.h"
 #include "tool/render/findings.h"
 #include "tool/render/pool_candidates_screen.h"
@@ -38,9 +39,12 @@ static void put_finding(struct json *json, const struct profile *profile,
 }
 
 // A pool that would pay, as a finding: it leads to the stack with the most calls.
-static void put_pool(struct json *json, const struct pool_candidates *found,
+static void put_pool(struct json *json, const struct profile *profile,
                      const struct pool_candidate *candidate, const uint32_t *index) {
+    const struct pool_candidates *found = profile->pool_candidates;
     char name[POOL_TEXT_BYTES], reason[POOL_TEXT_BYTES], text[2 * POOL_TEXT_BYTES];
+    const uint32_t first =
+        profile_joined_number(profile, found->members[candidate->first_member].stack);
     struct unit_text calls = units_count((int64_t)candidate->calls_gone);
     struct unit_text share = units_percent((int64_t)candidate->calls_gone, (int64_t)found->calls);
     pool_candidate_name(candidate, false, name);
@@ -53,7 +57,7 @@ static void put_pool(struct json *json, const struct pool_candidates *found,
     json_put_string(json, "saves", reason);
     json_put_string(json, "page", "docs/howto/pools.md");
     json_put_thousandths(json, "gain", (unsigned)(candidate->calls_gone * 1000 / found->calls));
-    json_put_uint(json, "stack", index[found->members[candidate->first_member].stack] - 1);
+    json_put_uint(json, "stack", index[first] - 1);
     json_put_bool(json, "is_estimate", false);
     json_close(json);
 }
@@ -64,7 +68,7 @@ static bool put_pools(struct json *json, const struct profile *profile) {
     uint32_t *index = found ? profile_stack_indexes(profile) : NULL;
     for (size_t i = 0; index && i < found->count && i < POOLS_SHOWN; i++)
         if (found->list[i].calls_gone * LEAST_SHARE >= found->calls)
-            put_pool(json, found, &found->list[i], index);
+            put_pool(json, profile, &found->list[i], index);
     bool is_ok = index || !found;
     free(index);
     return is_ok;
