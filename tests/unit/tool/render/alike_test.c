@@ -42,6 +42,7 @@ static void start(void) {
 static void end(void) {
     tree_free(&profile.tree);
     array_free(&profile.joined);
+    free(profile.joined_numbers);
     stack_pool_free(&profile.more);
 }
 
