@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cairn::dhat: ten programs written from the documentation of the crate dhat print what they print with that crate
+"""cairn::dhat: fifteen programs written from the documentation of the crate dhat print what they print with that crate
 (tests/tools/dhat_told.txt), figure by figure; the file that they save adds up to the same, which cairn's library counted
 and not the module. Without the tool, without the library and under `cairn run` a line says why there is no file."""
 
@@ -15,6 +15,7 @@ import cairn_test as t
 CRATE = t.SOURCE / "bindings/rust/dhat"
 TARGET = pathlib.Path("target").resolve()
 SAVED = re.compile(r"^dhat: The data has been saved to (\S+), and is viewable with dhat/dh_view\.html", re.M)
+FILES_TOLD = ("named", "phases", "promise")  # programs that print whether their files are there
 SUMS = re.compile(r"^dhat: (?:Total|At t-gmax|At t-end): +([\d,]+) bytes in ([\d,]+) blocks$", re.M)
 
 
@@ -58,6 +59,8 @@ def check_files(place, said):
             if place.name == "kinds":  # an aligned block that is resized is two for a moment, of which dhat counts one
                 t.check_equal("kinds: peak", sums.pop(1), (figures[1][0] + 1000, figures[1][1] + 1))
                 del figures[1]
+            if place.name == "census":  # of several threads the recording's peak may lie a little below the exact one
+                t.check(figures[1][0] - 1024 <= sums.pop(1)[0] <= figures.pop(1)[0], "census: peak")
             t.check_equal(f"{place.name}/{file}: sums", sums, figures[:len(sums)])
     return SAVED.findall(said)
 
@@ -71,7 +74,7 @@ def check_programs():
         t.check_equal(f"{name}: figures", [line for line in said.splitlines()
                                            if re.match("dhat: (Total|At t-)", line)], figures)
         saved = check_files(place, said)
-        t.check_equal(f"{name}: files", sorted(path.name for path in place.glob("*.json")), sorted(set(saved)))
+        t.check_equal(f"{name}: files", sorted(path.name for path in place.glob("*.json")), sorted({os.path.normpath(file) for file in saved}))
         recordings = list(place.glob("*.cairn"))
         t.check_equal(f"{name}: recordings", len(recordings), int(bool(saved)))
         for path in recordings:
@@ -81,7 +84,7 @@ def check_programs():
                 inner = [frame["function"] for stack in found["stacks"] for frame in stack["frames"][:1] if frame.get("function")]
                 t.check(not [one for one in inner if "cairn::" in one and not one.startswith(("<cairn::dhat::Alloc", "cairn::library"))],
                         f"{name}: {inner}")
-    t.check_equal("programs", count, 10)
+    t.check_equal("programs", count, 15)
 
 
 def check_reasons():
@@ -106,7 +109,7 @@ def check_without_library():
     if t.check(built.status == 0, f"without the library: {built.err.decode()[-1500:]}"):
         for name, out, figures in told():
             place, printed, said = run(name, f"without library/{name}", target)
-            t.check_equal(f"{name} without the library: output", printed, out if name != "named" else out.replace("true", "false"))
+            t.check_equal(f"{name} without the library: output", printed, out.replace("true", "false") if name in FILES_TOLD else out)
             t.check(all(line in said for line in figures), f"{name} without the library: {said}")
             t.check_equal(f"{name} without the library: files", list(place.iterdir()), [])
 

@@ -82,7 +82,9 @@ pub(crate) fn begin(_variables: &'static [u8]) -> bool {
     false
 }
 
-pub(crate) fn keep(_is_kept: bool) {}
+pub(crate) fn discard() {}
+
+pub(crate) fn at_end(_work: extern "C" fn()) {}
 
 pub(crate) fn report(_file: &File, _form: &'static [u8]) -> i32 {
     NO_SYSTEM

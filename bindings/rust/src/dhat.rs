@@ -18,9 +18,11 @@
 //! several profilers one after the other each has its own figures, and the file has the stacks of all so far. The file
 //! is written by the tool `cairn`, which is looked for in PATH; without it the recording is kept alone.
 use crate::ledger::{Ledger, Sums};
-use crate::library;
+use crate::{library, Who};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
+use std::os::raw::c_int;
+use std::panic::UnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,10 +30,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[doc(inline)]
 pub use crate::{dhat_assert as assert, dhat_assert_eq as assert_eq, dhat_assert_ne as assert_ne};
 
+const PROCESS: c_int = Who::Process as c_int;
+const THREAD: c_int = Who::Thread as c_int;
+
 static LEDGER: Ledger = Ledger::new();
 static PHASE: Mutex<Phase> = Mutex::new(Phase::Ready);
 static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 static HAS_EARLIER: AtomicBool = AtomicBool::new(false);
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+static RECORDING: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 enum Phase {
     Ready,
@@ -147,11 +154,12 @@ impl ProfilerBuilder {
 
     /// Begins. Panics if a profiler is running.
     pub fn build(self) -> Profiler {
+        let _apart = Apart::begin();
         let usual = if self.is_heap { "dhat-heap.json" } else { "dhat-ad-hoc.json" };
         let file = self.file.unwrap_or_else(|| PathBuf::from(usual));
         let run = Run { is_heap: self.is_heap, is_testing: self.is_testing, file, events: AdHocStats::default() };
         if !run.begin() {
-            panic!("dhat: creating a profiler while a profiler is already running");
+            refuse("dhat: creating a profiler while a profiler is already running");
         }
         Profiler { _made_here: () }
     }
@@ -167,9 +175,12 @@ fn find_tool() -> Option<PathBuf> {
     std::env::split_paths(&places).map(|place| place.join("cairn")).find(|file| file.is_file())
 }
 
-// The library keeps what it is given.
+// The library keeps what it is given. The file stays until the end, or the tool would not find the recording of a
+// later profiler that is to be saved.
 fn begin_recording(file: &Path) -> bool {
-    let mut variables = format!("CAIRN_OFF=1\0CAIRN_OUTPUT={}\0", recording_of(file).display());
+    let recording = recording_of(file);
+    let mut variables = format!("CAIRN_OFF=1\0CAIRN_OUTPUT={}\0", recording.display());
+    *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(recording);
     if let Some(tool) = find_tool() {
         variables += &format!("CAIRN_TOOL={}\0", tool.display());
     }
@@ -187,11 +198,12 @@ impl Run {
         let is_heap = self.is_heap;
         if is_heap && !crate::is_loaded() && begin_recording(&self.file) {
             IS_BEGUN.store(true, Ordering::Relaxed);
+            library::at_end(discard_unwanted);
         }
         *phase = Phase::Running(self);
         if is_heap {
             if IS_BEGUN.load(Ordering::Relaxed) {
-                (library::table().set_enabled)(0, 1);
+                (library::table().set_enabled)(PROCESS, 1);
             }
             LEDGER.begin();
         }
@@ -209,16 +221,19 @@ impl Run {
         let sums = LEDGER.sums();
         LEDGER.end();
         if IS_BEGUN.load(Ordering::Relaxed) {
-            (library::table().set_enabled)(0, 0);
+            (library::table().set_enabled)(PROCESS, 0);
         }
         if is_saved {
             print(sums);
             save(&self.file);
         }
-        if IS_BEGUN.load(Ordering::Relaxed) {
-            library::keep(is_saved);
-        }
         HAS_EARLIER.store(true, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn discard_unwanted() {
+    if !IS_KEPT.load(Ordering::Relaxed) {
+        library::discard();
     }
 }
 
@@ -272,8 +287,10 @@ fn save(file: &Path) {
         ),
         Err(reason) => eprintln!("dhat: {} was not written: {reason}", file.display()),
     }
-    if IS_BEGUN.load(Ordering::Relaxed) && !HAS_EARLIER.load(Ordering::Relaxed) {
-        eprintln!("dhat: cairn report {}", recording_of(file).display());
+    if IS_BEGUN.load(Ordering::Relaxed) && !IS_KEPT.swap(true, Ordering::Relaxed) {
+        if let Some(recording) = &*RECORDING.lock().unwrap_or_else(PoisonError::into_inner) {
+            eprintln!("dhat: cairn report {}", recording.display());
+        }
     }
 }
 
@@ -327,13 +344,35 @@ pub struct AdHocStats {
     pub total_units: u64,
 }
 
-/// Why there are no figures; `kind`: "heap" or "ad hoc".
-fn refuse(kind: &str, phase: &Phase) -> String {
-    match phase {
-        Phase::Ready => format!("dhat: getting {kind} stats when no profiler is running"),
-        Phase::Running(_) => format!("dhat: getting {kind} stats while a profiler of another kind is running"),
-        Phase::Asserted => format!("dhat: getting {kind} stats after the profiler has asserted"),
+/// While it lives, what this thread allocates is of the profiler: neither counted nor recorded.
+struct Apart {
+    was_counted: bool,
+    was_recorded: bool,
+}
+
+impl Apart {
+    fn begin() -> Apart {
+        let was_recorded = IS_BEGUN.load(Ordering::Relaxed) && (library::table().is_enabled)(THREAD) != 0;
+        if was_recorded {
+            (library::table().set_enabled)(THREAD, 0);
+        }
+        Apart { was_counted: crate::ledger::count_thread(false), was_recorded }
     }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        crate::ledger::count_thread(self.was_counted);
+        if self.was_recorded {
+            (library::table().set_enabled)(THREAD, 1);
+        }
+    }
+}
+
+/// Panics; what that allocates is not of the program.
+fn refuse(reason: &'static str) -> ! {
+    let _apart = Apart::begin();
+    std::panic::panic_any(reason)
 }
 
 impl HeapStats {
@@ -341,12 +380,14 @@ impl HeapStats {
     pub fn get() -> HeapStats {
         let refused = match &*phase() {
             Phase::Running(run) if run.is_heap => None,
-            other => Some(refuse("heap", other)),
+            Phase::Running(_) => Some("dhat: getting heap stats while doing ad hoc profiling"),
+            Phase::Ready => Some("dhat: getting heap stats when no profiler is running"),
+            Phase::Asserted => Some("dhat: getting heap stats after the profiler has asserted"),
         };
         let sums = match (refused, LEDGER.sums()) {
-            (Some(reason), _) => panic!("{reason}"),
+            (Some(reason), _) => refuse(reason),
             (None, Some((sums, true))) => sums,
-            _ => panic!("dhat: not all blocks could be counted"),
+            _ => refuse("dhat: not all blocks could be counted"),
         };
         HeapStats {
             total_blocks: sums.total_blocks,
@@ -364,9 +405,11 @@ impl AdHocStats {
     pub fn get() -> AdHocStats {
         let answer = match &*phase() {
             Phase::Running(run) if !run.is_heap => Ok(run.events.clone()),
-            other => Err(refuse("ad hoc", other)),
+            Phase::Running(_) => Err("dhat: getting ad hoc stats while doing heap profiling"),
+            Phase::Ready => Err("dhat: getting ad hoc stats when no profiler is running"),
+            Phase::Asserted => Err("dhat: getting ad hoc stats after the profiler has asserted"),
         };
-        answer.unwrap_or_else(|reason| panic!("{reason}"))
+        answer.unwrap_or_else(|reason| refuse(reason))
     }
 
     fn print(&self) {
@@ -375,7 +418,8 @@ impl AdHocStats {
     }
 }
 
-/// For the macros: true if the condition holds. If not, the profile is saved, and the macro is to panic.
+/// For the macros: true if the condition holds. If not, the profile is saved, and the macro is to panic. What the
+/// condition allocates is not of the program.
 #[doc(hidden)]
 pub fn check_condition(is_true: impl FnOnce() -> bool) -> bool {
     let reason = match &*phase() {
@@ -385,8 +429,9 @@ pub fn check_condition(is_true: impl FnOnce() -> bool) -> bool {
         Phase::Running(_) => None,
     };
     if let Some(reason) = reason {
-        panic!("{reason}");
+        refuse(reason);
     }
+    let _apart = Apart::begin();
     if is_true() {
         return true;
     }
@@ -417,15 +462,11 @@ macro_rules! dhat_assert {
 #[doc(hidden)]
 macro_rules! dhat_compare {
     ($left:expr, $sign:tt, $right:expr, $more:expr) => {
-        match (&$left, &$right) {
-            (left, right) => {
-                if !$crate::dhat::check_condition(|| *left $sign *right) {
-                    panic!(
-                        "dhat: assertion failed: `(left {} right)`\n  left: `{:?}`,\n right: `{:?}`{}",
-                        stringify!($sign), left, right, $more
-                    );
-                }
-            }
+        if !$crate::dhat::check_condition(|| $left $sign $right) {
+            panic!(
+                "dhat: assertion failed: `(left {} right)`\n  left: `{:?}`,\n right: `{:?}`{}",
+                stringify!($sign), $left, $right, $more
+            );
         }
     };
 }
@@ -448,4 +489,15 @@ macro_rules! dhat_assert_ne {
     ($left:expr, $right:expr, $($argument:tt)+) => {
         $crate::dhat_compare!($left, !=, $right, format_args!(": {}", format_args!($($argument)+)))
     };
+}
+
+/// For tests of programs that panic: panics unless `work` does, with this text.
+#[doc(hidden)]
+pub fn assert_is_panic<R, F: FnOnce() -> R + UnwindSafe>(work: F, expected: &str) {
+    let said = match std::panic::catch_unwind(work) {
+        Ok(_) => panic!("assert_is_panic: no panic"),
+        Err(said) => said,
+    };
+    let text = said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
+    std::assert_eq!(text, Some(expected));
 }

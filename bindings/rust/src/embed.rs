@@ -15,6 +15,7 @@ extern "C" {
     fn cairn_embed_free(block: *mut c_void);
     fn cairn_embed_begin(variables: *const c_char) -> c_int;
     fn cairn_embed_keep(is_kept: c_int);
+    fn atexit(work: extern "C" fn()) -> c_int;
     fn cairn_api(version: u32) -> *const Table;
 }
 
@@ -73,9 +74,14 @@ pub(crate) fn begin(variables: &'static [u8]) -> bool {
     unsafe { cairn_embed_begin(variables.as_ptr() as *const c_char) != 0 }
 }
 
-/// Says whether the file of what `begin` began is kept.
-pub(crate) fn keep(is_kept: bool) {
-    unsafe { cairn_embed_keep(is_kept as c_int) }
+/// Removes the file of what `begin` began: none is written at the end.
+pub(crate) fn discard() {
+    unsafe { cairn_embed_keep(0) }
+}
+
+/// Has the process call it when it exits.
+pub(crate) fn at_end(work: extern "C" fn()) {
+    unsafe { atexit(work) };
 }
 
 /// Has the tool write this process' recording so far, in a form of `cairn export`; 0 or an errno.

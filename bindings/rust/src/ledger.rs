@@ -3,8 +3,21 @@
 //! and sums, under one lock. It takes its memory from the system's allocator directly, and calls nothing that allocates.
 //! A block that it does not know was there before, and is none of its own.
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+thread_local! {
+    static IS_COUNTED: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Says whether new blocks of this thread are counted; returns what held before. Those that are known stay so.
+pub(crate) fn count_thread(is_counted: bool) -> bool {
+    IS_COUNTED.with(|cell| cell.replace(is_counted))
+}
+
+fn is_thread_counted() -> bool {
+    IS_COUNTED.with(Cell::get)
+}
 
 /// Blocks and bytes since `Ledger::begin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,12 +31,13 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
+    // Of equal peaks the latest is the one, as for dhat.
     fn add(&mut self, size: usize) {
         self.total_blocks += 1;
         self.total_bytes += size as u64;
         self.blocks += 1;
         self.bytes += size;
-        if self.bytes > self.peak_bytes {
+        if self.bytes >= self.peak_bytes {
             (self.peak_bytes, self.peak_blocks) = (self.bytes, self.blocks);
         }
     }
@@ -216,7 +230,7 @@ impl Ledger {
     }
 
     pub fn add(&self, block: *mut u8, size: usize) {
-        if self.is_counting() && !block.is_null() {
+        if self.is_counting() && !block.is_null() && is_thread_counted() {
             self.locked(|inside| inside.add(block as usize, size));
         }
     }
@@ -247,6 +261,7 @@ impl Ledger {
         self.locked(|inside| match (was.0, moved.is_null()) {
             (Some(old), true) => inside.is_whole &= unsafe { inside.table.insert(block as usize, old) },
             (None, true) => (),
+            (None, false) if !is_thread_counted() => (),
             (old, false) => {
                 old.into_iter().for_each(|old| inside.sums.remove(old));
                 inside.add(moved as usize, size);
