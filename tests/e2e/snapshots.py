@@ -39,6 +39,13 @@ def check_ctl():
     t.check_equal("--at exit is the end", now, held(path, "--by", "exit"))
     since = held(path, "--since", "warm")
     t.check(all(since.get(name, 0) <= now.get(name, 0) for name in since), f"--since: {since} of {now}")
+    shown = t.run_cairn("report", "--view", "stacks", "--at", "warm", path)
+    t.check(re.search(rb"stacks?(?:, at that time| by what they held at the snapshot)", shown.out), f"--at: title: {shown}")
+    # what each thread held at a snapshot is not known
+    threads = t.answer(path, "threads", "--at", "warm")["threads"]
+    t.check(all(row["value"] == row["allocations"] for row in threads), f"--at: threads: {threads}")
+    text = t.run_cairn("report", "--view", "threads", "--at", "warm", path)
+    t.check(b", by allocation calls\n" in text.out, f"--at: threads: {text}")
     for arguments, words in ((["--since", "later"], b"is a snapshot"), (["--at", "nothing"], b"warm, later"),
                              (["--between", "later,warm"], b"before the first")):
         result = t.run_cairn("report", *arguments, path)

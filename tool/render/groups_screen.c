@@ -181,6 +181,13 @@ int64_t thread_value(const struct profile_thread *thread, enum measure by) {
     }
 }
 
+// Threads know neither numbers of blocks nor what they held at a snapshot: their calls are the
+// nearest.
+static enum measure known_to_threads(enum measure by) {
+    bool is_known = by == MEASURE_PEAK || by == MEASURE_EXIT || by == MEASURE_ALLOCATED;
+    return is_known ? by : MEASURE_CALLS;
+}
+
 enum thread_column {
     THREAD_VALUE,
     THREAD_ALLOCATED,
@@ -387,8 +394,7 @@ bool threads_answer(struct answer *answer, const struct profile *profile,
         if (table) close_threads(table);
         return error_set(error, "no memory for the list of threads");
     }
-    // threads know no numbers of blocks: their calls are the nearest
-    table->by = measure_about(view->by)->is_bytes ? view->by : MEASURE_CALLS;
+    table->by = known_to_threads(view->by);
     table->profile = profile;
     for (size_t i = 0; i < count; i++) table->rows[i].number = (uint32_t)i;
     qsort_r(table->rows, count, sizeof *table->rows, compare_threads, &table->by);
