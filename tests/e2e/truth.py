@@ -215,7 +215,7 @@ def check_pair(source, number):
     both = " ".join(true.head["both"]).split()
     if not both:
         t.check(not false.claim, f"{false.name}: {false.claim and false.claim['sentence']}")
-    elif t.check(false.claim, f"{false.name}: no claim"):
+    elif t.check(false.claim, f"{false.name}: no claim, but {', '.join(one['key'] for one in false.report['claims'])}"):
         false.check_values()
         for name in both:
             t.check(not agrees(false.claim["evidence"][name], true.ledger[name]), f"{source.stem}: {name} does not tell them apart")

@@ -26,7 +26,7 @@ static void empty(void) {
 
 int main(void) {
     for (int round = 0; round < ROUNDS; round++) {
-        for (int row = 0; round < ROUNDS / 2 && row < ROWS; row++) add_row();
+        for (int row = 0; round < ROUNDS / 3 && row < ROWS; row++) add_row();
         if (!HOLDS && queued == JOBS) empty();
         for (int job = 0; job < JOBS / 40 && queued < JOBS; job++) add_job();
         wait_ms(10);
