@@ -11,7 +11,7 @@ import { Pod } from "kubernetes-models/v1/Pod";
 const directory = process.argv[2];
 const read = (name) => YAML.parse(readFileSync(join(directory, name), "utf8"));
 
-// What kubectl debug makes of a custom profile: a container of a pod that runs.
+// Makes what kubectl debug makes of a custom profile: a container of a pod that runs.
 function debugged(container) {
   const more = { name: "debugger", image: "registry.example/cairn-heap:0.2.0", targetContainerName: "app", ...container };
   const spec = { containers: [{ name: "app", image: "registry.example/app:1" }], ephemeralContainers: [more] };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of an answer (docs/reference/json.md#answers): each is written once and fits every view. A
-// new one is a row of forms.def and a function. Values that are not known are null or
-// empty, never 0. Functions return false, with an error, without memory.
+// new one is a row of forms.def and a function. Values that are not known are null or empty, never
+// 0. Functions return false, with an error, without memory.
 #ifndef TOOL_ANSWER_FORMS_H
 #define TOOL_ANSWER_FORMS_H
 

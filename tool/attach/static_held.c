@@ -42,7 +42,7 @@ static bool proceed(pid_t tid, int signal) {
     return ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)signal) == 0;
 }
 
-// What it makes itself is none of ours.
+// Lets it go on without a stop for the processes that it makes from now on.
 static void proceed_alone(pid_t tid) {
     ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)(uintptr_t)PTRACE_O_TRACEEXEC);
     proceed(tid, 0);

@@ -39,9 +39,8 @@ static bool is_going(const struct attach_member *process) {
 // Returns whether the process still has a program. One whose memory goes has none, and has not
 // become another one: it ends, or its first thread has ended before the others.
 static bool has_program(pid_t pid) {
-    char path[64], program[1];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    return readlink(path, program, sizeof program) > 0;
+    char beginning[2];
+    return process_link(pid, "exe", beginning, sizeof beginning) > 0;
 }
 
 static struct attach_member *find(const struct attach_tree *tree, pid_t pid, uint64_t born) {

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/cmds/core_owner_rows.h"
 #include "tool/cmds/core_types.h"
+#include "tool/proc/process.h"
 #include "tool/watch/program.h"
 
 enum { TOP = 3 };
@@ -50,11 +51,11 @@ static bool are_pages_written(const struct overview *overview) {
 // Returns whether the process' program can be recorded. That of a core is not known; then it may
 // be.
 static bool find_program(const struct overview *overview, struct program *program) {
-    char file[OVERVIEW_NAME_BYTES];
+    char file[PROCESS_PATH_BYTES];
     struct error unused;
     int status;
     *program = (struct program){0};
-    snprintf(file, sizeof file, "/proc/%d/exe", (int)overview->pid);
+    process_path(file, overview->pid, "exe");
     return !overview->pid || !program_find(file, program, &status, &unused) || !program->obstacle;
 }
 

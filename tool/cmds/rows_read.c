@@ -3,9 +3,9 @@
 #include "tool/cmds/commands.h"
 #include "tool/cmds/rows.h"
 
-// Lists the forms for help.
+// Lists the forms for help, behind FORMS_BEFORE bytes.
+enum { FORMS_BEFORE = sizeof ", " - 1 };
 static const char forms_help[] =
-#define FORM_FIRST(name, is_for_people, is_of_calls, help) #name help
 #define FORM(name, is_for_people, is_of_calls, help) ", " #name help
 #include "tool/answer/forms.def"
     ;
@@ -31,7 +31,7 @@ static const char forms_help[] =
     OPTION_ROW_BYTES,                                                                              \
     OPTION_ROW_COLOR,                                                                              \
     {OPTION_JSON, "json", 'j', NULL, "the view as JSON; without --view, everything"},              \
-    {OPTION_FORMAT, "format", 0, "FORM", forms_help}, \
+    {OPTION_FORMAT, "format", 0, "FORM", forms_help + FORMS_BEFORE}, \
     SYMBOL_OPTIONS
 #define OPTION_ROWS_LEAKS                                                                          \
     OPTION_ROWS_SUPPRESSIONS,                                                                      \

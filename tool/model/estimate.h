@@ -28,7 +28,7 @@ struct estimate {
     // Most that there can be, as it was counted beside the samples: of the process' own blocks and
     // of those that were there before; 0: there are none of that kind. Both 0: not known.
     double own_bytes_most, own_blocks_most, before_bytes_most, before_blocks_most;
-    // Of a process' peak: what was counted at a moment, as it is attached to. Sums do not have it.
+    // Least that a process' peak can be: what was counted as it was attached to. Sums have 0.
     double bytes_least, blocks_least;
 };
 
@@ -106,7 +106,7 @@ struct sampled_scale {
     bool is_complete;                  // no block can have been missed
     double own_bytes, own_blocks, before_bytes, before_blocks;  // as sampled_totals; 0: not known
 };
-// What was allocated, as it was counted beside the samples.
+// Counts of what was allocated, made beside the samples.
 struct sampled_totals {
     bool is_known;
     uint64_t own_blocks, own_bytes;        // by the process

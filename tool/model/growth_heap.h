@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the whole heap held over the time of a growth, as the timeline has it: in equal parts of it,
-// the cells.
+// Reads from the timeline what the whole heap held over the time of a growth, in equal parts of
+// that time, the cells.
 #ifndef TOOL_MODEL_GROWTH_HEAP_H
 #define TOOL_MODEL_GROWTH_HEAP_H
 
@@ -8,8 +8,7 @@
 
 #define GROWTH_CELLS 96u  // equal parts of the time in which a curve is drawn
 
-// A program that gives back so much of its heap in what is left of the time from there on shuts
-// down.
+// A program shuts down if it gives back this share of its heap in the time behind that share of it.
 #define GROWTH_GIVEN_BACK_SHARE 0.5
 #define GROWTH_SHUTDOWN_SHARE 0.9
 

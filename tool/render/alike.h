@@ -8,8 +8,8 @@
 #include "tool/model/measure.h"
 #include "tool/render/frames.h"
 
-// How stacks are read: people see the base name of a file, or of a module where no file is known;
-// programs get both whole.
+// Says how stacks are read: people see the base name of a file, or of a module where no file is
+// known; programs get both whole.
 struct alike_reading {
     bool is_by_programs;
     bool are_all_shown;  // internal frames, too

@@ -84,8 +84,8 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     fputc('\n', terminal->out);
 }
 
-// What of one process was resident at most: at least that, as it was seen by looking now and then.
-// Pages that processes share are in each of them, in the sum of PSS once.
+// Prints the most that one process was seen to have resident (it may have been more between two
+// looks), and the sum of PSS. Pages that processes share are in each of them, in that sum once.
 static void print_resident(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_row *most = &screen->run->rows.items[0];
     const uint64_t pss_bytes = screen->combined.pss_bytes;

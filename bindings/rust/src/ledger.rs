@@ -31,7 +31,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    // Of equal peaks the latest is the one, as for dhat.
+    // Takes the latest of equal peaks, as dhat does.
     fn add(&mut self, size: usize) {
         self.total_blocks += 1;
         self.total_bytes += size as u64;

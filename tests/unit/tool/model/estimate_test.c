@@ -207,7 +207,7 @@ static void test_most(void **state) {
     assert_true(measured_most(measured_bytes(9 * RATE, &sum)) > 9 * RATE);
 }
 
-// What was counted at a moment, the peak is at least, whatever samples say.
+// Checks that a peak is no less than what was counted at a moment, whatever samples say.
 static void test_least(void **state) {
     (void)state;
     struct estimate sum = samples_of(32, 0);
