@@ -300,11 +300,12 @@ $(QUICK)/libcairn-bare.so: $(QUICK_BARE_OBJECTS) $(BUILD)/exports-bare.map
 	$(Q)mv -f $@.new $@
 
 # What performs the calls of an event log (cairn replay): a program of its own, which allocators are preloaded to.
+REPLAY_FLAGS := -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CLANG_WARNINGS) -O2 -g $(NO_BUILTINS)
 
 $(BUILD)/cairn-replay: replay/driver.c format/replay.h Makefile
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(LDFLAGS) -std=gnu17 -D_GNU_SOURCE -I. $(WARNINGS) $(CLANG_WARNINGS) -O2 -g $(NO_BUILTINS) -o $@.new $< -pthread
+	$(Q)$(CC) $(LDFLAGS) $(REPLAY_FLAGS) -o $@.new $< -pthread
 	$(Q)mv -f $@.new $@
 
 # For programs that use include/cairn and have linkers that want every symbol defined.
@@ -756,6 +757,8 @@ RUNTIME_BASE += $(SOURCES_NAMED)
 RUNTIME_FLAGS += $(SOURCES_NAMED)
 STATIC_FLAGS += $(SOURCES_NAMED)
 MUSL_FLAGS += $(SOURCES_NAMED)
+BARE_FLAGS += $(SOURCES_NAMED)
+REPLAY_FLAGS += $(SOURCES_NAMED)
 STUB_FLAGS += $(SOURCES_NAMED)
 endif
 
