@@ -5,6 +5,7 @@ names of code that a program generated."""
 
 import os
 import pathlib
+import re
 import shutil
 
 import cairn_test as t
@@ -115,6 +116,55 @@ if shutil.which("node"):
     lines = {frame["line"] for stack in stacks for frame in stack["frames"]
              if frame["function"] == "makeBuffers" and frame["file"] == str(HERE / "make.js")}
     t.check_equal("line of makeBuffers", lines, {2})
+
+# As a program of .NET in one file: a stripped runtime, and code that it writes to a map, one method calling the other.
+DOTNET = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static void *kept[100];
+static unsigned char *code, *used;
+static void take(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(10000); }
+typedef void call(void);
+static void emit(FILE *map, call *callee, const char *name) {
+    static const unsigned char head[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8}, tail[] = {0xff, 0xd0, 0x5d, 0xc3};
+    unsigned char *start = used;
+    memcpy(used, head, sizeof head);
+    memcpy(used + sizeof head, &callee, sizeof callee);
+    memcpy(used + sizeof head + sizeof callee, tail, sizeof tail);
+    used += sizeof head + sizeof callee + sizeof tail;
+    fprintf(map, "%lx %lx %s\n", (long)start, (long)(used - start), name);
+}
+static void compile(void) { ((call *)(void *)code)(); puts(""); }
+int main(void) {
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    code = used = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    emit(map, take, "instance uint8[] [System.Private.CoreLib] System.Text.Encoding::GetBytes(string)[Optimized]");
+    call *outer = (call *)(void *)used;
+    emit(map, compile, "instance void [Shop] Shop.Program+<Main>d__1::MoveNext()[QuickJitted]");
+    fclose(map);
+    outer();
+    printf("%s", path);
+}
+"""
+if os.uname().machine == "x86_64":
+    (HERE / "shop.c").write_text(DOTNET)
+    t.run(["gcc", "-O0", "-s", "-fno-asynchronous-unwind-tables", "-o", "Shop", "shop.c"])
+    result, recording = t.record(["./Shop"])
+    pathlib.Path(result.out.decode().strip()).unlink()
+    shown = t.run_cairn("report", "--view", "stacks", recording).out.decode()
+    t.check(re.search(r"\n +System.Text.Encoding.GetBytes +System.Private.CoreLib\n +Shop.Program.Main +Shop\n", shown),
+            f"methods of .NET, without the runtime between them: {shown}")
+    t.check("Shop+0x" not in shown, f"the runtime is hidden: {shown}")
+    whole = t.run_cairn("report", "--view", "stacks", "--all-frames", recording).out.decode()
+    t.check("Shop+0x" in whole, f"the runtime in all frames: {whole}")
+    first = t.run_cairn("report", recording).out.decode()
+    t.check(re.search(r"977 KiB +100 blocks +Shop.Program.Main", first), f"the program's own method leads: {first}")
 
 result = t.run_cairn("run", "-q", "--python", t.PYTHON, "-c",
                      "import os; print(os.environ['PYTHONMALLOC'])")

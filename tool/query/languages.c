@@ -11,7 +11,7 @@ enum { FILES_MOST = 3 };
 
 static const struct language {
     const char *name;
-    const char *option;             // NULL: cairn reads no frames of it
+    const char *option;             // or variable; NULL: cairn reads no frames of it
     const char *files[FILES_MOST];  // beginnings of their names
     const char *function;           // beginning of its name; NULL: none tells
     const char *hint;               // where its objects are seen; NULL: nothing is to be said
@@ -26,6 +26,7 @@ static const struct language {
      {"php", "libphp"},
      NULL,
      "memory of scripts is in chunks that it maps; malloc has it with USE_ZEND_ALLOC=0"},
+    {".NET", "DOTNET_PerfMapEnabled=1", {"libcoreclr", "dotnet"}, NULL, NULL},
     {"Perl", NULL, {"perl", "libperl"}, NULL, NULL},
 };
 enum { LANGUAGES = sizeof languages / sizeof *languages };
@@ -67,13 +68,15 @@ static bool has_function(const struct opened *opened, const char *beginning) {
 }
 
 // Its frames are there, or were asked for.
-static bool was_asked(const struct cairn_header *header, size_t language) {
+static bool was_asked(const struct opened *opened, size_t language) {
+    const struct cairn_header *header = &opened->recording.header;
     const bool asked[LANGUAGES] = {header->has_python_frames || header->python_version,
                                    header->has_java_frames || header->java_version,
                                    header->has_go_frames || header->go_version,
                                    header->has_js_frames || header->js_version,
                                    header->has_ruby_frames || header->ruby_version,
-                                   header->has_php_frames || header->php_version};
+                                   header->has_php_frames || header->php_version,
+                                   names_has_dotnet(opened->names)};
     return asked[language];
 }
 
@@ -81,7 +84,7 @@ void languages_print(const struct terminal *terminal, const struct opened *opene
     if (recording_imported(opened->profile.recording)) return;
     for (size_t i = 0; i < LANGUAGES; i++) {
         const struct language *language = &languages[i];
-        if (was_asked(&opened->recording.header, i)) continue;
+        if (was_asked(opened, i)) continue;
         bool is_there = has_file(opened, language) ||
                         (language->function && has_function(opened, language->function));
         if (!is_there) continue;

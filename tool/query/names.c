@@ -8,6 +8,7 @@
 #include "tool/query/name_options.h"
 #include "tool/query/names.h"
 #include "tool/query/names_state.h"
+#include "tool/symbol/dotnet_name.h"
 
 // The process of the recording if it still runs: its files may be in a tree of their own.
 static uint32_t running_process(const struct cairn_header *header) {
@@ -212,6 +213,18 @@ static bool is_repetition(const struct symbol_frame *found) {
            (!strncmp(found->plain, "std::", 5) || !strncmp(found->plain, "core::", 6));
 }
 
+// Tells whether the code of a place is a method of .NET's, by its source.
+static bool is_of_dotnet(const struct symbol_frame *found, const char *path) {
+    return (!path || !*path) && dotnet_is_assembly(found->file, found->line);
+}
+
+// Makes a frame one of .NET: the runtime around it is internal frames, its own assemblies a
+// library.
+static void make_dotnet(struct names *names, struct frame *frame) {
+    names->has_dotnet = frame->is_python = true;
+    if (dotnet_is_framework(frame->file)) frame->is_own = false;
+}
+
 // Keeps the frames of a resolved place.
 static bool keep(struct names *names, size_t place, const struct symbol_query *query) {
     const struct place *entry = &names->profile->places.list.items[place];
@@ -240,10 +253,15 @@ static bool keep(struct names *names, size_t place, const struct symbol_query *q
                            .is_allocator = kind == INTERNAL_ALLOCATOR,
                            .is_runtime = is_runtime,
                            .is_own = names_is_own(names, found->plain, found->file, path, kind)};
+        if (is_of_dotnet(found, path)) make_dotnet(names, frame);
         if (!names_map_source(names, &frame->file)) return false;
         frame_seal(frame);
     }
     return true;
+}
+
+bool names_has_dotnet(const struct names *names) {
+    return names->has_dotnet;
 }
 
 static bool has_function(const struct place_names *known) {

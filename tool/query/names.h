@@ -61,6 +61,9 @@ bool names_is_first_read(const struct names *names);
 
 struct frame_names names_frames(struct names *names);
 
+// Tells whether methods of .NET are among the names.
+bool names_has_dotnet(const struct names *names);
+
 // What the names of a module stood on; all zero if none were asked for. MODULE_NONE: of generated
 // code. NULL: no such module.
 const struct symbol_report *names_report(const struct names *names, uint32_t module);

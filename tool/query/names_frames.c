@@ -94,6 +94,11 @@ static const struct frame *frame_of_code(struct names *names, uint32_t place,
     return frame;
 }
 
+// A program of .NET as one file is stripped, and has the runtime in itself.
+static bool is_dotnet_runtime(const struct names *names, const char *path) {
+    return names->has_dotnet && path && !strcmp(path, names->profile->recording->header.executable);
+}
+
 static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {
     struct names *names = context;
     const struct place_names *known = &names->places[place];
@@ -111,6 +116,7 @@ static const struct frame *frames_of_place(void *context, uint32_t place, size_t
     const char *path = has_module ? names->profile->modules.modules[entry->module].path : NULL;
     enum internal_kind kind = names_kind_of(names, NULL, path);
     if (kind == INTERNAL_NONE && known->is_start) kind = INTERNAL_START;
+    if (kind == INTERNAL_NONE && is_dotnet_runtime(names, path)) kind = INTERNAL_PYTHON;
     *frame = (struct frame){.module = path,
                             .offset = entry->address,
                             .is_hidden = names_is_internal(kind),

@@ -53,6 +53,7 @@ struct names {
     ARRAY(char *)
     mapped;           // paths of sources and names of Python code that the user wants otherwise
     bool has_python;  // Python's own frames are there
+    bool has_dotnet;  // methods of .NET have names
     size_t wanted_count, unresolved_count;
     char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
     struct internal_slot internal[INTERNAL_SLOTS];

@@ -11,7 +11,7 @@
 
 #define SITE_FRAMES 3  // the frame that leads and two callers
 // Places looked through for them, from the innermost; what is asked for before is resolved in vain.
-#define SITE_PLACES_MAX 24
+#define SITE_PLACES_MAX 48
 
 struct site {
     uint32_t node;         // of one of its stacks

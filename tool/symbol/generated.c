@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tool/symbol/bytes.h"
+#include "tool/symbol/dotnet_name.h"
 
 #define NAME_LENGTH_MAX 4096
 #define FILE_BYTES_MAX ((off_t)1 << 30)
@@ -55,6 +56,13 @@ static bool read_python(struct generated_code *code, const char *name, struct st
     return (code->function = keep(store, name, colon ? (size_t)(colon - name) : strlen(name)));
 }
 
+static bool read_dotnet(struct generated_code *code, const struct dotnet_name *name,
+                        struct string_pool *store) {
+    code->file = keep(store, name->assembly, strlen(name->assembly));
+    code->function = keep(store, name->method, strlen(name->method));
+    return code->file && code->function;
+}
+
 bool generated_read_name(struct generated_code *code, const char *name, struct string_pool *store) {
     static const char *const kinds[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
     static const char nameless[] = "(anonymous)";
@@ -62,6 +70,8 @@ bool generated_read_name(struct generated_code *code, const char *name, struct s
     const char *start = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !start; i++)
         if (!strncmp(name, kinds[i], strlen(kinds[i]))) start = name + strlen(kinds[i]);
+    struct dotnet_name dotnet;
+    if (!start && dotnet_name_read(&dotnet, name)) return read_dotnet(code, &dotnet, store);
     if (!start) return (code->function = keep(store, name, strlen(name)));
     start += strspn(start, "*~^+");  // how far it was optimized
     const char *blank = strchr(start, ' ');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Code that a program made at run time, by what the program says about it: perf's map
-// (/tmp/perf-PID.map: node --perf-basic-prof, python -X perf, JVM agents) and jitdump
-// (jit-PID.dump: node --perf-prof).
+// (/tmp/perf-PID.map: node --perf-basic-prof, python -X perf, DOTNET_PerfMapEnabled, JVM agents)
+// and jitdump (jit-PID.dump: node --perf-prof).
 //
 // Code moves and addresses are used again. The maps have no times that fit the recording's, so the
 // last entry for an address counts.

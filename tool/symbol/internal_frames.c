@@ -252,8 +252,7 @@ const struct internal_rule internal_rules[] = {
 
     // How processes and threads begin.
     {"_start", EXACT, INTERNAL_START, NULL},
-    {"__libc_start_main", PREFIX, INTERNAL_START, NULL},
-    {"__libc_start_call_main", EXACT, INTERNAL_START, NULL},
+    {"__libc_start_", PREFIX, INTERNAL_START, NULL},  // main, call_main
     {"__libc_csu_init", EXACT, INTERNAL_START, NULL},
     {"clone", EXACT, INTERNAL_START, "libc"},
     {"__clone", EXACT, INTERNAL_START, "libc"},
@@ -265,8 +264,7 @@ const struct internal_rule internal_rules[] = {
     {"call_init", EXACT, INTERNAL_START, "ld-"},
     {"_dl_init", EXACT, INTERNAL_START, "ld-"},
     {"_dl_start_user", EXACT, INTERNAL_START, "ld-"},
-    {"_dl_catch_exception", EXACT, INTERNAL_START, NULL},
-    {"_dl_catch_error", EXACT, INTERNAL_START, NULL},
+    {"_dl_catch_e", PREFIX, INTERNAL_START, NULL},  // exception, error
 
     // How interpreters begin.
     {"Py_BytesMain", EXACT, INTERNAL_START, NULL},
@@ -301,10 +299,12 @@ const struct internal_rule internal_rules[] = {
     {"node::Start", EXACT, INTERNAL_START, NULL},
     {"node::SpinEventLoop", PREFIX, INTERNAL_START, NULL},
     {"node::NodeMainInstance::Run", PREFIX, INTERNAL_START, NULL},
-    // CPython, HotSpot, PHP and Ruby themselves, which are also linked into servers.
+    // CPython, HotSpot, CoreCLR, PHP and Ruby themselves, which are also linked into servers.
     {NULL, EXACT, INTERNAL_PYTHON, "python3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libpython3"},
     {NULL, EXACT, INTERNAL_PYTHON, "libjvm"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libcoreclr"},
+    {NULL, EXACT, INTERNAL_PYTHON, "libclrjit"},
     {NULL, EXACT, INTERNAL_PYTHON, "php"},
     {NULL, EXACT, INTERNAL_PYTHON, "php8"},
     {NULL, EXACT, INTERNAL_PYTHON, "libphp"},

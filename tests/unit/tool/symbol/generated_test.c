@@ -45,6 +45,26 @@ static const struct {
     {"py::load:/src/load.py", "load", "/src/load.py", 0},
     {"py::load", "load", NULL, 0},
     {"Ljava/lang/String;::hashCode", "Ljava/lang/String;::hashCode", NULL, 0},
+    // of .NET
+    {"void [System.Private.CoreLib] System.Threading.Monitor::Enter(object,bool&)[QuickJitted]",
+     "System.Threading.Monitor.Enter", "System.Private.CoreLib", 0},
+    {"class [System.Runtime]System.Text.Rune [Shop] Shop.Cart::Add(class [A.B]A.B.C)[Optimized]",
+     "Shop.Cart.Add", "Shop", 0},
+    {"instance void [Shop] Shop.Program+<Main>d__1::MoveNext()[OptimizedTier1OSR]",
+     "Shop.Program.Main", "Shop", 0},
+    {"instance bool [A.B] A.B.Paths+<>c::<Bad>b__0_0(char)", "A.B.Paths.Bad.<lambda>", "A.B", 0},
+    {"instance void [A] A.Outer::<Own>b__3(char)", "A.Outer.Own.<lambda>", "A", 0},
+    {"instance bool [Lib] G.List`1+Enumerator[System.__Canon]::MoveNext()[QuickJitted]",
+     "G.List.Enumerator<System.__Canon>.MoveNext", "Lib", 0},
+    {"void [Lib] G.Map`2[System.Byte[],System.Int32]::.ctor(!0[])",
+     "G.Map<System.Byte[],System.Int32>..ctor", "Lib", 0},
+    {"Interop/BOOL /* MT: 0x556d76d557d0 */ [Lib] dynamicClass::IL_STUB_PInvoke(char*)[Optimized]",
+     "dynamicClass.IL_STUB_PInvoke", "Lib", 0},
+    {"stub Link<InstantiatingStub>", "stub Link<InstantiatingStub>", NULL, 0},
+    {"int f(int [] x) a::b(", "int f(int [] x) a::b(", NULL, 0},
+    {"[x] nothing here", "[x] nothing here", NULL, 0},
+    {"[x] a::b", "[x] a::b", NULL, 0},
+    {"void [A] <>c::<>b__0(", "<>c.<>b__0", "A", 0},
 };
 
 static void check_text(const char *got, const char *wanted) {
