@@ -5,6 +5,7 @@ dynamic linker can open it, checked by content, in a directory that nobody else 
 in the next place; where nothing does, one line says what to set. Terminals are known without a description of them
 on the system. And the packages of registries that have the file in them."""
 
+import json
 import os
 import pathlib
 import pty
@@ -15,6 +16,7 @@ import subprocess
 import time
 
 import cairn_test as t
+import chroots
 
 LEAK = t.program("leak")
 OTHERS = ("/var/tmp", "/tmp", "/dev/shm")
@@ -260,6 +262,54 @@ def check_wheel(wheel):
     t.check_equal("the package finds its own command", asked.out.decode().strip(), str(tool))
 
 
+VENVS = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
+IN_VENV = """
+set -e
+python3 -m venv --system-site-packages /tmp/wheel/venv
+cd /tmp/wheel
+venv/bin/pip install --quiet --no-index --no-deps ./*.whl
+venv/bin/cairn run -q -o run.cairn venv/bin/python -c 'kept = [bytes(100000) for _ in range(9)]'
+venv/bin/python tracked.py
+venv/bin/python -m pytest -q --cairn -p no:cacheprovider test_limit.py >pytest.log && exit 1
+grep -q '1 failed, 1 passed' pytest.log
+for file in run tracked; do venv/bin/cairn report --json $file.cairn >$file.json; done
+"""
+TRACKED = """
+import cairn
+with cairn.Tracker("tracked.cairn"):
+    kept = [bytearray(100000) for _ in range(9)]
+"""
+LIMITED = """
+import pytest
+@pytest.mark.limit_memory("1 MB")
+def test_small(): bytes(1000)
+@pytest.mark.limit_memory("1 MB")
+def test_large(): kept = [bytearray(100000) for _ in range(30)]
+"""
+
+
+def check_venvs(wheel):
+    """The wheel in virtual environments of other Debians, without an index: its command, Tracker and plugin of pytest."""
+    for suite, version in VENVS.items() if t.IS_LONG else ():
+        root = chroots.find(suite, "venv", ["python3", "python3-venv", "python3-pytest"])
+        if not root:
+            continue
+        place = root / "tmp/wheel"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        shutil.copy(wheel, place)
+        (place / "tracked.py").write_text(TRACKED, "utf-8")
+        (place / "test_limit.py").write_text(LIMITED, "utf-8")
+        result = t.run(chroots.inside(root, ["HOME=/tmp/wheel", "sh", "-c", IN_VENV]))
+        log = (place / "pytest.log").read_text("utf-8") if (place / "pytest.log").exists() else ""
+        t.check_equal(f"{suite}: {result.err.decode()} {log}", result.status, 0)
+        t.check((place / f"venv/lib/python{version}").is_dir(), f"{suite}: another Python than {version}")
+        for name in ("run", "tracked"):
+            told = place / f"{name}.json"
+            allocated = json.loads(told.read_text("utf-8"))["totals"]["allocated_bytes"] if told.exists() else 0
+            t.check(allocated > 900000, f"{suite}: {name}: {allocated} bytes")
+
+
 def check_npm(package):
     if not shutil.which("npm"):
         t.skip_part("npm is not installed")
@@ -281,6 +331,7 @@ def check_packages():
     for kind, path in first.items():
         t.check_equal(f"{kind}: the same twice", path.read_bytes() == second[kind].read_bytes(), True)
     check_wheel(first["whl"])
+    check_venvs(first["whl"])
     check_npm(first["tgz"])
 
 

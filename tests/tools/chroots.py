@@ -20,6 +20,7 @@ def find(suite, name, packages):
         return t.skip_part(f"{suite}: {root} is not there (CAIRN_LONG=1 makes it)")
     if not shutil.which("mmdebstrap") or os.geteuid() != 0:
         return t.skip_part(f"{suite}: mmdebstrap is not installed, or this is not root")
+    PLACE.mkdir(parents=True, exist_ok=True)
     made = t.run(["mmdebstrap", "--quiet", "--variant=minbase", "--aptopt=Acquire::Check-Valid-Until \"false\"",
                   f"--include={','.join(packages)}", suite, f"{root}.new", glibc_versions.mirror()])
     if made.status:
