@@ -79,7 +79,8 @@ NO_BUILTINS := $(HEAP_FUNCTIONS:%=-fno-builtin-%)
 # must hold plain addresses; and helpers for atomics would be another library's.
 PROCESSOR_FLAGS_aarch64 := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer \
 	-mbranch-protection=none -mno-outline-atomics
-RUNTIME_BASE := $(COMMON) $(PROCESSOR_FLAGS_$(ARCH)) -Wconversion $(CLANG_WARNINGS) $(CLANG_RUNTIME) -O2 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+RUNTIME_OPTIMIZED ?= -O2 -g
+RUNTIME_BASE := $(COMMON) $(PROCESSOR_FLAGS_$(ARCH)) -Wconversion $(CLANG_WARNINGS) $(CLANG_RUNTIME) $(RUNTIME_OPTIMIZED) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-U_FORTIFY_SOURCE -fno-stack-protector -fasynchronous-unwind-tables -fno-plt \
 	-fno-tree-slp-vectorize -ffunction-sections $(NO_BUILTINS)
 RUNTIME_LTO := $(if $(IS_CLANG),,-flto=auto -flto-partition=one)
@@ -397,7 +398,7 @@ $(BUILD)/tests/unit/runtime/%.o: tests/unit/runtime/%.c Makefile
 $(BUILD)/tests/unit/runtime/%_test: $(BUILD)/tests/unit/runtime/%_test.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libruntime.a | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
-	$(Q)$(CC) $(SANITIZE) -o $@ $^ -lcmocka $(TOOL_LIBS)
+	$(Q)$(CC) $(SANITIZE) -fuse-ld=lld -o $@ $^ -lcmocka $(TOOL_LIBS)
 
 # The tool's have its objects from the fuzzers, which have the same sanitizers: those alone take minutes to compile.
 # The tests themselves are compiled without optimization, in a third of the time, and without what guides a fuzzer.
@@ -410,6 +411,10 @@ $(BUILD)/tests/unit/%_test: $(BUILD)/tests/unit/%_test.o $(BUILD)/fuzz/libhelper
 		$(BUILD)/fuzz/libtool.a | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(SANITIZE) $(SANITIZER_APART) -fuse-ld=lld -o $@ $^ -lcmocka $(TOOL_LIBS)
+# They read the table of commands, and call none: a command is the address 1 there.
+UNCALLED = $(patsubst %,-Wl$(COMMA)--defsym=%=1,$(sort $(shell grep -oE '\bcmd_[a-z_]+' tool/cmds/commands.h)))
+$(addprefix $(BUILD)/tests/unit/tool/,check/budgets_test cmds/parse_test query/option_rules_test query/snapshot_options_test): \
+	SANITIZER_APART = $(UNCALLED)
 # It looks for allocators in its own executable, where the sanitizer's would be one.
 $(BUILD)/tests/unit/tool/attach/entries_test: SANITIZER_APART = -shared-libasan \
 	-Wl,-rpath,$(dir $(shell $(CLANG) -print-file-name=libclang_rt.asan-$(HOST_ARCH).so))
@@ -440,7 +445,7 @@ $(patsubst %,$(BUILD)/tests/truth/%.c.built,remedy remedy_none remedy_unknown): 
 $(patsubst tests/truth/%,$(BUILD)/tests/truth/%.built,$(wildcard tests/truth/now_*.c)): tests/truth/now.h
 $(BUILD)/tests/truth/%.built: tests/truth/% tests/truth/ledger.h dev/build-twins.sh
 	$(call say,TWIN)
-	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D)
+	$(Q)CC='$(CC)' CXX='$(CXX)' dev/build-twins.sh $< $(@D) first
 	$(Q)touch $@
 $(BUILD)/tests/%_preload.so: tests/tools/%_preload.c Makefile
 	@mkdir -p $(@D)
@@ -500,8 +505,23 @@ $(BUILD)/fuzz/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -c -o $@ $<
+# Commands, and what belongs to one of them alone, are tested as programs: no unit test or fuzzer has anything of these
+# files, and they are compiled for the builds of dev/checks.mk alone. One that is to be in a unit test leaves the list.
+UNIT_TESTED_COMMANDS := commands core_overview_parts help manual parse reference rows_%
+NOT_UNIT_TESTED := $(filter-out $(UNIT_TESTED_COMMANDS:%=$(BUILD)/fuzz/tool/cmds/%.o),$(filter $(BUILD)/fuzz/tool/cmds/%,$(FUZZ_OBJECTS))) \
+	$(addprefix $(BUILD)/fuzz/tool/,$(addsuffix .o,torture/% tui/top tui/top_draw mcp/jobs mcp/loop replay/allocators replay/runner replay/script \
+	$(addprefix attach/,attach bare_library entry_patch entry_wishes existing_blocks heap_copy load locals patch quiesce remote_unwind \
+		session static_attach static_held static_library static_program static_start wrapped) \
+	$(addprefix heap/,containers frame_variables frames owner_roots owners python_pools survey survey_other thread_data thread_locals \
+		typed typed_extents typed_kinds typed_path typed_roots waste waste_drawn) \
+	$(addprefix history/,adapters adapters_framework benchmarks store_append take) \
+	$(addprefix query/,heap_report heap_views kept_looks log_ages look_answer removed_files top_session) \
+	$(addprefix render/,diff_annotate diff_tree heap_answer top_processes) \
+	$(addprefix serve/,answers jobs page processes routes server streams) \
+	$(addprefix watch/,bands cgroup_processes job library limits) base/entry check/gone))
+UNTESTED_OBJECTS := $(filter $(NOT_UNIT_TESTED),$(FUZZ_OBJECTS))
 # Of an archive, a program has only what it calls; and bfd takes a multiple of lld's time for it.
-$(BUILD)/fuzz/libtool.a: $(FUZZ_OBJECTS)
+$(BUILD)/fuzz/libtool.a: $(filter-out $(UNTESTED_OBJECTS),$(FUZZ_OBJECTS))
 $(BUILD)/fuzz/libhelpers.a: $(FUZZ_HELPERS)
 $(BUILD)/fuzz/libtool.a $(BUILD)/fuzz/libhelpers.a:
 	@rm -f $@

@@ -26,7 +26,7 @@ $(ASAN)/options.o: tests/asan/options.c Makefile dev/checks.mk
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CLANG) $(UNIT_TEST_FLAGS) -DCAIRN_REPORTS='"$(abspath $(ASAN))/reports/report"' -c -o $@ $<
-$(ASAN)/cairn: $(BUILD)/fuzz/tool/main.o $(BUILD)/obj/tool/base/version.o $(ASAN)/options.o $(BUILD)/fuzz/libtool.a \
+$(ASAN)/cairn: $(BUILD)/fuzz/tool/main.o $(BUILD)/obj/tool/base/version.o $(ASAN)/options.o $(UNTESTED_OBJECTS) $(BUILD)/fuzz/libtool.a \
 		$(ASAN_LIBRARIES) | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CLANG) $(SANITIZE) -fuse-ld=lld -o $@.new $(filter %.o %.a,$^) $(TOOL_LIBS)
@@ -62,7 +62,7 @@ $(BUILD)/counted/$(1).so: $(BUILD)/$(1).so
 	$$(Q)ln -sfn ../$$(@F) $$@
 endef
 $(foreach library,$(COUNTED_LIBRARIES),$(eval $(call count_in_library,$(library))))
-$(BUILD)/counted/cairn: $(BUILD)/fuzz/tool/main.o $(BUILD)/obj/tool/base/version.o $(BUILD)/counted/cairn.o $(BUILD)/fuzz/libtool.a \
+$(BUILD)/counted/cairn: $(BUILD)/fuzz/tool/main.o $(BUILD)/obj/tool/base/version.o $(BUILD)/counted/cairn.o $(UNTESTED_OBJECTS) $(BUILD)/fuzz/libtool.a \
 		$(COUNTED_LIBRARIES:%=$(BUILD)/counted/%.so) | $(PLAIN_MICROHTTPD)
 	$(call say,LINK)
 	$(Q)$(CC) $(COUNTED) -fuse-ld=lld -o $@.new $(filter %.o %.a,$^) $(TOOL_LIBS)

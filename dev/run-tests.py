@@ -14,7 +14,8 @@ run of each fuzzer. A file is a test by its place and name, whatever its mode. t
 tests: one that is missing there, or in the tree, fails every run, and so does a file in a test folder
 that is neither a test nor a helper. Those that took longest the last time begin first (in a fresh tree
 by tests/costs.txt), and a test begins as soon as what it needs is built: clang-tidy, by room, and the
-fuzzers take their turns beside the others. Tests that mostly waited the last time run beside those
+fuzzers take their turns beside the others. Of the tool clang-tidy sees what has changed since the commit before the
+last one; all of it in `make check-long`, and where a test is asked for by name. Tests that mostly waited the last time run beside those
 that compute, and take no turn from them. Each line has the seconds that a test took and those that it
 kept a processor busy; build/test-costs.tsv has those of all tests that ran there, the dearest first.
 
@@ -75,8 +76,9 @@ TOOL = "TOOL_FILE"  # variable with the tool's path, if it is not the one in the
 PART_SKIPPED = "skipped: "
 TIMEOUT_S = {"build": 1800, "tidy": 1800, "unit": 300, "e2e": 600, "promises": 600, "fuzz": 300,
              "lint": 300}
-LONG_FACTOR = 8  # for the long form of tests that have one: CAIRN_LONG=1
-FUZZ_SECONDS = 30 if os.environ.get("CAIRN_LONG") else 1  # beside all that it starts from
+IS_LONG = bool(os.environ.get("CAIRN_LONG"))  # make check-long
+LONG_FACTOR = 8  # for the long form of tests that have one
+FUZZ_SECONDS = 30 if IS_LONG else 1  # beside all that it starts from
 SHOWN_LINES = 40
 NAMED_LINES = 5  # the same once more, before the last line
 LAST_COSTS = "test-costs.tsv"  # beside the logs' directory: the same of each test, as it ran last
@@ -86,10 +88,20 @@ WAITING_JOBS = 2
 UNKNOWN_S = {"tidy": 60, "promises": 30, "e2e": 20, "lint": 10, "fuzz": 6, "unit": 2, "build": 0}
 
 
+def git(*arguments):
+    """The answer of git; nothing where there is none, or it does not know."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=TOP, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
 class Test:
-    def __init__(self, name, command, kind):
-        self.name, self.command, self.kind = name, command, kind
-        self.limit_s = TIMEOUT_S[kind] * (LONG_FACTOR if os.environ.get("CAIRN_LONG") else 1)
+    def __init__(self, name, command, kind, is_left=False):
+        """`is_left`: to `make check-long`, or to who asks for it by name."""
+        self.name, self.command, self.kind, self.is_left = name, command, kind, is_left
+        self.limit_s = TIMEOUT_S[kind] * (LONG_FACTOR if IS_LONG else 1)
 
 
 def build_tests(build, is_quick):
@@ -103,16 +115,31 @@ def make_command(build):
     return ["make", "-k", "-s", f"BUILD={place}"]
 
 
-def tidy_tests(build):
-    """One for each room of the tool and of the runtime: together they take longest of all."""
+def changed_sources():
+    """Paths of the tool that this change is about: what differs from the commit before the last one (of a merge, the
+    branch that it was made on), and what git does not know yet. None without git."""
+    found = set()
+    for command in (["diff", "--name-only", "--diff-filter=d", "HEAD^", "--", "tool"],
+                    ["ls-files", "--others", "--exclude-standard", "--", "tool"]):
+        found.update(git(*command).splitlines())
+    return found
+
+
+def tidy_tests(build, is_whole):
+    """One for each room of the tool and of the runtime: together they take longest of all. `make check` has all of the
+    runtime, which lives in the programs of others, and of the tool what has changed."""
     rooms, place = {}, make_command(build)[-1].removeprefix("BUILD=")
+    changed = set() if is_whole else changed_sources()
     for source in sorted([*TOP.glob("tool/**/*.c"), *TOP.glob("runtime/**/*.c")]):
         path = source.relative_to(TOP)
-        rooms.setdefault(path.parent, []).append(f"{place}/tidy/{path.with_suffix('.ok')}")
-    return [Test(f"lint/tidy/{room}", make_command(build) + ["BUILT=1"] + stamps, "tidy") for room, stamps in rooms.items()]
+        stamps = rooms.setdefault(path.parent, [])
+        if is_whole or path.parts[0] == "runtime" or str(path) in changed:
+            stamps.append(f"{place}/tidy/{path.with_suffix('.ok')}")
+    return [Test(f"lint/tidy/{room}", make_command(build) + ["BUILT=1"] + stamps, "tidy", is_left=not stamps)
+            for room, stamps in rooms.items()]
 
 
-def lint_tests(build):
+def lint_tests(build, is_whole):
     return [
         Test("lint/style", ["dev/check-style.sh", "--since", f"{build}/style.ok"], "lint"),
         Test("lint/directions", ["dev/check-directions.py"], "lint"),
@@ -123,7 +150,7 @@ def lint_tests(build):
         Test("lint/runtime-musl", ["dev/check-runtime.sh", f"{build}/libcairn-musl.so"], "lint"),
         *([Test("lint/runtime-bare", ["dev/check-runtime.sh", f"{build}/libcairn-bare.so"], "lint")]
           if platform.machine() == "x86_64" else []),
-        *tidy_tests(build),
+        *tidy_tests(build, is_whole),
     ]
 
 
@@ -147,8 +174,8 @@ FOLDERS = {"unit": (unit_tests, "**/*_test.c"), "promises": (script_tests, "*.py
            "e2e": (script_tests, "*.py"), "fuzz": (fuzz_tests, "*_fuzz.c")}
 
 
-def find_tests(build):
-    tests = lint_tests(build)
+def find_tests(build, is_whole=True):
+    tests = lint_tests(build, is_whole)
     for folder, (make_tests, pattern) in FOLDERS.items():
         tests += make_tests(build, sorted((TOP / "tests" / folder).glob(pattern)))
     return tests
@@ -188,14 +215,8 @@ def read_unsteady():
 
 def commits_since(words):
     """Commits after the one that wrote the words into tests/unsteady.tsv; 0 where that is not known."""
-    def git(*arguments):
-        done = subprocess.run(["git", *arguments], cwd=TOP, capture_output=True, text=True, check=False)
-        return done.stdout.strip() if done.returncode == 0 else ""
-    try:
-        commit = git("log", "-1", "--format=%H", f"-S{words}", "--", str(UNSTEADY))
-        return int(git("rev-list", "--count", f"{commit}..HEAD") or 0) if commit else 0
-    except OSError:
-        return 0
+    commit = git("log", "-1", "--format=%H", f"-S{words}", "--", str(UNSTEADY))
+    return int(git("rev-list", "--count", f"{commit}..HEAD") or 0) if commit else 0
 
 
 def unsteady_problems(found):
@@ -375,7 +396,7 @@ class Tally:
     def __init__(self, logs, is_strict):
         self.logs, self.is_strict, self.costs = logs, is_strict, {}
         self.passed, self.failed, self.skipped = 0, 0, []
-        self.again, self.unsteady, self.failures, self.not_run = [], [], [], 0
+        self.again, self.unsteady, self.failures, self.left, self.not_run = [], [], [], [], 0
 
     def add(self, test, status, seconds, used, log):
         word = {0: "ok", NOT_HERE: "skipped"}.get(status, "FAIL")
@@ -424,6 +445,8 @@ class Tally:
         else:
             write_last_costs(self.logs, self.costs)
         print(f"{sum(used for _, used in self.costs.values()):.0f} s of a processor in all")
+        if self.left:
+            print(f"left to make check-long: {' '.join(self.left)}")
         for name, reason in self.skipped:
             print(f"skipped: {name}: {reason}")
         for name, lines in self.failures:  # once more, since the first part of a long output may be cut off
@@ -480,7 +503,7 @@ def main():
     options = parser.parse_args()
     build = (TOP / options.build_dir).resolve()
     place = build / "quick" if options.quick else build
-    tests = find_tests(place)
+    tests = find_tests(place, IS_LONG or bool(options.names) or options.list or options.costs)
     if options.list:
         LIST.write_text("".join(sorted(f"{test.name}\n" for test in tests)))
         return 0
@@ -501,6 +524,7 @@ def main():
     if options.names:
         tests = [test for test in tests if any(part in test.name for part in options.names)]
     tests = [test for test in tests if not any(part in test.name for part in options.left_out)]
+    tally.left, tests = [test.name for test in tests if test.is_left], [test for test in tests if not test.is_left]
     for test in tests:
         test.limit_s = options.limit or test.limit_s
     if options.tool:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of jemalloc's and mimalloc's heaps in processes and cores that nobody recorded: the same as the program
 holds, with the sizes that the allocator tells, preloaded or linked in and stripped, under its options, and wherever
-threads are as it is stopped, but for what they move just then. A damaged heap ends nothing."""
+threads are as it is stopped, but for what they move just then. A damaged heap ends nothing. `make check-long` has more
+options, damage and load of each allocator."""
 
 import glob
 import os
@@ -77,8 +78,9 @@ if LIBRARY:
     preload = {"LD_PRELOAD": LIBRARY}
     stops("preloaded", t.program("held_blocks"), preload, has_core=True)
     stops("without caches", t.program("held_blocks"), {**preload, "MALLOC_CONF": "tcache:false,narenas:1"})
-    stops("decay", t.program("held_blocks"),
-          {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
+    if t.IS_LONG:
+        stops("decay", t.program("held_blocks"),
+              {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
     under_load("preloaded", LIBRARY, LOADED, more_a_thread=32)
     linked_in()
     damaged(LIBRARY)
@@ -87,15 +89,17 @@ else:
     t.skip_part("jemalloc, since libjemalloc.so.2 is not here")
 if MIMALLOC:
     stops("mimalloc", t.program("held_blocks"), {"LD_PRELOAD": MIMALLOC}, has_core=True)
-    under_load("mimalloc", MIMALLOC, LOADED)
-    damaged(MIMALLOC)
+    under_load("mimalloc", MIMALLOC, LOADED if t.IS_LONG else 1)
+    if t.IS_LONG:
+        damaged(MIMALLOC)
 else:
     t.skip_part("mimalloc, since its library is not here")
 if TCMALLOC:
     stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
-    stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
-    under_load("tcmalloc", TCMALLOC, LOADED, more_a_thread=32)
-    damaged(TCMALLOC)
+    under_load("tcmalloc", TCMALLOC, LOADED if t.IS_LONG else 1, more_a_thread=32)
+    if t.IS_LONG:
+        stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
+        damaged(TCMALLOC)
 else:
     t.skip_part("tcmalloc, since its library is not here")
 t.finish()

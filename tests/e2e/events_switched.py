@@ -64,7 +64,7 @@ text = t.run_cairn("events", "--address", next(row["address"] for row in first i
 t.check("4,000" in text, f"address: {text}")
 
 # Of many threads, again and again: each log is in order, and the recording is that of a run without.
-EXCHANGE = t.program("exchange", 4, 600000)
+EXCHANGE = t.program("exchange", 4, 600000 if t.IS_LONG else 200000)
 with t.Process([t.CAIRN, "run", "-q", "-o", "threads.cairn", "--", *EXCHANGE], stdout=-1) as process:
     t.wait_until(lambda: t.children_of(process.pid))
     pid = t.children_of(process.pid)[0]

@@ -9,7 +9,7 @@ import pathlib
 
 import cairn_test as t
 
-SWITCHES = 5000
+SWITCHES = 5000 if t.IS_LONG else 1500
 BYTES = 9973 + 33  # of the block, with the head of a bytes object
 
 if t.run([t.PYTHON, "-c", "import greenlet"]).status:

@@ -22,6 +22,7 @@ from page_data import read_page
 
 PAGES, THREAD_PAGES = 10000, 1000
 SIZE, PAGE = 64, 4096
+TURNS = 8 if t.IS_LONG else 3
 PTRACE_SEIZE = 0x4206
 
 
@@ -264,12 +265,12 @@ def busy():
                 at_work = SimpleNamespace(account_path=account)
                 death_watch.wait_for_work(at_work, 20000)
                 pid = at_work.pid
-                for turn in range(8):
+                for turn in range(TURNS):
                     found = look(pid, "pages", "--top", "3")
                     if found:
                         check = found["heap"]["used"]["blocks"] > 0 and found["rejected_slots"] <= 20
                         t.check(check, f"busy {turn}: {found['heap']['used']} {found['rejected_slots']}")
-                for turn in range(8):  # killed at any moment: the process goes on
+                for turn in range(TURNS):  # killed at any moment: the process goes on
                     with t.Process([t.CAIRN, "report", "--view", "heap", str(pid)],
                                           stdout=subprocess.DEVNULL) as one:
                         time.sleep(random.Random(turn).uniform(0.001, 0.03))

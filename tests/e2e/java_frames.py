@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cairn run --frames=java: the Java frames of native allocations are those that Throwable tells at the same time, at
-30,000 calls of every kind, which C2 compiles too, with 3,000 in interpreted code, and in `make check-long` at 100,000
+15,000 calls of every kind, which C2 compiles too, with 3,000 in interpreted code, and in `make check-long` at 100,000
 of every kind in that, in C1 and in usual code; native code that calls Java back stands between. On virtual threads they
 are those up to where frames still lie in Java's heap, and such a stack counts as incomplete. In this machine's JDKs, and in those of other Debians, in chroots that are in $CHROOTS/SUITE-java, or
 that CAIRN_LONG=1 makes there (build/chroots). Sampled stacks have them, and those of a JVM that was attached to.
@@ -20,8 +20,8 @@ import cairn_test as t
 import chroots
 from attached import Attached
 
-CALLS = 100000 if t.IS_LONG else 30000
-CALLS_BESIDE = CALLS if t.IS_LONG else CALLS // 10  # in other modes than the usual one
+CALLS = 100000 if t.IS_LONG else 15000
+CALLS_BESIDE = CALLS if t.IS_LONG else CALLS // 5  # in other modes than the usual one
 READ = (17, 21, 25)
 OTHERS = {"trixie": ("21", "openjdk-21-jdk-headless"), "sid": ("25", "openjdk-25-jdk-headless")}
 FLAGS = {25: ["--enable-native-access=ALL-UNNAMED"]}  # or it warns of System.load

@@ -8,11 +8,11 @@ attaching and leaving again and again while threads allocate in two namespaces."
 import os
 
 from attached import Attached, Target
-from cairn_test import (PROGRAMS, PYTHON, cannot_run_here, check, check_equal, finish, record,
+from cairn_test import (IS_LONG, PROGRAMS, PYTHON, cannot_run_here, check, check_equal, finish, record,
                         record_alone, report, run, stacks_through, wait_until)
 
 PROGRAM = PROGRAMS / "elsewhere"
-CYCLES = 12
+CYCLES = 24 if IS_LONG else 4
 # What a namespace does, and what the program does with several.
 ONE = ["keep 0 40 100", "copy 0 10 20", "grow 0 300", "work 0 3 200", "load 0 5 77"]
 SEVERAL = ["open", *ONE, "open", "keep 1 8 1000", "drop 0", "keep 0 12 64", "work 1 4 300"]

@@ -113,7 +113,7 @@ def look_at_daemon():
         t.check_equal("daemon: status", process.wait(), 3)
 
 
-for seed in SEEDS:
+for seed in SEEDS if t.IS_LONG else SEEDS[:1]:
     look(f"seed {seed}", t.program("objects", seed), False)
 look("recorded", [t.CAIRN, "run", "-q", "-o", t.fresh_path("objects") + ".cairn", *t.program("objects", SEEDS[0])], True)
 look_at_daemon()

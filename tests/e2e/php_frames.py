@@ -19,7 +19,7 @@ import cairn_test as t
 from attached import Attached
 from told_frames import is_code, told_stacks
 
-CALLS = 100000 if os.environ.get("CAIRN_LONG") else 10000
+CALLS = 100000 if os.environ.get("CAIRN_LONG") else 4000
 BYTES = 12345  # of each block that calls.php allocates by native code
 place = t.fresh_path("php")
 os.makedirs(place)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """dev/run-tests.py on a small tree of tests that behave badly: which get a second try, what is said of them, that
-those which hang are ended with all that they started, and that a full disk ends the run with one line."""
+those which hang are ended with all that they started, that a full disk ends the run with one line, and what of the
+tool clang-tidy sees."""
 
 import os
 import pathlib
@@ -103,6 +104,35 @@ def causes_are_asked_for():
     t.check_equal("a test that is not there", run("e2e/").status, 1)
 
 
+def tidied():
+    """Of the tool what has changed, all of it by name and in the long run; the runtime always."""
+    make_tree({})
+    for name in ("runtime/sys/calls.c", "tool/base/old.c", "tool/model/old.c", "tool/model/new.c"):
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        (TREE / name).write_text("")
+    (TREE / "Makefile").write_text("build/tidy/%.ok:\n\t@echo tidy $*\n")
+    run("--list")
+    git("init", "-q")
+    git("add", "-A")
+    for commit in ("one", "another"):
+        git("commit", "-q", "--allow-empty", "-m", commit)
+
+    def seen(*arguments, **how):
+        lines = lines_of(run(*arguments, **how))
+        logs = {line.split()[1]: (TREE / "build/test-logs" / (line.split()[1].replace("/", "-") + ".log")).read_text().split()[1::2]
+                for line in lines if "lint/tidy/" in line and not line.startswith("left ")}
+        return sorted(one for found in logs.values() for one in found), [one for one in lines if one.startswith("left ")]
+    others = [word for kind in ("style", "directions", "spelling", "prose", "runtime-") for word in ("--except", f"lint/{kind}")]
+    everything = ["runtime/sys/calls", "tool/base/old", "tool/model/new", "tool/model/old"]
+    (TREE / "tool/model/new.c").write_text("int changed;\n")
+    t.check_equal("in check", seen(*others, "--except", "lint/runtime"),
+                  (["runtime/sys/calls", "tool/model/new"], ["left to make check-long: lint/tidy/tool/base"]))
+    t.check_equal("in check-long", seen(*others, "--except", "lint/runtime", env={"CAIRN_LONG": "1"}), (everything, []))
+    t.check_equal("by name", seen("lint/tidy/tool/base"), (["tool/base/old"], []))
+    git("commit", "-qam", "changed")
+    t.check_equal("once it is committed", seen(*others, "--except", "lint/runtime")[0], ["runtime/sys/calls", "tool/model/new"])
+
+
 def hanging():
     make_tree({"e2e/hangs": HANGS})
     lines = lines_of(run("--limit", "1", "e2e/"))
@@ -131,6 +161,7 @@ def full_disk():
 second_tries()
 without_second_tries()
 causes_are_asked_for()
+tidied()
 hanging()
 full_disk()
 t.finish()

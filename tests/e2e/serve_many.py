@@ -13,7 +13,7 @@ import push_engine
 from commanded import Commanded
 from served import Server
 
-MANY = 100
+MANY = 100 if t.IS_LONG else 40
 # other programs of this machine may be recorded too
 
 

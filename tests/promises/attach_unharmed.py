@@ -21,8 +21,8 @@ MAKERS = [("joined", 120), ("stacks", 16), ("pool", 8), ("detached", 1)]
 if IS_LONG:
     MAKERS += [("joined", 2), ("joined", 8), ("joined", 32), ("stacks", 64), ("pool", 32), ("detached", 4)]
 CYCLES_A_MAKER = 50 if IS_LONG else 2
-KILLED_AT = 10
-KILLED_WHENEVER = 300 if IS_LONG else 6
+KILLED_AT = 6
+KILLED_WHENEVER = 300 if IS_LONG else 3
 BUSY_A_PROCESSOR = 4 if IS_LONG else 1
 BUSY_LIMIT_S = "600"
 USUAL_NICE = os.getpriority(os.PRIO_PROCESS, 0)

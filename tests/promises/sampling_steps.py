@@ -14,7 +14,7 @@ import cairn_test as t
 INTERRUPTIBLE = {"LD_PRELOAD": str(t.BUILD / "tests/interruptible_preload.so")}
 # Rates at which every block is a sample, about every second one, and none.
 RATES = ("1", "150", "1G")
-STRIDES = {"malloc": 17, "free": 17, "resize": 421, "thread": 2503}
+STRIDES = {"malloc": 37, "free": 37, "resize": 907, "thread": 5003}
 if t.IS_LONG:
     STRIDES = {"malloc": 1, "free": 1, "resize": 3, "thread": 29}
 LONG_TIMEOUT_S = 1800

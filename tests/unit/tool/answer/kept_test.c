@@ -14,7 +14,7 @@
 #include "tool/answer/kept.h"
 
 enum { SHARE, VALUE, RATE, NAME, PLACE, COLUMNS };
-enum { ROWS = 3, WHOLE = 4096, NEGATIVE = -5, WIDE = 120 };
+enum { ROWS = 3, WHOLE = 4096, NEGATIVE = -5, WIDE = 120, STEP = 8 };
 
 static const struct answer_column columns[COLUMNS] = {
     [SHARE] = {.key = "share", .unit = ANSWER_SHARE, .place = ANSWER_FIGURE},
@@ -166,9 +166,10 @@ static void test_damage(void **state) {
         assert_null(kept_answer_read(&bytes));
         free(cut);
     }
+    const int step = getenv("CAIRN_LONG") ? 1 : STEP;  // else each value at every eighth byte
     for (size_t i = 0; i < kept.size; i++) {
         const char old = kept.bytes[i];
-        for (int value = 0; value < 256; value++) {
+        for (int value = (int)i % step; value < 256; value += step) {
             kept.bytes[i] = (char)value;
             show((const uint8_t *)kept.bytes, kept.size);
         }

@@ -89,7 +89,7 @@ static uint8_t *make(size_t size) {
 static void pass(const uint8_t *plain, size_t size, enum deflater_form form) {
     struct bytes alone = compress_all(plain, size, form, 1, 1 << 16);
     assert_reads_back(&alone, plain, size);
-    for (unsigned threads = 2; threads <= 4; threads++) {
+    for (unsigned threads = 2; threads <= 4; threads += getenv("CAIRN_LONG") ? 1 : 2) {
         struct bytes packed = compress_all(plain, size, form, threads, 99991);
         assert_int_equal(packed.count, alone.count);
         assert_memory_equal(packed.items, alone.items, alone.count);

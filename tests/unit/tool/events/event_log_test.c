@@ -20,7 +20,7 @@
 #include "tool/events/frame_writer.h"
 #include "tool/events/live_blocks.h"
 
-enum { SLOTS = 5, PLACES = 400, EVENTS = 30000, CHUNK_EVENTS = 150, WORDS = 1024, SHIFT = 5 };
+enum { SLOTS = 5, PLACES = 400, EVENTS = 15000, CHUNK_EVENTS = 150, WORDS = 1024, SHIFT = 5 };
 
 // What the threads do, in the order in which they do it.
 struct made {

@@ -25,7 +25,7 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
-#define EVERY (15 * SECOND)
+#define EVERY MINUTE
 #define UNIX_START (1795564800 * SECOND)
 enum { LOOKS = DAY / EVERY, CAPACITY = 1 << 18, BUSY = 429, STACKS = 40 };
 

@@ -5,9 +5,9 @@
 
 #include "tool/symbol/symbol.h"
 
-#define CHANGED_COPIES 30
-#define CUT_COPIES 12
-#define LONG_FACTOR 20  // `make check-long`
+#define CHANGED_COPIES 12
+#define CUT_COPIES 6
+#define LONG_FACTOR 50  // `make check-long`
 #define CHANGES_PER_COPY 12
 #define QUERY_COUNT 200
 
