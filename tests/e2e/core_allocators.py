@@ -79,7 +79,7 @@ if LIBRARY:
     stops("without caches", t.program("held_blocks"), {**preload, "MALLOC_CONF": "tcache:false,narenas:1"})
     stops("decay", t.program("held_blocks"),
           {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
-    under_load("preloaded", LIBRARY, LOADED, more_a_thread=32)
+    under_load("preloaded", LIBRARY, LOADED)
     linked_in()
     damaged(LIBRARY)
     others()
@@ -94,7 +94,7 @@ else:
 if TCMALLOC:
     stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
     stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
-    under_load("tcmalloc", TCMALLOC, LOADED, more_a_thread=32)
+    under_load("tcmalloc", TCMALLOC, LOADED)
     damaged(TCMALLOC)
 else:
     t.skip_part("tcmalloc, since its library is not here")
