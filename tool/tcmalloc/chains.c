@@ -85,22 +85,18 @@ static bool has_in_register(const struct at_hand *hand, uint64_t word) {
     return false;
 }
 
-// Returns the cache that the thread has an address of, or NULL.
-static const struct tcmalloc_known_cache *cache_at_hand(const struct tcmalloc_chains *chains,
-                                                        const struct at_hand *hand) {
+static bool is_at_hand(const struct at_hand *hand, const struct tcmalloc_known_cache *cache) {
+    return has_within(hand, cache->address, sizeof(struct tcmalloc_cache));
+}
+
+static bool has_cache(const struct tcmalloc_chains *chains, const struct at_hand *hand) {
     for (size_t i = 0; i < chains->caches.count; i++)
-        if (has_within(hand, chains->caches.items[i].address, sizeof(struct tcmalloc_cache)))
-            return &chains->caches.items[i];
-    return NULL;
+        if (is_at_hand(hand, &chains->caches.items[i])) return true;
+    return false;
 }
 
 static uint64_t lists_of(const struct tcmalloc_chains *chains, unsigned size_class) {
     return chains->places->lists + size_class * sizeof(struct tcmalloc_lists);
-}
-
-static bool are_lists_at_hand(const struct tcmalloc_chains *chains, const struct at_hand *hand,
-                              unsigned size_class) {
-    return has_within(hand, lists_of(chains, size_class), sizeof(struct tcmalloc_lists));
 }
 
 // --- chains on their way
@@ -150,16 +146,28 @@ static bool agrees_with(const struct tcmalloc_chains *chains,
             (moved->count == 2 || moved->count * size <= TRANSFER_BYTES));
 }
 
-static bool is_believed(const struct tcmalloc_chains *chains, const struct at_hand *hand,
-                        const struct tcmalloc_known_cache *cache, struct moved *moved) {
+// Says whether the thread has a cache at hand, its own or one that it takes room from, with which a
+// chain agrees.
+static bool agrees_with_one(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                            bool are_lists_at_hand, struct moved *moved) {
     enum { LIST_BYTES = sizeof(((struct tcmalloc_cache *)0)->lists[0]) };
-    const bool are_at_hand = are_lists_at_hand(chains, hand, moved->size_class);
-    moved->is_of_slot = are_at_hand && ends_slot(chains, moved);
+    for (size_t i = 0; i < chains->caches.count; i++) {
+        const struct tcmalloc_known_cache *cache = &chains->caches.items[i];
+        const uint64_t list = cache->address + moved->size_class * LIST_BYTES;
+        if (is_at_hand(hand, cache) && (are_lists_at_hand || has_within(hand, list, LIST_BYTES)) &&
+            agrees_with(chains, cache, moved))
+            return true;
+    }
+    return false;
+}
+
+static bool is_believed(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                        struct moved *moved) {
+    const bool are_lists_at_hand =
+        has_within(hand, lists_of(chains, moved->size_class), sizeof(struct tcmalloc_lists));
+    moved->is_of_slot = are_lists_at_hand && ends_slot(chains, moved);
     if (!moved->is_of_slot && !has_within(hand, moved->tail, 1)) return false;
-    const bool is_own =
-        cache && (are_at_hand ||
-                  has_within(hand, cache->address + moved->size_class * LIST_BYTES, LIST_BYTES));
-    return (is_own && agrees_with(chains, cache, moved)) || moved->is_of_slot;
+    return agrees_with_one(chains, hand, are_lists_at_hand, moved) || moved->is_of_slot;
 }
 
 // Adds a chain, or makes one longer that ends in the same block.
@@ -200,13 +208,12 @@ void tcmalloc_chains_moving(struct tcmalloc_chains *chains, const struct tcmallo
     struct moved all[CHAINS_MOST], moved;
     size_t count = 0;
     take_at_hand(chains->memory, thread, &hand);
-    const struct tcmalloc_known_cache *cache = cache_at_hand(chains, &hand);
     const bool is_between = has_within(&hand, lists_of(chains, 0),
                                        chains->places->class_count * sizeof(struct tcmalloc_lists));
-    if (!cache && !is_between) return;
+    if (!is_between && !has_cache(chains, &hand)) return;
     chains->busy_count++;
     for (size_t i = 0; i < hand.count; i++)
-        if (follow(chains, hand.words[i], &moved) && is_believed(chains, &hand, cache, &moved))
+        if (follow(chains, hand.words[i], &moved) && is_believed(chains, &hand, &moved))
             count = keep_longest(all, count, &moved);
     const struct moved *one = only_one(all, count);
     for (size_t i = 0; i < count; i++)
