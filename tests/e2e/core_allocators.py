@@ -81,7 +81,7 @@ if LIBRARY:
     if t.IS_LONG:
         stops("decay", t.program("held_blocks"),
               {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
-    under_load("preloaded", LIBRARY, LOADED, more_a_thread=32)
+    under_load("preloaded", LIBRARY, LOADED)
     linked_in()
     damaged(LIBRARY)
     others()
@@ -96,7 +96,7 @@ else:
     t.skip_part("mimalloc, since its library is not here")
 if TCMALLOC:
     stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
-    under_load("tcmalloc", TCMALLOC, LOADED if t.IS_LONG else 1, more_a_thread=32)
+    under_load("tcmalloc", TCMALLOC, LOADED if t.IS_LONG else 1)
     if t.IS_LONG:
         stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
         damaged(TCMALLOC)

@@ -101,14 +101,19 @@ def check_recorded_too():
             "what it did from then on is recorded")
 
 
-def check_narrow():
-    """Little is left: evidence alone, of a program on jemalloc where there is one. One that ends by itself is no kill."""
-    library = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
-    variables = {**os.environ, "LD_PRELOAD": library} if library else None
-    with Cgroup("narrow", 96) as cgroup, Watch(cgroup, "narrow") as watch:
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4"}
+
+
+def check_narrow(allocator):
+    """Little is left: evidence alone, of a program on another allocator. One that ends by itself is no kill."""
+    library = next(iter(glob.glob(f"/usr/lib/*/{LIBRARIES[allocator]}")), None)
+    if not library:
+        return t.skip_part(f"{allocator}, since its library is not here")
+    place = f"narrow-{allocator}"
+    with Cgroup("narrow", 96) as cgroup, Watch(cgroup, place) as watch:
         other = cgroup.start(GROWER[0], "1", "1", "0")
         other.stdout.readline()
-        program = cgroup.start(GROWER[0], "70", "4", "0", env=variables)
+        program = cgroup.start(GROWER[0], "70", "4", "0", env={**os.environ, "LD_PRELOAD": library})
         program.stdout.readline()
         pid = program.pid
         for _ in range(4):
@@ -118,8 +123,9 @@ def check_narrow():
         other.communicate(timeout=t.PATIENCE_S)
         end_by_kernel(program)
         t.wait_until(lambda: f"grower {pid} was killed; what it had is in" in watch.log())
-        t.check(not texts_of("narrow", other.pid) and f"{other.pid} was killed" not in watch.log(), "the small one is let be")
-    check_evidence("narrow", pid, 72 * MIB, "jemalloc" if library else "glibc")
+        t.check(not texts_of(place, other.pid) and f"{other.pid} was killed" not in watch.log(), "the small one is let be")
+    check_evidence(place, pid, 72 * MIB, allocator)
+    return None
 
 
 KEEPER = """
@@ -232,7 +238,8 @@ if not probe.path:
     t.skip_part(probe.reason)
 else:
     check_recorded_too()
-    check_narrow()
+    for one in LIBRARIES:
+        check_narrow(one)
     check_python()
     check_go()
     check_fast()

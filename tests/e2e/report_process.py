@@ -186,6 +186,37 @@ def check_foreign():
         program.communicate(b"", timeout=t.PATIENCE_S)
 
 
+LINKED = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+void NAME(void) {}
+int main(void) {
+    memset(mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 8 << 20);
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x';
+}
+"""
+
+
+def check_linked():
+    """The same of an allocator that is a part of the program, by a name that it defines; of a core nothing is known of that."""
+    pathlib.Path("linked.c").write_text(LINKED, encoding="ascii")
+    for name, wanted in (("__scudo_print_stats", "Scudo's heap, as a rule (__scudo_print_stats)"),
+                         ("_ZN8snmalloc9Allocator5allocEm", "snmalloc's heap, as a rule (get_malloc_info_v1)"),
+                         ("_ZN5Hoard9HoardHeap6mallocEm", "Hoard's heap, as a rule"),
+                         ("_ZN15partition_alloc13PartitionRoot5AllocEm", "PartitionAlloc's heap, as a rule (chrome://tracing, category memory-infra)"),
+                         ("_rjem_mallctl", "another jemalloc's heap, as a rule (malloc_stats_print)"), ("plain", None)):
+        subprocess.run(["gcc", f"-DNAME={name}", "-o", "linked", "linked.c"], check=True)
+        with t.Process(["./linked"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            program.stdout.readline()
+            t.check_equal(f"linked in: {name}", json.loads(report(program.pid, "--json").out)["not_read"], wanted, is_grave=True)
+            if wanted and shutil.which("gcore") and name.startswith("__"):
+                subprocess.run(["gcore", "-o", "linked", str(program.pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                t.check_equal("linked in, of a core", json.loads(report(f"linked.{program.pid}", "--json").out)["not_read"], None)
+
+
 def check_read():
     """An allocator whose heap is read has no second one in what the program maps itself."""
     library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
@@ -253,6 +284,7 @@ check_python()
 check_refused()
 check_several()
 check_foreign()
+check_linked()
 check_read()
 check_static()
 if shutil.which("gcore"):

@@ -125,13 +125,18 @@ static void check_memory(struct memory *memory) {
     };
     const struct jemalloc_source source = {&view, &memory->place, memory->threads,
                                            memory->thread_count};
+    struct tcmalloc_thread threads[THREADS_MOST];
+    for (size_t i = 0; i < memory->thread_count; i++)
+        threads[i] = (struct tcmalloc_thread){&memory->threads[i], 1, memory->threads[i]};
+    const struct tcmalloc_source other = {&view, &memory->place.data, threads,
+                                          memory->thread_count};
     struct glibc_heap heap = {0};
     const enum jemalloc_finding first = jemalloc_heap_add(&source, &heap);
     require(first != JEMALLOC_FAILED);
     if (first == JEMALLOC_FOUND) check_heap(&heap);
     glibc_heap_free(&heap);
     heap = (struct glibc_heap){0};
-    if (tcmalloc_heap_add(&view, &memory->place.data, &heap) == TCMALLOC_FOUND) check_heap(&heap);
+    if (tcmalloc_heap_add(&other, &heap) == TCMALLOC_FOUND) check_heap(&heap);
     glibc_heap_free(&heap);
     heap = (struct glibc_heap){0};
     if (mimalloc_heap_add(&view, &heap) == MIMALLOC_FOUND) check_heap(&heap);

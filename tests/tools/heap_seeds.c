@@ -49,7 +49,8 @@ static bool find_heap(const struct core_image *core, struct memory_view *view, s
         jemalloc_place_settle(&place);
         if (jemalloc_heap_add(&source, &heap) == JEMALLOC_FOUND) return true;
         watch->seen = (struct spans){0};
-        if (tcmalloc_heap_add(view, &place.data, &heap) == TCMALLOC_FOUND) return true;
+        const struct tcmalloc_source other = {view, &place.data, NULL, 0};
+        if (tcmalloc_heap_add(&other, &heap) == TCMALLOC_FOUND) return true;
         watch->seen = (struct spans){0};
         if (mimalloc_heap_add(view, &heap) == MIMALLOC_FOUND) return true;
     }

@@ -141,7 +141,7 @@ def beside_held(what, pid, path):
     return used.keys() - set(found.values()), busy
 
 
-def under_load(what, library, rounds, more_a_thread=1):
+def under_load(what, library, rounds):
     """Stopped anywhere: a block too many for each thread that is within a call. Those of libc and libstdc++ are there
     each time."""
     path = os.path.abspath(t.fresh_path("shown"))
@@ -160,5 +160,5 @@ def under_load(what, library, rounds, more_a_thread=1):
     always = set.intersection(*(blocks for blocks, _ in seen))
     t.check(len(always) <= OTHERS, f"{what}, under load: {len(always)} blocks that it never holds", is_grave=True)
     more = [(len(blocks - always), busy) for blocks, busy in seen]
-    wrong = [one for one in more if one[0] > one[1] * more_a_thread]
+    wrong = [one for one in more if one[0] > one[1]]
     t.check(not wrong, f"{what}, under load: (blocks too many, threads in a call): {wrong}", is_grave=True)

@@ -27,6 +27,13 @@ void core_print_doubts(const struct core_subject *subject) {
                 "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
                 other ? other : "the allocator");
     const uint64_t broken = core_heap_of(subject)->broken_count;
+    const struct other_heap *of_other = &core_heap_of(subject)->other;
+    if (of_other->busy_threads)
+        fprintf(stderr,
+                "cairn: %s may be within a call of %s: a block of each may count as in use that is "
+                "not\n",
+                units_counted((int64_t)of_other->busy_threads, "thread", "threads").text,
+                of_other->name);
     if (broken)
         fprintf(stderr,
                 "cairn: %s of the heap made no sense from some place on: blocks behind it are not "

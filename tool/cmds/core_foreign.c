@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/cmds/core_foreign.h"
 
+#include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tool/base/elf_names.h"
 #include "tool/base/text.h"
 #include "tool/proc/maps.h"
+#include "tool/proc/process.h"
 
 // By the beginning of a file's name; `how`: NULL, where nothing of theirs is known.
 static const struct {
@@ -41,6 +46,24 @@ static const struct {
 };
 enum { HEAPS = sizeof heaps / sizeof *heaps };
 
+// Heaps of allocators that are a part of the program, by the beginning of a name that it defines;
+// C++ names begin with their namespace.
+static const struct {
+    const char *name, *what, *how;
+} linked[] = {
+    {"__scudo_", "Scudo's heap", "__scudo_print_stats"},
+    {"_ZN8snmalloc", "snmalloc's heap", "get_malloc_info_v1"},
+    {"sn_rust_alloc", "snmalloc's heap", "get_malloc_info_v1"},
+    {"_ZN5Hoard", "Hoard's heap", NULL},
+    {"_ZN15partition_alloc", "PartitionAlloc's heap", "chrome://tracing, category memory-infra"},
+    {"rpmalloc", "rpmalloc's heap", "rpmalloc_dump_statistics"},
+    {"_rjem_mallctl", "another jemalloc's heap", "malloc_stats_print"},
+    {"mallctl", "another jemalloc's heap", "malloc_stats_print"},
+    {"tc_malloc", "another tcmalloc's heap", "MallocExtension_GetStats"},
+    {"mi_malloc", "another mimalloc's heap", "mi_stats_print"},
+};
+enum { LINKED = sizeof linked / sizeof *linked };
+
 // Go asks for its first arenas there (runtime/malloc.go); no other program is known that does.
 #define GO_START UINT64_C(0xc000000000)
 #define GO_END UINT64_C(0xc100000000)
@@ -70,6 +93,56 @@ static bool has_file(const struct foreign_subject *subject, const char *beginnin
     return !core && maps_have_name(subject->pid, part);
 }
 
+// Returns the first row of `linked` that a table of symbols has a name of, or LINKED.
+static size_t find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header) {
+    struct elf_names names = {.text = NULL};
+    Elf_Data *data = elf_getdata(section, NULL);
+    const size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
+    size_t found = LINKED;
+    for (size_t i = 0; i < LINKED; i++) elf_names_want(&names, linked[i].name);
+    elf_names_open(&names, elf, header->sh_link);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF) continue;
+        const char *name = elf_names_at(&names, symbol.st_name);
+        for (size_t k = 0; name && k < found; k++)
+            if (!strncmp(name, linked[k].name, strlen(linked[k].name))) found = k;
+    }
+    return found;
+}
+
+static size_t find_in_file(int file) {
+    elf_version(EV_CURRENT);
+    Elf *elf = file >= 0 ? elf_begin(file, ELF_C_READ_MMAP, NULL) : NULL;
+    size_t found = LINKED;
+    for (Elf_Scn *section = elf ? elf_nextscn(elf, NULL) : NULL; section;
+         section = elf_nextscn(elf, section)) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) ||
+            (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+            continue;
+        const size_t in_table = find_in_table(elf, section, &header);
+        if (in_table < found) found = in_table;
+    }
+    elf_end(elf);
+    return found;
+}
+
+// Finds an allocator by the names in the executable of a process; a core has no such file.
+static bool find_linked(const struct foreign_subject *subject, const char **what,
+                        const char **how) {
+    const struct core_image *core = subject->core;
+    if (core && !core->taken_ns) return false;
+    const int file = process_open(core ? (pid_t)core->pid : subject->pid, "exe", O_RDONLY);
+    const size_t found = find_in_file(file);
+    if (file >= 0) close(file);
+    if (found == LINKED || (subject->allocator && strstr(linked[found].what, subject->allocator)))
+        return false;
+    *what = linked[found].what;
+    *how = linked[found].how;
+    return true;
+}
+
 bool core_foreign_heap(const struct foreign_subject *subject, char text[FOREIGN_BYTES]) {
     const char *what = NULL, *how = NULL;
     for (size_t i = 0; i < HEAPS && !what; i++) {
@@ -81,7 +154,7 @@ bool core_foreign_heap(const struct foreign_subject *subject, char text[FOREIGN_
         what = "Go's heap";
         how = "go tool pprof";
     }
-    if (!what) return false;
+    if (!what && !find_linked(subject, &what, &how)) return false;
     snprintf(text, FOREIGN_BYTES, "%s%s, as a rule%s%s%s",
              subject->core ? "" : "malloc's blocks, and ", what, how ? " (" : "", how ? how : "",
              how ? ")" : "");

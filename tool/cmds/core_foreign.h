@@ -16,7 +16,8 @@ struct foreign_subject {
     const char *allocator;  // so has that of this name, as "tcmalloc"; NULL: none but glibc's
 };
 
-// Says it in a line, by the files that are mapped and by where memory is. False: nothing is known.
+// Says it in a line, by the files that are mapped, by where memory is, and by what the executable
+// of a process defines. False: nothing is known.
 bool core_foreign_heap(const struct foreign_subject *subject, char text[FOREIGN_BYTES]);
 
 #endif

@@ -22,6 +22,7 @@ struct other_heap {
     uint64_t free_page_bytes;           // nobody knows which of them are kept
     uint64_t retained_bytes;            // address space without pages
     uint64_t unknown_caches;            // threads that may have caches which were not read
+    uint64_t busy_threads;              // that may be within a call: a block of each may be moving
     ARRAY(struct other_class) classes;  // ascending by size
     struct spans free_pages;            // on which no block lies
     struct spans emptied;               // pages on which only free blocks lie, some in caches

@@ -28,6 +28,50 @@ static bool find_data(const struct core_image *core, struct jemalloc_place *plac
     return is_ok;
 }
 
+static bool is_of_allocator(const struct core_image *core, uint64_t address) {
+    const struct core_file *file = core_file_of(core, address);
+    return file && core_file_is_allocator(file);
+}
+
+// Says whether a register has an address in an allocator's library, or the top of the stack, which
+// has those that functions return to. A word from an earlier call counts too.
+static bool is_within_call(const struct core_image *core, const struct core_thread *thread) {
+    enum { STACK_WORDS = 64 };
+    uint64_t word;
+    bool is_within = false;
+    for (uint32_t i = 0; i < thread->register_count && !is_within; i++)
+        is_within = is_of_allocator(core, thread->registers[i]);
+    for (unsigned i = 0; i < STACK_WORDS && thread->stack && !is_within; i++)
+        is_within = core_read(core, thread->stack + i * sizeof word, &word, sizeof word) &&
+                    is_of_allocator(core, word);
+    return is_within;
+}
+
+// Counts the threads that may be within a call: of an allocator that is a part of the program only
+// its reader may know some.
+static void count_busy(const struct core_image *core, struct other_heap *other) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < core->threads.count; i++)
+        count += is_within_call(core, &core->threads.items[i]);
+    if (count > other->busy_threads) other->busy_threads = count;
+}
+
+static bool add_tcmalloc(const struct core_image *core, const struct jemalloc_place *place,
+                         struct glibc_heap *heap) {
+    const struct memory_view view = core_view(core);
+    struct tcmalloc_thread *threads = calloc(core->threads.count + 1, sizeof *threads);
+    if (!threads) return false;
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const struct core_thread *thread = &core->threads.items[i];
+        threads[i] =
+            (struct tcmalloc_thread){thread->registers, thread->register_count, thread->stack};
+    }
+    const struct tcmalloc_source source = {&view, &place->data, threads, core->threads.count};
+    const bool is_ok = tcmalloc_heap_add(&source, heap) != TCMALLOC_FAILED;
+    free(threads);
+    return is_ok;
+}
+
 bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap) {
     struct jemalloc_place place = {0};
     const struct memory_view view = core_view(core);
@@ -38,8 +82,8 @@ bool core_add_other_heaps(const struct core_image *core, struct glibc_heap *heap
     const struct jemalloc_source source = {&view, &place, pointers, core->threads.count};
     is_ok = is_ok && jemalloc_heap_add(&source, heap) != JEMALLOC_FAILED;
     if (is_ok && !heap->other.name) is_ok = mimalloc_heap_add(&view, heap) != MIMALLOC_FAILED;
-    if (is_ok && !heap->other.name)
-        is_ok = tcmalloc_heap_add(&view, &place.data, heap) != TCMALLOC_FAILED;
+    if (is_ok && !heap->other.name) is_ok = add_tcmalloc(core, &place, heap);
+    if (is_ok && heap->other.name) count_busy(core, &heap->other);
     free(pointers);
     jemalloc_place_free(&place);
     return is_ok;

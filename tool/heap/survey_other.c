@@ -21,6 +21,7 @@ static bool add_class(const struct other_class *class, struct heap_state *state)
 bool survey_other(const struct core_image *core, const struct stopped_image *live,
                   const struct other_heap *other, struct heap_state *state) {
     state->unknown_caches = other->unknown_caches;
+    state->busy_threads = other->busy_threads;
     for (size_t i = 0; i < other->classes.count; i++)
         if (!add_class(&other->classes.items[i], state)) return false;
     for (size_t i = 0; i < other->free_pages.items.count; i++) {

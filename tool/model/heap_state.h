@@ -87,6 +87,7 @@ struct heap_state {
     uint64_t empty_bytes;             // of another allocator than glibc's: pages without blocks ...
     uint64_t empty_resident_bytes;    // ... and what of them is resident; of a core: all
     uint64_t unknown_caches;          // threads that may have caches which were not found
+    uint64_t busy_threads;            // of another allocator: that may be within a call
     ARRAY(struct heap_size) sizes;    // of another allocator than glibc's; ascending
     ARRAY(struct heap_arena) arenas;  // the main one first, then by address
     ARRAY(struct heap_area) areas;

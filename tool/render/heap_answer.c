@@ -18,6 +18,7 @@ static void tell_origin(const struct heap_state *state, struct answer *answer) {
     answer_fact(answer, "recorded", ANSWER_BOOL, state->is_recorded);
     answer_fact(answer, "sampled", ANSWER_BOOL, state->is_sampled);
     answer_fact(answer, "broken_stretches", ANSWER_COUNT, (int64_t)state->broken_count);
+    answer_fact(answer, "busy_threads", ANSWER_COUNT, (int64_t)state->busy_threads);
     answer_fact(answer, "rejected_slots", ANSWER_COUNT, (int64_t)state->rejected_count);
 }
 

@@ -47,26 +47,24 @@ static void print_origin(const struct terminal *terminal, const struct heap_abou
                    units_size((int64_t)state->copied_bytes).text);
 }
 
+static void print_doubt(const struct terminal *terminal, uint64_t count, const char *one,
+                        const char *several, const char *what) {
+    if (count)
+        terminal_print(terminal, STYLE_WARNING, "%s %s\n",
+                       units_counted((int64_t)count, one, several).text, what);
+}
+
 void heap_print_doubts(const struct terminal *terminal, const struct heap_state *state) {
-    if (state->broken_count)
-        terminal_print(terminal, STYLE_WARNING,
-                       "%s %s of the heap were left where a chunk makes no sense\n",
-                       units_count((int64_t)state->broken_count).text,
-                       units_noun((int64_t)state->broken_count, "stretch", "stretches"));
-    if (state->rejected_count)
-        terminal_print(terminal, STYLE_WARNING,
-                       "%s %s of live blocks contradict what is around them: left out\n",
-                       units_count((int64_t)state->rejected_count).text,
-                       units_noun((int64_t)state->rejected_count, "record", "records"));
-    if (state->unknown_caches)
-        terminal_print(terminal, STYLE_WARNING,
-                       "the caches of %s were not found: what they hold counts as in use\n",
-                       units_counted((int64_t)state->unknown_caches, "thread", "threads").text);
-    if (state->residency.outside_blocks)
-        terminal_print(
-            terminal, STYLE_WARNING, "%s live %s where no heap was found\n",
-            units_count((int64_t)state->residency.outside_blocks).text,
-            units_noun((int64_t)state->residency.outside_blocks, "block lies", "blocks lie"));
+    print_doubt(terminal, state->broken_count, "stretch", "stretches",
+                "of the heap were left where a chunk makes no sense");
+    print_doubt(terminal, state->rejected_count, "record", "records",
+                "of live blocks contradict what is around them: left out");
+    print_doubt(terminal, state->unknown_caches, "thread", "threads",
+                "may have caches that were not found: what they hold counts as in use");
+    print_doubt(terminal, state->busy_threads, "thread", "threads",
+                "may be within a call of malloc: a block of each may count as in use that is not");
+    print_doubt(terminal, state->residency.outside_blocks, "live block lies", "live blocks lie",
+                "where no heap was found");
 }
 
 // --- view heap

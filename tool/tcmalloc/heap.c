@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tool/tcmalloc/chains.h"
 #include "tool/tcmalloc/places.h"
 
 enum {
@@ -12,7 +13,6 @@ enum {
     PIECE_WORDS = 8192,
     WORD = sizeof(uint64_t),
     CACHES_MAX = 1 << 16,
-    CHAIN_MAX = 1 << 16,
 };
 #define PAGES_MOST (UINT64_C(1) << 29)  // 4 TiB, more than any machine has
 
@@ -26,6 +26,7 @@ struct reading {
     const struct memory_reader *memory;
     struct tcmalloc_places places;
     struct glibc_heap found;
+    struct tcmalloc_chains chains;
     ARRAY(struct span_blocks) spans;
     uint64_t leaf, first_page, last_span;
     uint64_t last_end;  // page behind the span before
@@ -45,12 +46,6 @@ static bool each_word(struct reading *reading, uint64_t start, size_t count,
             if (words[i] && !see(reading, at + i, words[i])) return false;
     }
     return true;
-}
-
-static struct glibc_chunk *block_at(struct reading *reading, uint64_t address) {
-    struct glibc_chunk *chunk =
-        (struct glibc_chunk *)(uintptr_t)glibc_chunk_of(&reading->found, address);
-    return chunk && chunk->address == address ? chunk : NULL;
 }
 
 // --- spans
@@ -102,6 +97,11 @@ static bool push_block(struct reading *reading, uint64_t address, uint64_t size)
     return slot;
 }
 
+static void set_all(struct reading *reading, size_t first, enum chunk_kind kind) {
+    for (size_t i = first; i < reading->found.chunks.count; i++)
+        reading->found.chunks.items[i].kind = kind;
+}
+
 static bool add_small(struct reading *reading, const struct tcmalloc_span *span) {
     const uint64_t size = reading->places.sizes[span->size_class];
     const uint64_t start = span->start << TCMALLOC_PAGE_SHIFT;
@@ -113,10 +113,12 @@ static bool add_small(struct reading *reading, const struct tcmalloc_span *span)
     const uint64_t free = mark_free(reading, span, first);
     reading->torn_count += free > count || free + span->used != count;
     // The lock's holder may be taking blocks out of the list or putting one there, and its count
-    // comes later. If the list leads elsewhere, nothing of the span is known to be free.
-    if (free > count || free + span->used > count + 1)
-        for (size_t i = first; i < reading->found.chunks.count; i++)
-            reading->found.chunks.items[i].kind = CHUNK_USED;
+    // comes later. If the list leads elsewhere, nothing of the span is known to be free. If no
+    // block is out, all are free: the span is being cut into blocks, or given back.
+    if (!span->used)
+        set_all(reading, first, CHUNK_BINNED);
+    else if (free > count || free + span->used > count + 1)
+        set_all(reading, first, CHUNK_USED);
     return true;
 }
 
@@ -175,33 +177,12 @@ static bool see_leaf(struct reading *reading, uint64_t number, uint64_t leaf) {
 
 // --- free blocks outside of spans
 
-// Counts the blocks of a chain, up to `tail` where that is given. UINT64_MAX: it leads elsewhere.
-static uint64_t count_chain(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size) {
-    uint64_t seen = 0;
-    for (uint64_t at = head; at && seen < CHAIN_MAX;) {
-        const struct glibc_chunk *chunk = block_at(reading, at);
-        if (!chunk || chunk->size != size || chunk->kind != CHUNK_USED) return UINT64_MAX;
-        seen++;
-        if (at == tail) return seen;
-        if (!memory_read_word(reading->memory, at, &at)) return UINT64_MAX;
-    }
-    return tail || seen == CHAIN_MAX ? UINT64_MAX : seen;
-}
-
-// Marks the last blocks of a chain that was counted, behind the first `passed`.
-static void mark_chain(struct reading *reading, uint64_t head, uint64_t count, uint64_t passed) {
-    for (uint64_t at = head, i = 0; i < count; i++) {
-        struct glibc_chunk *chunk = block_at(reading, at);
-        if (i >= passed && chunk) chunk->kind = CHUNK_CACHED;
-        if (!memory_read_word(reading->memory, at, &at)) return;
-    }
-}
-
 // Marks the blocks between threads. Returns false if they lead elsewhere.
 static bool mark_slot(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size) {
-    const uint64_t found = tail ? count_chain(reading, head, tail, size) : UINT64_MAX;
+    const uint64_t found =
+        tail ? tcmalloc_chain_count(&reading->chains, head, tail, size) : UINT64_MAX;
     if (found == UINT64_MAX) return false;
-    mark_chain(reading, head, found, 0);
+    tcmalloc_chain_mark(&reading->chains, head, found, 0);
     return true;
 }
 
@@ -211,37 +192,68 @@ static bool mark_slot(struct reading *reading, uint64_t head, uint64_t tail, uin
 // before.
 static bool mark_list(struct reading *reading, uint64_t head, uint64_t count, uint64_t size) {
     enum { MORE_MOST = 2 };
-    const uint64_t found = count_chain(reading, head, 0, size);
+    const uint64_t found = tcmalloc_chain_count(&reading->chains, head, 0, size);
     if (found == UINT64_MAX || found < count || found > count + MORE_MOST) return false;
-    mark_chain(reading, head, found, found == count ? 0 : found - count + 1);
+    tcmalloc_chain_mark(&reading->chains, head, found, found == count ? 0 : found - count + 1);
     return found == count;
+}
+
+// Returns how many slots of a class are settled: who holds the lock may have counted a chain that
+// is not written yet.
+static unsigned settled_slots(const struct tcmalloc_lists *lists) {
+    const unsigned used = lists->used_slots < TCMALLOC_SLOTS ? lists->used_slots : TCMALLOC_SLOTS;
+    return used - (lists->lock && used);
+}
+
+static bool read_lists(const struct reading *reading, unsigned number,
+                       struct tcmalloc_lists *lists) {
+    return memory_read(reading->memory, reading->places.lists + number * sizeof *lists, lists,
+                       sizeof *lists);
 }
 
 static void mark_central(struct reading *reading) {
     const struct tcmalloc_places *places = &reading->places;
     struct tcmalloc_lists lists;
     for (unsigned i = 1; i < places->class_count; i++) {
-        if (!memory_read(reading->memory, places->lists + i * sizeof lists, &lists, sizeof lists))
-            continue;
+        if (!read_lists(reading, i, &lists)) continue;
         // a span that is on its way between the page map and the lists
         if (lists.span_count != reading->span_counts[i]) reading->found.broken_count++;
-        // who holds the lock may have counted a chain that is not written yet
-        const unsigned settled = lists.used_slots - (lists.lock && lists.used_slots);
-        for (unsigned k = 0; k < settled && k < TCMALLOC_SLOTS; k++)
+        for (unsigned k = 0; k < settled_slots(&lists); k++)
             if (!mark_slot(reading, lists.slots[k].head, lists.slots[k].tail, places->sizes[i]))
                 reading->found.broken_count++;
     }
 }
 
-static void mark_cache(struct reading *reading, const struct tcmalloc_cache *cache) {
+// Marks the last chain of each class whose lock is held, unless a thread may be about to write it:
+// then an older one may still be there.
+static void mark_last_slots(struct reading *reading) {
+    struct tcmalloc_lists lists;
+    for (unsigned i = 1; i < reading->places.class_count; i++) {
+        if (reading->chains.are_put[i] || !read_lists(reading, i, &lists) || !lists.lock ||
+            !lists.used_slots || lists.used_slots > TCMALLOC_SLOTS)
+            continue;
+        const unsigned last = lists.used_slots - 1;
+        mark_slot(reading, lists.slots[last].head, lists.slots[last].tail,
+                  reading->places.sizes[i]);
+    }
+}
+
+static bool mark_cache(struct reading *reading, uint64_t address,
+                       const struct tcmalloc_cache *cache) {
     const struct tcmalloc_places *places = &reading->places;
-    for (unsigned i = 1; i < places->class_count; i++)
-        if (!mark_list(reading, cache->lists[i].head, cache->lists[i].count, places->sizes[i]))
-            reading->found.broken_count++;
+    struct tcmalloc_known_cache *known = array_push(&reading->chains.caches);
+    if (!known) return false;
+    *known = (struct tcmalloc_known_cache){address, (int32_t)cache->others[0]};
+    for (unsigned i = 1; i < places->class_count; i++) {
+        const uint64_t count = cache->lists[i].count, size = places->sizes[i];
+        reading->found.broken_count += !mark_list(reading, cache->lists[i].head, count, size);
+        known->missing_bytes -= (int64_t)(count * size);
+    }
+    return true;
 }
 
 // Goes from any cache through those before it, then through those behind it.
-static void mark_caches(struct reading *reading) {
+static bool mark_caches(struct reading *reading) {
     const struct tcmalloc_places *places = &reading->places;
     struct tcmalloc_cache cache;
     uint64_t first = places->cache;
@@ -256,10 +268,11 @@ static void mark_caches(struct reading *reading) {
         is_known = tcmalloc_cache_read(reading->memory, places, first, &cache) &&
                    spans_add(memory, first, first + sizeof cache);
         if (!is_known) break;
-        mark_cache(reading, &cache);
+        if (!mark_cache(reading, first, &cache)) return false;
         first = cache.others[places->next_place];
     }
     if (!is_known) reading->found.other.unknown_caches++;
+    return true;
 }
 
 // --- what the blocks leave
@@ -309,28 +322,35 @@ static bool is_for_debugging(const struct reading *reading) {
     return marked > seen / 2;
 }
 
-static bool read_all(struct reading *reading) {
+static bool read_all(struct reading *reading, const struct tcmalloc_source *source) {
     const uint64_t root = reading->places.root;
     bool is_ok =
         spans_add(&reading->found.other.memory, root, root + (uint64_t)ROOT_WORDS * WORD) &&
         each_word(reading, root, ROOT_WORDS, see_leaf);
     if (!is_ok) return false;
     mark_central(reading);
-    mark_caches(reading);
+    if (!mark_caches(reading)) return false;
+    for (size_t i = 0; i < source->thread_count; i++)
+        tcmalloc_chains_moving(&reading->chains, &source->threads[i]);
+    mark_last_slots(reading);
+    reading->found.other.busy_threads = reading->chains.busy_count;
     is_ok = sum_spans(reading);
     other_heap_settle(&reading->found.other);
     return is_ok;
 }
 
-enum tcmalloc_finding tcmalloc_heap_add(const struct memory_view *view, const struct spans *data,
+enum tcmalloc_finding tcmalloc_heap_add(const struct tcmalloc_source *source,
                                         struct glibc_heap *heap) {
     struct reading *reading = calloc(1, sizeof *reading);
     if (!reading) return TCMALLOC_FAILED;
-    reading->memory = &view->reader;
+    reading->memory = &source->view->reader;
+    reading->chains.memory = reading->memory;
+    reading->chains.places = &reading->places;
+    reading->chains.heap = &reading->found;
     reading->found.other.name = "tcmalloc";
     enum tcmalloc_finding finding = TCMALLOC_NONE;
-    if (tcmalloc_find_places(reading->memory, data, &reading->places)) {
-        bool is_ok = read_all(reading);
+    if (tcmalloc_find_places(reading->memory, source->data, &reading->places)) {
+        bool is_ok = read_all(reading, source);
         if (is_ok && reading->span_count > reading->torn_count &&
             reading->torn_count <= reading->span_count / 8 + 1 && !is_for_debugging(reading)) {
             reading->found.broken_count += reading->torn_count;
@@ -341,6 +361,7 @@ enum tcmalloc_finding tcmalloc_heap_add(const struct memory_view *view, const st
     }
     glibc_heap_free(&reading->found);
     array_free(&reading->spans);
+    array_free(&reading->chains.caches);
     free(reading);
     return finding;
 }

@@ -49,6 +49,9 @@ static struct {
     uint64_t page[TCMALLOC_PAGE_BYTES / sizeof(uint64_t)];
 } * made;
 
+static uint64_t registers[4];
+static struct tcmalloc_thread thread;
+
 static bool read_made(const void *context, uint64_t address, void *bytes, size_t size) {
     (void)context;
     const struct {
@@ -107,6 +110,8 @@ static void make_lists(void) {
 static int setup(void **state) {
     (void)state;
     made = calloc(1, sizeof *made);
+    memset(registers, 0, sizeof registers);
+    thread = (struct tcmalloc_thread){registers, sizeof registers / sizeof *registers, 0};
     make_lists();
     make_span(SMALL, 0, 1, TCMALLOC_IN_USE);
     make_span(LARGE, 1, 100, TCMALLOC_IN_USE);
@@ -139,7 +144,8 @@ static enum tcmalloc_finding read_all(struct glibc_heap *heap) {
     *heap = (struct glibc_heap){0};
     assert_true(spans_add(&data, DATA, DATA + sizeof made->data));
     spans_settle(&data);
-    enum tcmalloc_finding finding = tcmalloc_heap_add(&view, &data, heap);
+    const struct tcmalloc_source source = {&view, &data, &thread, 1};
+    enum tcmalloc_finding finding = tcmalloc_heap_add(&source, heap);
     spans_free(&data);
     return finding;
 }
@@ -188,17 +194,86 @@ static void test_lists_that_lead_elsewhere_are_told(void **state) {
     glibc_heap_free(&heap);
 }
 
-// The lock's holder counts a chain first and writes it then: what was there before is not free.
-static void test_a_chain_that_is_being_put_is_not_believed(void **state) {
-    (void)state;
+// Makes the last two blocks a chain that a thread has taken off its list, which is empty then, and
+// not yet put elsewhere; the thread's registers have its ends and what it works on.
+static void make_moved_chain(void) {
+    made->tables.cache.lists[CLASS].head = made->tables.cache.lists[CLASS].count = 0;
+    made->tables.cache.others[0] = 2 * BLOCK;
+    made->page[block(2) % PAGE / sizeof(uint64_t)] = block(3);
+    registers[0] = block(2);
+    registers[1] = block(3);
+    registers[2] = DATA + offsetof(typeof(made->data), lists) + CLASS * sizeof *made->data.lists;
+    registers[3] = made->data.caches;
+}
+
+static void check_kinds(const enum chunk_kind kinds[BLOCKS]) {
     struct glibc_heap heap;
     assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
-    const uint64_t cached = heap.other.classes.items[0].cached;
+    for (unsigned i = 0; i < BLOCKS; i++) assert_int_equal(heap.chunks.items[i].kind, kinds[i]);
     glibc_heap_free(&heap);
+}
+
+static void test_a_chain_that_a_thread_gives_back_is_free(void **state) {
+    (void)state;
+    make_moved_chain();
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_CACHED});
+    made->tables.cache.others[0]--;  // and no size of a class is missing: nor is its list known
+    made->tables.cache.lists[CLASS].head = block(1);
+    made->tables.cache.lists[CLASS].count = 1;
+    made->data.lists[CLASS].used_slots = 0;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
+}
+
+// Nothing is missing, and the list is empty: they come, the first of them for the program.
+static void test_a_chain_that_a_thread_fetches_is_free(void **state) {
+    (void)state;
+    make_moved_chain();
+    made->tables.cache.others[0] = 0;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_CACHED});
+}
+
+// A list of the program's own may look so, but for what the thread has at hand.
+static void test_a_list_of_the_program_is_not_free(void **state) {
+    (void)state;
+    const enum chunk_kind kinds[] = {CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED};
+    for (unsigned i = 0; i < sizeof registers / sizeof *registers; i++) {
+        make_moved_chain();
+        registers[i] = 0;
+        check_kinds(kinds);
+    }
+}
+
+static void test_one_of_two_chains_is_not_guessed(void **state) {
+    (void)state;
+    make_moved_chain();
+    made->tables.spans[SMALL].objects = 0;
+    made->tables.spans[SMALL].used = BLOCKS;
+    made->data.lists[CLASS].used_slots = 0;
+    made->data.lists[CLASS].slots[0].tail = 0;  // it was emptied long ago
+    made->page[block(0) % PAGE / sizeof(uint64_t)] = block(1);
+    made->page[block(1) % PAGE / sizeof(uint64_t)] = 0;
+    uint64_t both[] = {block(0), block(1), block(2), block(3), registers[2], registers[3]};
+    thread = (struct tcmalloc_thread){both, sizeof both / sizeof *both, 0};
+    check_kinds((enum chunk_kind[]){CHUNK_USED, CHUNK_USED, CHUNK_USED, CHUNK_USED});
+}
+
+// It was just made, and its blocks are being put into its list, or it is given back.
+static void test_a_span_without_a_block_outside_is_free(void **state) {
+    (void)state;
+    made->tables.spans[SMALL].used = 0;
+    made->data.lists[CLASS].used_slots = 0;
+    made->tables.cache.lists[CLASS].head = made->tables.cache.lists[CLASS].count = 0;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_BINNED, CHUNK_BINNED, CHUNK_BINNED});
+}
+
+// The lock's holder counts a chain first and writes it then: what was there before is not free, if
+// a thread has such a chain at hand.
+static void test_a_chain_that_is_being_put_is_not_believed(void **state) {
+    (void)state;
     made->data.lists[CLASS].lock = 1;
-    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
-    assert_int_equal(heap.other.classes.items[0].cached, cached - 1);
-    glibc_heap_free(&heap);
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_USED});
+    make_moved_chain();
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_USED, CHUNK_CACHED, CHUNK_CACHED});
 }
 
 // The list is shorter than the count says: the rest is on its way, and the span is read.
@@ -323,6 +398,11 @@ int main(void) {
         TEST(test_blocks_are_told_apart),
         TEST(test_a_cache_that_is_not_found_is_said),
         TEST(test_lists_that_lead_elsewhere_are_told),
+        TEST(test_a_chain_that_a_thread_gives_back_is_free),
+        TEST(test_a_chain_that_a_thread_fetches_is_free),
+        TEST(test_a_list_of_the_program_is_not_free),
+        TEST(test_one_of_two_chains_is_not_guessed),
+        TEST(test_a_span_without_a_block_outside_is_free),
         TEST(test_a_chain_that_is_being_put_is_not_believed),
         TEST(test_a_span_of_which_blocks_are_taken_is_read),
         TEST(test_later_releases_are_read),

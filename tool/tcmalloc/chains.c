@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/tcmalloc/chains.h"
+
+#include <stddef.h>
+
+enum {
+    WORD = sizeof(uint64_t),
+    CHAIN_MAX = 1 << 16,
+    MOVED_MOST = 1024,    // blocks that are moved at a time, more than any setting allows
+    STACK_WORDS = 160,    // of the innermost functions, which are the allocator's
+    BELOW_STACK = 16,     // words of the innermost one that lie below its stack pointer
+    REGISTERS_MOST = 40,  // as the kernel gives them
+    CHAINS_MOST = 8,      // of one thread
+    TRANSFER_BYTES = 64 << 10,
+};
+
+// What a thread has at hand: its registers, then the top of its stack.
+struct at_hand {
+    uint64_t words[REGISTERS_MOST + BELOW_STACK + STACK_WORDS];
+    size_t count, register_count;
+};
+
+// A chain that a thread may be moving.
+struct moved {
+    uint64_t head, tail, count;
+    unsigned size_class;
+    bool is_going_back;  // to the lists between threads; else it comes from there
+    bool is_exact;       // as many blocks as are missing
+    bool is_of_slot;     // which was emptied last
+};
+
+// --- chains
+
+struct glibc_chunk *tcmalloc_block_at(const struct glibc_heap *heap, uint64_t address) {
+    struct glibc_chunk *chunk = (struct glibc_chunk *)(uintptr_t)glibc_chunk_of(heap, address);
+    return chunk && chunk->address == address ? chunk : NULL;
+}
+
+uint64_t tcmalloc_chain_count(const struct tcmalloc_chains *chains, uint64_t head, uint64_t tail,
+                              uint64_t size) {
+    uint64_t seen = 0;
+    for (uint64_t at = head; at && seen < CHAIN_MAX;) {
+        const struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, at);
+        if (!chunk || chunk->size != size || chunk->kind != CHUNK_USED) return UINT64_MAX;
+        seen++;
+        if (at == tail) return seen;
+        if (!memory_read_word(chains->memory, at, &at)) return UINT64_MAX;
+    }
+    return tail || seen == CHAIN_MAX ? UINT64_MAX : seen;
+}
+
+void tcmalloc_chain_mark(const struct tcmalloc_chains *chains, uint64_t head, uint64_t count,
+                         uint64_t passed) {
+    for (uint64_t at = head, i = 0; i < count; i++) {
+        struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, at);
+        if (i >= passed && chunk) chunk->kind = CHUNK_CACHED;
+        if (!memory_read_word(chains->memory, at, &at)) return;
+    }
+}
+
+// --- what a thread has at hand
+
+static void take_at_hand(const struct memory_reader *memory, const struct tcmalloc_thread *thread,
+                         struct at_hand *hand) {
+    hand->count = 0;
+    for (size_t i = 0; i < thread->register_count && i < REGISTERS_MOST; i++)
+        hand->words[hand->count++] = thread->registers[i];
+    hand->register_count = hand->count;
+    if (thread->stack < BELOW_STACK * WORD || thread->stack % WORD) return;
+    for (size_t i = 0; i < BELOW_STACK + STACK_WORDS; i++)
+        if (memory_read_word(memory, thread->stack - BELOW_STACK * WORD + i * WORD,
+                             &hand->words[hand->count]))
+            hand->count++;
+}
+
+static bool has_within(const struct at_hand *hand, uint64_t start, uint64_t bytes) {
+    for (size_t i = 0; i < hand->count; i++)
+        if (hand->words[i] - start < bytes) return true;
+    return false;
+}
+
+static bool has_in_register(const struct at_hand *hand, uint64_t word) {
+    for (size_t i = 0; i < hand->register_count; i++)
+        if (hand->words[i] == word) return true;
+    return false;
+}
+
+static bool is_at_hand(const struct at_hand *hand, const struct tcmalloc_known_cache *cache) {
+    return has_within(hand, cache->address, sizeof(struct tcmalloc_cache));
+}
+
+static bool has_cache(const struct tcmalloc_chains *chains, const struct at_hand *hand) {
+    for (size_t i = 0; i < chains->caches.count; i++)
+        if (is_at_hand(hand, &chains->caches.items[i])) return true;
+    return false;
+}
+
+static uint64_t lists_of(const struct tcmalloc_chains *chains, unsigned size_class) {
+    return chains->places->lists + size_class * sizeof(struct tcmalloc_lists);
+}
+
+// --- chains on their way
+
+static unsigned class_of(const struct tcmalloc_places *places, uint64_t size) {
+    for (unsigned i = 1; i < places->class_count; i++)
+        if (places->sizes[i] == size) return i;
+    return 0;
+}
+
+// Follows a chain to its end. Returns false if it leads elsewhere, or is of one block: that is what
+// each thread within a call may have.
+static bool follow(const struct tcmalloc_chains *chains, uint64_t head, struct moved *moved) {
+    const struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, head);
+    const uint64_t size = chunk ? chunk->size : 0;
+    *moved = (struct moved){.head = head};
+    for (uint64_t at = head; at;) {
+        chunk = tcmalloc_block_at(chains->heap, at);
+        if (!chunk || chunk->size != size || chunk->kind != CHUNK_USED ||
+            ++moved->count > MOVED_MOST)
+            return false;
+        moved->tail = at;
+        if (!memory_read_word(chains->memory, at, &at)) return false;
+    }
+    moved->size_class = class_of(chains->places, size);
+    return moved->count > 1 && moved->size_class;
+}
+
+// Says whether a chain ends where that of the slot did that was emptied last.
+static bool ends_slot(const struct tcmalloc_chains *chains, const struct moved *moved) {
+    struct tcmalloc_lists lists;
+    return memory_read(chains->memory, lists_of(chains, moved->size_class), &lists, sizeof lists) &&
+           lists.used_slots < TCMALLOC_SLOTS && lists.slots[lists.used_slots].tail == moved->tail;
+}
+
+// Compares a chain with the counts of the thread's cache.
+static bool agrees_with(const struct tcmalloc_chains *chains,
+                        const struct tcmalloc_known_cache *known, struct moved *moved) {
+    const uint64_t size = chains->places->sizes[moved->size_class];
+    const uint64_t missing = known->missing_bytes > 0 ? (uint64_t)known->missing_bytes : 0;
+    struct tcmalloc_cache cache;
+    moved->is_going_back = missing % size == 0 && missing / size >= moved->count;
+    moved->is_exact = moved->is_going_back && missing / size == moved->count;
+    return moved->is_going_back ||
+           (memory_read(chains->memory, known->address, &cache, sizeof cache) &&
+            !cache.lists[moved->size_class].head && !cache.lists[moved->size_class].count &&
+            (moved->count == 2 || moved->count * size <= TRANSFER_BYTES));
+}
+
+// Says whether the thread has a cache at hand, its own or one that it takes room from, with which a
+// chain agrees.
+static bool agrees_with_one(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                            bool are_lists_at_hand, struct moved *moved) {
+    enum { LIST_BYTES = sizeof(((struct tcmalloc_cache *)0)->lists[0]) };
+    for (size_t i = 0; i < chains->caches.count; i++) {
+        const struct tcmalloc_known_cache *cache = &chains->caches.items[i];
+        const uint64_t list = cache->address + moved->size_class * LIST_BYTES;
+        if (is_at_hand(hand, cache) && (are_lists_at_hand || has_within(hand, list, LIST_BYTES)) &&
+            agrees_with(chains, cache, moved))
+            return true;
+    }
+    return false;
+}
+
+static bool is_believed(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                        struct moved *moved) {
+    const bool are_lists_at_hand =
+        has_within(hand, lists_of(chains, moved->size_class), sizeof(struct tcmalloc_lists));
+    moved->is_of_slot = are_lists_at_hand && ends_slot(chains, moved);
+    if (!moved->is_of_slot && !has_within(hand, moved->tail, 1)) return false;
+    return agrees_with_one(chains, hand, are_lists_at_hand, moved) || moved->is_of_slot;
+}
+
+// Adds a chain, or makes one longer that ends in the same block.
+static size_t keep_longest(struct moved *all, size_t count, const struct moved *moved) {
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].tail != moved->tail) continue;
+        if (moved->count > all[i].count) all[i] = *moved;
+        return count;
+    }
+    if (count == CHAINS_MOST) return count;
+    all[count] = *moved;
+    return count + 1;
+}
+
+// Returns the only chain that it can be, beside those of slots, or NULL.
+static const struct moved *only_one(const struct moved *all, size_t count) {
+    const struct moved *one = NULL;
+    for (int must_be_exact = 1; must_be_exact >= 0 && !one; must_be_exact--)
+        for (size_t i = 0; i < count; i++) {
+            if (all[i].is_of_slot || (must_be_exact && !all[i].is_exact)) continue;
+            if (one) return NULL;
+            one = &all[i];
+        }
+    return one;
+}
+
+static void mark(struct tcmalloc_chains *chains, const struct at_hand *hand,
+                 const struct moved *moved) {
+    // the first block of those that come is what the call returns
+    tcmalloc_chain_mark(chains, moved->head, moved->count, !moved->is_going_back);
+    if (moved->is_going_back && has_in_register(hand, moved->head) &&
+        has_in_register(hand, moved->tail))
+        chains->are_put[moved->size_class] = true;
+}
+
+void tcmalloc_chains_moving(struct tcmalloc_chains *chains, const struct tcmalloc_thread *thread) {
+    struct at_hand hand;
+    struct moved all[CHAINS_MOST], moved;
+    size_t count = 0;
+    take_at_hand(chains->memory, thread, &hand);
+    const bool is_between = has_within(&hand, lists_of(chains, 0),
+                                       chains->places->class_count * sizeof(struct tcmalloc_lists));
+    if (!is_between && !has_cache(chains, &hand)) return;
+    chains->busy_count++;
+    for (size_t i = 0; i < hand.count; i++)
+        if (follow(chains, hand.words[i], &moved) && is_believed(chains, &hand, &moved))
+            count = keep_longest(all, count, &moved);
+    const struct moved *one = only_one(all, count);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].is_of_slot || &all[i] == one) mark(chains, &hand, &all[i]);
+}
