@@ -4,7 +4,8 @@
 turns; the least of each counts. bench/frames.py OPTION [RUNS] -- PROGRAM ARGUMENT... , as
 bench/frames.py --frames=java 5 -- javac -d /tmp/out *.java
 bench/frames.py --frames=php 5 -- php script.php
-bench/frames.py --frames=ruby 5 -- ruby bench/programs/tables.rb"""
+bench/frames.py --frames=ruby 5 -- ruby bench/programs/tables.rb
+bench/frames.py --python 5 -- python3 bench/programs/python/work.py recursion 100"""
 
 import os
 import resource

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames further in change from event to event, those further out mostly not. A chain is read from
-// the innermost frame until one is met that was read before and is unchanged; from there on the
-// frames are compared with the sum of what they were, which takes a few words of each.
+// the innermost frame until one is met that was read before and is unchanged; from there on three
+// words of each frame are compared with what they were, at addresses that are known, so that no
+// frame waits for the one inside of it.
+//
+// A frame can be what it was although one further out is not: left, called again from another line,
+// and now at the same address and instruction. So all would have to be compared, 20,000 at each
+// event of a deep recursion. But the frames in between had to be left and entered again, one by
+// one, and no processor does that to a frame in two nanoseconds: some thirty words are read or
+// written (the fastest take 15). So those are compared that the time since the last event was
+// enough for.
 #include "runtime/python/chain.h"
 
 #include <string.h>
@@ -53,7 +61,8 @@ bool chain_init(struct chain *chain, uint32_t limit) {
     chain->links = sys_reserve(limit * sizeof *chain->links);
     chain->fresh = sys_reserve(limit * sizeof *chain->fresh);
     chain->places = sys_reserve(CHAIN_PLACES * sizeof *chain->places);
-    return chain->links && chain->fresh && chain->places;
+    chain->words = sys_reserve(limit * sizeof *chain->words);
+    return chain->links && chain->fresh && chain->places && chain->words;
 }
 
 bool chain_is_ending(void) {
@@ -126,30 +135,35 @@ ALWAYS_INLINE uint64_t word_at(const uint8_t *words, size_t offset) {
     return word;
 }
 
+ALWAYS_INLINE uintptr_t code_of(const uint8_t *words) {
+    return unmarked(word_at(words, code_layout.frame_code));
+}
+
+// An object has a number of 4 bytes; -1: not begun.
+ALWAYS_INLINE uintptr_t instruction_of(const uint8_t *words, uintptr_t code) {
+    uintptr_t word = word_at(words, code_layout.frame_instruction);
+    if (code_layout.chain != PYTHON_CHAIN_OBJECTS) return word;
+    return code + (uintptr_t)(intptr_t)(int32_t)word * code_layout.unit_bytes;
+}
+
 // A frame, as the next link.
 ALWAYS_INLINE bool read_frame(struct cursor *cursor, struct link *link) {
     const struct python_layout *layout = &code_layout;
     const uint8_t *words = words_of(cursor, cursor->frame);
     if (!words) return false;
+    uintptr_t code = code_of(words);
     *link = (struct link){.frame = cursor->frame,
-                          .code = unmarked(word_at(words, layout->frame_code)),
-                          .instruction = word_at(words, layout->frame_instruction),
+                          .code = code,
+                          .instruction = instruction_of(words, code),
                           .previous = word_at(words, layout->frame_previous),
                           .place = cursor->call};
     cursor->frame = link->previous;
     const uint8_t first_entry = 3;  // FRAME_OWNED_BY_CSTACK or .._INTERPRETER
     uint8_t kind = words[layout->frame_kind];
-    switch (layout->chain) {
-    case PYTHON_CHAIN_OBJECTS:
-        // A number of 4 bytes; -1: not begun.
-        link->instruction =
-            link->code + (uintptr_t)(intptr_t)(int32_t)link->instruction * layout->unit_bytes;
-        break;
-    case PYTHON_CHAIN_CALLS:
+    if (layout->chain == PYTHON_CHAIN_CALLS) {
         if (kind) cursor->frame = 0;  // the frame that the call began with
-        break;
-    default:
-        if (kind >= first_entry) link->code = 0;
+    } else if (layout->chain != PYTHON_CHAIN_OBJECTS && kind >= first_entry) {
+        link->code = 0;
     }
     return true;
 }
@@ -175,15 +189,6 @@ ALWAYS_INLINE bool read_next(struct cursor *cursor, struct link *link) {
     return code_layout.chain == PYTHON_CHAIN_CALLS && read_call(cursor, link);
 }
 
-ALWAYS_INLINE uint64_t sum_of(const struct link *link) {
-    const uint64_t factors[] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
-                                0xd6e8feb86659fd93u};
-    const unsigned shift = 32;
-    uint64_t sum = link->frame * factors[0] + link->instruction * factors[1];
-    sum = (sum ^ sum >> shift) * factors[2] + link->code + link->previous * factors[3];
-    return (sum ^ sum >> shift) * factors[0];
-}
-
 // Places of other versions are found out later.
 static inline bool is_same(const struct link *link, const struct link *other) {
     return link->frame == other->frame && link->code == other->code &&
@@ -196,31 +201,61 @@ static uint32_t *place_of(const struct chain *chain, uintptr_t frame) {
     return &chain->places[(frame >> low_bits ^ frame >> high_bits) % CHAIN_PLACES];
 }
 
-// True if the links from number `at` on outwards are what they were. The first of them was read.
-static bool is_rest_same(const struct chain *chain, struct cursor cursor, const struct link *first,
-                         uint32_t at) {
-    struct link link;
-    uint64_t sum = sum_of(first);
-    uint32_t left = at;
-    for (; left && read_next(&cursor, &link); left--) sum += sum_of(&link);
-    return !left && sum == chain->links[at].sum && !read_next(&cursor, &link);
+// ---- what is kept -------------------------------------------------------------------------------
+
+// True if a link that was not read again is what it was. The one inside of it is, which leads here.
+// An instruction says of which code it is, but for frames that are objects.
+ALWAYS_INLINE bool is_unchanged(const struct chain *chain, struct cursor *cursor, uint32_t at) {
+    const struct link_words *known = &chain->words[at];
+    if (unlikely(known->is_call)) {
+        uintptr_t words[2];
+        return memory_read(cursor->memory, known->frame + CFRAME_FRAME, words, sizeof words) &&
+               words[0] == known->instruction && words[1] == known->previous;
+    }
+    const uint8_t *words = words_of(cursor, known->frame);
+    if (!words) return false;
+    bool is_object = code_layout.chain == PYTHON_CHAIN_OBJECTS;
+    uintptr_t code = is_object ? code_of(words) : 0;
+    return word_at(words, code_layout.frame_previous) == known->previous &&
+           instruction_of(words, code) == known->instruction &&
+           (!is_object || code == chain->links[at].code);
+}
+
+enum { DEEP = 512, LEAST_NS_A_FRAME = 2, FRAMES_MORE = 64 };
+
+// How many frames can have been entered since the chain was read.
+static uint32_t entered_most(const struct chain *chain) {
+    if (!chain->read_ns) return UINT32_MAX;
+    uint64_t passed_ns = sys_clock_fine_ns() - chain->read_ns;
+    uint64_t most = passed_ns / LEAST_NS_A_FRAME + FRAMES_MORE;
+    return passed_ns < UINT32_MAX - FRAMES_MORE ? (uint32_t)most : UINT32_MAX;
+}
+
+// The number of the innermost link outside of number `at` that is not what it was, or NONE_CHANGED.
+#define NONE_CHANGED UINT32_MAX
+static uint32_t find_changed(const struct chain *chain, struct cursor *cursor, uint32_t at) {
+    uint32_t most = at > DEEP ? entered_most(chain) : at;
+    uint32_t end = at > most ? at - most : 0;
+    for (uint32_t i = at; i-- > end;)
+        if (!is_unchanged(chain, cursor, i)) return i;
+    return NONE_CHANGED;
 }
 
 // Reads links that are not known into chain->fresh; how many. `can_meet`: until the rest of the
 // chain is what it was.
 static uint32_t read_fresh(struct chain *chain, struct cursor *cursor, bool can_meet) {
-    uint32_t count = 0;
+    uint32_t count = 0, known = can_meet ? chain->count : 0;
     chain->kept = 0;
     for (; count < chain->limit; count++) {
         struct link *link = &chain->fresh[count];
         if (!read_next(cursor, link)) break;
         uint32_t at = *place_of(chain, link->frame);
-        if (!can_meet || at >= chain->count || !is_same(&chain->links[at], link)) continue;
-        if (is_rest_same(chain, *cursor, link, at)) {
+        if (at >= known || !is_same(&chain->links[at], link)) continue;
+        known = find_changed(chain, cursor, at);
+        if (known == NONE_CHANGED) {
             chain->kept = at + 1;
             return count;
         }
-        can_meet = false;
     }
     while (chain->kept < count && chain->kept < chain->count &&
            is_same(&chain->links[chain->kept], &chain->fresh[count - 1 - chain->kept]))
@@ -228,27 +263,27 @@ static uint32_t read_fresh(struct chain *chain, struct cursor *cursor, bool can_
     return count - chain->kept;
 }
 
+static bool is_call(const struct link *link) {
+    return code_layout.chain == PYTHON_CHAIN_CALLS && link->frame == link->place;
+}
+
 // The fresh links follow those that are kept. From 3.12 on frames lie in the call of the loop that
 // the next link without code outside of them stands for.
 static void append(struct chain *chain, uint32_t count) {
     bool has_entries = code_layout.chain >= PYTHON_CHAIN_ENTRIES;
     uintptr_t place = UINTPTR_MAX - 1;
-    uint64_t sum = 0;
-    if (chain->kept) {
-        const struct link *last = &chain->links[chain->kept - 1];
-        sum = last->sum;
-        place = last->place;
-    }
+    if (chain->kept) place = chain->links[chain->kept - 1].place;
     chain->count = chain->kept;
     compiler_barrier();
     for (uint32_t i = count; i-- > 0;) {
         uint32_t at = chain->kept + (count - 1 - i);
         struct link *link = &chain->links[at];
         *link = chain->fresh[i];
-        link->sum = sum += sum_of(link);
         if (has_entries && !link->code) place = link->frame;
         if (has_entries) link->place = place;
         *place_of(chain, link->frame) = at;
+        chain->words[at] =
+            (struct link_words){link->frame, link->instruction, link->previous, is_call(link)};
     }
 }
 
@@ -269,4 +304,8 @@ uint32_t chain_read(struct chain *chain, struct memory_reader *memory, uintptr_t
     if (chain->kept + count > chain->limit) count = read_fresh(chain, &again, false);
     append(chain, count);
     return chain->kept + count;
+}
+
+void chain_leave(struct chain *chain) {
+    chain->read_ns = unlikely(chain->count > DEEP) ? sys_clock_fine_ns() : 0;
 }

@@ -14,19 +14,26 @@ struct link {
     uintptr_t
         place;     // on the C stack: of the call of the interpreter's loop that runs it; 0: unknown
     uintptr_t pc;  // pseudo address (FRAME_PYTHON), or 0: it is not shown
-    uint64_t sum;  // of what was read of it and of all further out
     uint32_t woven;  // frames of the thread's stack up to it, outermost first
+};
+
+// What is compared of a link that was read before, close together: they are many.
+struct link_words {
+    uintptr_t frame, instruction, previous;
+    uint64_t is_call;
 };
 
 enum { CHAIN_PLACES = 1 << 15 };
 
 // A thread's chain as it was read last. One owner.
 struct chain {
-    struct link *links;  // outermost first
-    struct link *fresh;  // innermost first, in the making
-    uint32_t *places;    // of frames by their address, in links; may be old
+    struct link *links;        // outermost first
+    struct link *fresh;        // innermost first, in the making
+    struct link_words *words;  // of the links, in their order
+    uint32_t *places;          // of frames by their address, in links; may be old
     uint32_t count, limit;
     uint32_t kept;         // outer links that are as they were before
+    uint64_t read_ns;      // when the event ended for which a deep one was read; 0: not known
     uintptr_t other, own;  // the last state that had the lock and is another thread's; 0: none
 };
 
@@ -43,6 +50,9 @@ uintptr_t chain_state(struct chain *chain, bool *has_lock);
 // chain->kept of them have their `pc`, and so far as chain->count says, they are those of before:
 // the caller sets that to the result once all have one.
 uint32_t chain_read(struct chain *chain, struct memory_reader *memory, uintptr_t state);
+
+// The event ends: the thread goes on from here.
+void chain_leave(struct chain *chain);
 
 // True once the interpreter has begun to end: it takes away what other threads have.
 bool chain_is_ending(void);

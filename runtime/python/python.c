@@ -301,3 +301,7 @@ struct managed_stack python_weave(struct python_thread *thread, struct managed_n
     stack.is_nameless = thread->reader.is_nameless;
     return stack;
 }
+
+void python_leave(struct python_thread *thread) {
+    chain_leave(&thread->chain);
+}

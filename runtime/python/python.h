@@ -50,5 +50,7 @@ bool python_is_ending(void);
 // errno.
 struct managed_stack python_weave(struct python_thread *thread, struct managed_native native,
                                   bool is_careful);
+// The event is over for which a stack was woven: from now on the thread may be in other frames.
+void python_leave(struct python_thread *thread);
 
 #endif

@@ -106,6 +106,7 @@ NOINLINE uint32_t event_cell_of_python(struct thread *thread, uintptr_t *frame) 
     uint32_t cell = cell_of_frames(thread, stack.frames, count, stack.keep, frame);
     if (unlikely(stack.is_nameless)) gate_count_loss(CAIRN_LOST_MODULES);
     event_see(thread, (struct walk_seen){.value = cell == CAIRN_CELL_OTHER ? 0 : cell});
+    languages_leave(thread);
     return cell;
 }
 

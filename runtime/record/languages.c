@@ -127,3 +127,7 @@ struct managed_stack languages_stack(struct thread *thread, uintptr_t *frame) {
     }
     return weave(thread, native, trace->usable_count != trace->count);
 }
+
+void languages_leave(struct thread *thread) {
+    if (thread->python) python_leave(thread->python);
+}

@@ -14,6 +14,8 @@
 // The thread's stack at a hook's frame, with the frames of the language that is there. Valid until
 // the next but one.
 struct managed_stack languages_stack(struct thread *thread, uintptr_t *frame);
+// The event of that stack is over.
+void languages_leave(struct thread *thread);
 
 // New code was met: its modules are entered before its frames are encoded.
 COLD void languages_note_modules(struct walk_trace *trace);

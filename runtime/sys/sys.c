@@ -381,6 +381,10 @@ uint64_t sys_clock_ns(void) {
     return clock_read(confinement ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC);
 }
 
+uint64_t sys_clock_fine_ns(void) {
+    return confinement ? 0 : sys_clock_ns();
+}
+
 uint64_t sys_clock_coarse_ns(void) {
     return clock_read(CLOCK_MONOTONIC_COARSE);
 }

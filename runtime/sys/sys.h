@@ -146,6 +146,7 @@ ALWAYS_INLINE uintptr_t sys_read_word(uintptr_t address) {
 
 // Nanoseconds of CLOCK_MONOTONIC; the coarse one is a load or two, a tick (1-10 ms) behind.
 uint64_t sys_clock_ns(void);
+uint64_t sys_clock_fine_ns(void);  // 0 where only a coarse one may be asked
 uint64_t sys_clock_coarse_ns(void);
 uint64_t sys_clock_wall_ns(void);
 uint64_t sys_clock_cpu_ns(void);  // processor time of the whole process

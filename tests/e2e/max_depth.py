@@ -57,6 +57,18 @@ for one, other in ((whole_path, paths[64]), (paths[3], paths[64]), (paths[64], p
 left = t.run_cairn("leaks", paths[3], "--baseline", whole_path, "--json")
 t.check(left.status == 0 and not [s for s in json.loads(left.out)["stacks"] if s["allocations"]], f"leaks: {left.out[:300]!r}")
 
+# so are stacks of a history, in which twice the rounds are twice the calls of each
+twice = (LEVELS, str(DEPTH), str(2 * ROUNDS))
+for first, second in (((), ("--max-depth", "64")), (("--max-depth", "3"), ()), (("--max-depth", "64"), ("--max-depth", "3"))):
+    series, outside = t.fresh_path("history") + ".db", t.environment({"GIT_DIR": os.devnull})
+    for commit, options, argv in (("one", first, (LEVELS, str(DEPTH), str(ROUNDS))), ("two", second, twice)):
+        appended = t.run_cairn("check", "--max-calls", "1e9", "--series", series, "--commit", commit,
+                               record(*options, argv=argv)[0], env=outside)
+        t.check_equal(f"history of {first}, {second}: {appended.err!r}", appended.status, 0)
+    steps = json.loads(t.run_cairn("history", "--json", series, env=outside).out)["steps"]
+    moved = [stack for step in steps if step["measure"] == "calls" for stack in step["stacks"]]
+    t.check(moved and all(stack["after"] == 2 * stack["before"] for stack in moved), f"history of {first}, {second}: {moved[:9]}")
+
 # a sum has the least depth of its parts
 merged = t.fresh_path("merged") + ".cairn"
 t.check_equal("merge", t.run_cairn("merge", whole_path, paths[64], paths[3], "-o", merged).status, 0)

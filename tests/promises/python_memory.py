@@ -3,7 +3,8 @@
 """A program that says it is a Python, of each version that is read and of the free-threaded build, and whose states, frames and code objects hold
 anything: pointers to nowhere, to themselves, to unmapped and half mapped pages, lengths without end. It allocates in
 all of it, with and without the interpreter's lock, at last where that ends; its output and status are its own. And native
-code of a true Python that has released the lock: its stacks are right, and no event takes system calls."""
+code of a true Python that has released the lock: its stacks are right, and no event takes system calls. So are those of a
+deep recursion that goes back, without allocating, to any frame far out and comes again from its next line."""
 
 import shutil
 
@@ -133,9 +134,44 @@ def released():
     most = 500  # of 1,000 events; an interpreter's start takes some
     t.check(result.status == 0 and asked < most, f"released: {asked} questions, {result}")
 
+DEPTH, TURNS, ROUNDS = 1800, (1, 30, 300, 1000, 1500), 10
+DEEP = f"""
+import ctypes, sys
+duplicate = ctypes.CDLL(None).strdup
+sys.setrecursionlimit(9000)
+def down(n, turn):
+    if n == turn:
+        down(n - 1, -1)
+        down(n - 1, -1)
+    elif n:
+        down(n - 1, turn)
+    else:
+        duplicate(b"x" * 40)
+for turn in {TURNS}:
+    for i in range({ROUNDS}):
+        down({DEPTH}, turn)
+"""
+FIRST_OF_TWO = 7  # its line
+
+
+def deep():
+    """All frames in between are what they were, at the same addresses: the one that turned alone is at another line."""
+    result, path = t.record([t.PYTHON, "-SIc", DEEP], python=True)
+    t.check_equal("deep: status", (result.status, result.out, result.err), (0, b"", b""))
+    calls = {}
+    for stack in t.stacks_through(t.report(path, "--focus", "^down$", "--by", "calls"), "strdup", "down"):
+        lines = [frame["line"] for frame in stack["frames"] if frame.get("function") == "down"]
+        t.check_equal("deep: frames", len(lines), DEPTH + 1)
+        turned = [(i, line) for i, line in enumerate(lines) if FIRST_OF_TWO <= line <= FIRST_OF_TWO + 1]
+        key = turned[0] if len(turned) == 1 else tuple(turned)
+        calls[key] = calls.get(key, 0) + stack["allocations"]
+    t.check_equal("deep: calls by frame and line", calls,
+                  {(turn, line): ROUNDS for turn in TURNS for line in (FIRST_OF_TWO, FIRST_OF_TWO + 1)})
+
 
 t.need("gcc")
 released()
+deep()
 for minor, more in [*((minor, 0) for minor in range(8, 16)), (13, 16)]:
     what, name = f"3.{minor}{'t' if more else ''}", f"false{minor}-{more}"
     with open("false.c", "w", encoding="ascii") as file:

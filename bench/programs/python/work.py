@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five programs of Python's own library. work.py NAME SCALE [exit|tracemalloc]: `exit` ends with what was made alive, and
+"""Five programs of Python's own library, and a recursion of 200 calls times the scale. work.py NAME SCALE [exit|tracemalloc]: `exit` ends with what was made alive, and
 `tracemalloc` prints what that tells of it first: bytes and blocks of tracebacks through work()."""
 import ast
 import collections
@@ -46,7 +46,17 @@ def sources(scale):
     return compile(ast.parse(text), "<made>", "exec")
 
 
-PROGRAMS = {function.__name__: function for function in (documents, objects, texts, rows, sources)}
+def nested(depth):
+    held = bytearray(600), [depth] * 200
+    return nested(depth - 1) + len(held) if depth else 0
+
+
+def recursion(scale):
+    sys.setrecursionlimit(300 * scale + 1000)
+    return nested(200 * scale)
+
+
+PROGRAMS = {function.__name__: function for function in (documents, objects, texts, rows, sources, recursion)}
 
 
 def work(name, scale):
