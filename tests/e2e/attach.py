@@ -80,7 +80,8 @@ def left_behind():
     """What is in the file of a tool that was killed is of the last checkpoint, though the program goes on."""
     target = Target()
     attached = Attached(target.pid, "--exact")
-    check(wait_until(lambda: run_cairn("info", attached.path).status == 0, pause=0.2), "a checkpoint")
+    target.tell("keep 300 1000")
+    wait_until(lambda: re.search(rb"in 30\d calls", run_cairn("report", attached.path).out), pause=0.2)
     running = run_cairn("report", attached.path).out.decode()
     attached.process.kill()
     attached.process.communicate()
