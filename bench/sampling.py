@@ -37,7 +37,8 @@ class Estimate(ctypes.Structure):
     """struct estimate of tool/model/estimate.h."""
     _fields_ = [("samples", ctypes.c_int64), *((name, ctypes.c_double) for name in (
         "bytes_variance", "blocks_variance", "uncertain", "extra_blocks", "bytes_weight", "blocks_weight",
-        "bytes_limit", "blocks_limit", "own_bytes_most", "own_blocks_most", "before_bytes_most", "before_blocks_most"))]
+        "bytes_limit", "blocks_limit", "own_bytes_most", "own_blocks_most", "before_bytes_most", "before_blocks_most",
+        "bytes_least", "blocks_least", "bytes_over", "blocks_over"))]
 
 
 def build_estimator(place):

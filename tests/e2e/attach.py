@@ -76,6 +76,22 @@ def few_samples():
     target.end("few samples")
 
 
+def left_behind():
+    """What is in the file of a tool that was killed is of the last checkpoint, though the program goes on."""
+    target = Target()
+    attached = Attached(target.pid, "--exact")
+    target.tell("keep 300 1000")
+    wait_until(lambda: re.search(rb"in 30\d calls", run_cairn("report", attached.path).out), pause=0.2)
+    running = run_cairn("report", attached.path).out.decode()
+    attached.process.kill()
+    attached.process.communicate()
+    screen = run_cairn("report", attached.path).out.decode()
+    check("no end in this recording" in screen and "live now" not in screen and "is running" not in screen, f"left behind: {screen}")
+    check("is running" in running and "live now" not in running, f"a checkpoint: {running}")
+    target.process.kill()
+    target.process.wait()
+
+
 def libraries_loaded_later():
     target = Target()
     attached = Attached(target.pid, "--exact")
@@ -306,6 +322,7 @@ def refused():
 need_attach()
 exactly()
 few_samples()
+left_behind()
 libraries_loaded_later()
 debuggers()
 under_load()

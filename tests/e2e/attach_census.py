@@ -54,6 +54,8 @@ def exactly():
     gone = 3 * TEXT_ROOM + 3 * LARGE_ROOM + 10 * TEXT_ROOM
     check_equal("texts and large blocks that are gone", before["bytes"] - before["at_exit_bytes"],
                 gone)
+    tids = [one["tid"] for one in found["threads"] if one["tid"]]
+    check_equal("threads named once", len(tids), len(set(tids)))
     check_equal("no free is unknown", found["trust"]["earlier_frees"], 0)
     totals = found["totals"]
     had = found["inherited"]["bytes"] + totals["allocated_bytes"]

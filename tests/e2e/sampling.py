@@ -468,6 +468,27 @@ def differences():
         t.check(any(row["delta_interval"] > 0 for row in rows), f"differences without intervals: {rows}")
 
 
+def steady_heap():
+    """Of a heap that stays as it is while its blocks come and go the peak is its level, everywhere, and its interval holds
+    the truth."""
+    argv = [str(t.BUILD / "tests/truth/peak_sampled-0-1")]
+    truth, exact = 5200 * 100, t.record(argv)[1]
+    said = []
+    for seed in SEEDS:
+        path = record(argv, "--rate", "32KiB", "--seed", str(seed))[1]
+        found = t.report(path)
+        peak, estimate = found["peak"]["bytes"], found["sampling"]["peak_estimate"]
+        stacks = t.stacks_through(found, "block_of")
+        held, wide = (sum(one["peak_bytes"] for one in stacks), sum(one["peak_estimate"]["interval_bytes"] for one in stacks))
+        t.check(estimate["least_bytes"] <= truth <= peak + estimate["interval_bytes"], f"seed {seed}: {peak} {estimate}")
+        t.check(abs(held - truth) <= wide, f"seed {seed}: by stack {held} +- {wide}")
+        t.check(abs(peak - sum(one["peak_bytes"] for one in found["stacks"])) <= 1, f"seed {seed}: stacks do not add up to {peak}")
+        t.check_equal(f"seed {seed}: check", t.run_cairn("check", "--max-peak", str(int(truth * 1.1)), path).status, 0)
+        t.check(any(row["change"] == "same" for row in json.loads(t.run_cairn("diff", "--json", exact, path).out)["rows"]), f"seed {seed}: diff")
+        said.append(peak / truth)
+    t.check(abs(sum(said) / len(said) - 1) < 0.2, f"in the mean: {said}")
+
+
 def usage():
     for arguments, word in ((["--rate", "4K"], b"--sample"), (["--sample", "--rate", "x"], b"x"),
                             (["--sample", "--max-samples", "0"], b"max-samples"),
@@ -506,5 +527,6 @@ budgets()
 presets()
 rate_of_a_running_process()
 differences()
+steady_heap()
 usage()
 t.finish()

@@ -44,6 +44,8 @@ def check_counted(what, argv):
     t.check_nothing_lost(what, found)
     t.check(found["trust"]["exact"], f"{what}: not exact")
     t.check_equal(f"{what}: stacks that are cut", found["trust"]["stacks_incomplete"], {})
+    shown = t.run_cairn("report", path).out.decode()  # how threads begin is as internal as in a libc of its own
+    t.check("start_thread" not in shown and "clone3" not in shown, f"{what}: {shown}")
 
 
 def check_children(static, how, count):

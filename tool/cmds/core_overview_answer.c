@@ -33,8 +33,11 @@ static bool is_share(uint64_t bytes, uint64_t all, unsigned percent) {
 
 static const struct resident_part *largest_part(const struct overview *overview) {
     const struct resident_part *largest = overview->parts.items;
-    for (size_t i = 1; i < overview->parts.count; i++)
-        if (overview->parts.items[i].bytes > largest->bytes) largest = &overview->parts.items[i];
+    for (size_t i = 1; i < overview->parts.count; i++) {
+        const struct resident_part *part = &overview->parts.items[i];
+        bool is_kept = part->kind == PART_CLOSED, was_kept = largest->kind == PART_CLOSED;
+        if (is_kept == was_kept ? part->bytes > largest->bytes : was_kept) largest = part;
+    }
     return largest;
 }
 

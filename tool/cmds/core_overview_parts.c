@@ -52,7 +52,10 @@ static uint64_t add_heap(const struct rss_parts *resident, const struct heap_sta
     const uint64_t small_bytes = 128 << 10;  // as of recordings (tool/model/figures.c)
     const uint64_t anonymous = resident->picture.heap_bytes;
     const struct giveback_sum walked = giveback_sum(giveback);
+    // pages are counted, and may be shared, or others by now: no part is more than the kernel
+    // counts
     uint64_t in_heap = heap ? heap->residency.resident_bytes : 0;
+    if (in_heap > anonymous) in_heap = anonymous;
     bool is_cut = !heap && walked.is_cut;
     uint64_t free = heap ? heap->free_resident_bytes : walked.free_resident_bytes;
     if (!heap) in_heap = free < anonymous ? free : anonymous;
@@ -82,7 +85,7 @@ static void add_rest(const struct rss_parts *resident, uint64_t linked_bytes,
     add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
     add(parts, PART_REST, resident->zero_stack_bytes, "zero pages of stacks, perhaps never used");
     add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
-    add(parts, PART_REST, resident->closed_bytes, "not writable: constants, or kept for later");
+    add(parts, PART_CLOSED, resident->closed_bytes, "not writable: constants, or kept for later");
 }
 
 void resident_parts_find(const struct rss_parts *resident, const struct heap_state *heap,

@@ -12,7 +12,8 @@
 enum { RESIDENT_NAMES = 3, RESIDENT_PARTS_MAX = 11 + RESIDENT_NAMES };
 enum { RESIDENT_TEXT_BYTES = 4 * MAPPED_NAME_BYTES + 16 };
 
-enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST };
+// PART_CLOSED: in a core, and perhaps never resident.
+enum part_kind { PART_USED, PART_FREE, PART_OTHER, PART_REST, PART_CLOSED };
 
 struct resident_part {
     enum part_kind kind;

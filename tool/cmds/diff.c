@@ -155,7 +155,7 @@ static void print_facts(const struct diff_screen *screen, const struct compared 
         diff_print_figure(screen, "allocated", compared->totals.allocated, NULL, true);
         diff_print_figure(screen, "in calls", compared->totals.calls, NULL, false);
         if (!compared->lacks_frees)
-            diff_print_figure(screen, "at exit", compared->totals.exit,
+            diff_print_figure(screen, compared->left_word, compared->totals.exit,
                               compared->totals.exit_estimates, true);
     }
     if (strcmp(compared->program[0], compared->program[1]) != 0)

@@ -159,6 +159,10 @@ static void take(int64_t *blocks, uint64_t parts) {
     *blocks = figures_add(*blocks, -estimate_whole_blocks(parts));
 }
 
+static double squared(double value) {
+    return value * value;
+}
+
 // Of numbers of blocks, those of samples.
 static void take_extra(const struct stack *stack, struct import_values *values,
                        struct cairn_sample_cell *sample) {
@@ -172,9 +176,9 @@ static void take_extra(const struct stack *stack, struct import_values *values,
         .freed_variance = allocated->bytes_variance - left->bytes_variance,
         .calls_variance = allocated->blocks_variance,
         .frees_variance = allocated->blocks_variance - left->blocks_variance,
-        .peak_extra = in_parts(peak->extra_blocks),
-        .peak_bytes_variance = (float)peak->bytes_variance,
-        .peak_blocks_variance = (float)peak->blocks_variance};
+        .peak_extra = in_parts(peak->extra_blocks - peak->blocks_over),
+        .peak_bytes_variance = (float)(peak->bytes_variance + squared(peak->bytes_over)),
+        .peak_blocks_variance = (float)(peak->blocks_variance + squared(peak->blocks_over))};
     take(&values->calls, sample->extra_calls);
     take(&values->exit_blocks, in_parts(left->extra_blocks));
     take(&values->peak_blocks, sample->peak_extra);

@@ -21,6 +21,8 @@ static bool add_estimate(struct combined *combined, uint64_t start_ns, uint64_t 
     const struct estimate less = {.samples = -estimate->samples,
                                   .uncertain = -estimate->uncertain,
                                   .extra_blocks = -estimate->extra_blocks,
+                                  .bytes_over = -estimate->bytes_over,
+                                  .blocks_over = -estimate->blocks_over,
                                   .bytes_variance = -estimate->bytes_variance,
                                   .blocks_variance = -estimate->blocks_variance};
     struct estimate more = *estimate;
@@ -85,6 +87,7 @@ static bool add_pss(struct combined *combined, const struct recording *recording
         if (!add_pss_change(combined, at_ns, (int64_t)value.pss_bytes - last)) return false;
         last = (int64_t)value.pss_bytes;
     }
+    combined->pss_processes += last > 0;
     return !last || add_pss_change(combined, end_ns, -last);
 }
 
@@ -191,7 +194,8 @@ struct combined_peak combined_find(struct combined *combined) {
     size_t count = combined->changes.count;
     struct highest most = {0};
     struct combined_peak peak = {.low_bytes = combined->least_bytes,
-                                 .pss_bytes = highest_pss(combined)};
+                                 .pss_bytes = highest_pss(combined),
+                                 .pss_processes = combined->pss_processes};
     if (count) qsort(combined->changes.items, count, sizeof *combined->changes.items, compare);
     find_highest(combined, &most);
     peak.estimate = most.estimate;

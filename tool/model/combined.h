@@ -31,6 +31,7 @@ struct combined_peak {
     uint64_t inherited_bytes;  // at most so much of it were copies that forks had inherited
     uint64_t pss_bytes;        // highest sum of proportional set sizes, as far as they were looked
                                // at; 0: none was
+    size_t pss_processes;      // that were
 };
 
 // From `at_ns` on, the sum of the proportional set sizes differs by this much.
@@ -42,6 +43,7 @@ struct combined_pss {
 struct combined {
     ARRAY(struct combined_change) changes;
     ARRAY(struct combined_pss) pss;
+    size_t pss_processes;
     uint64_t least_bytes;            // the largest peak of a single process ...
     struct estimate least_estimate;  // ... and how sure that is
 };

@@ -41,6 +41,8 @@ static void add_samples(struct estimate *sum, const struct estimate *added) {
     sum->samples = add_wrapping(sum->samples, added->samples);
     sum->uncertain += added->uncertain;
     sum->extra_blocks += added->extra_blocks;
+    sum->bytes_over += added->bytes_over;
+    sum->blocks_over += added->blocks_over;
     sum->bytes_limit =
         limit_of(sum->bytes_weight, sum->bytes_limit, added->bytes_weight, added->bytes_limit);
     sum->blocks_limit =
@@ -159,7 +161,12 @@ static double missed_bytes(const struct estimate *estimate) {
     return missed * squares;
 }
 
-int64_t estimate_bytes_interval(const struct estimate *estimate) {
+// Adds what was taken off the value, so that the interval ends above where it did.
+static int64_t with_over(int64_t interval, double over) {
+    return over > 0 ? whole((double)interval + ceil(over)) : interval;
+}
+
+static int64_t bytes_interval(const struct estimate *estimate) {
     double weight = estimate->bytes_weight;
     int64_t interval =
         estimate_interval(positive(estimate->bytes_variance) + missed_bytes(estimate));
@@ -181,12 +188,37 @@ static double missed_blocks(const struct estimate *estimate) {
     return missed_most * weight * weight;
 }
 
-int64_t estimate_blocks_interval(const struct estimate *estimate) {
+int64_t estimate_bytes_interval(const struct estimate *estimate) {
+    return with_over(bytes_interval(estimate), estimate->bytes_over);
+}
+
+static int64_t blocks_interval(const struct estimate *estimate) {
     int64_t interval =
         estimate_interval(positive(estimate->blocks_variance) + missed_blocks(estimate));
     if (!(estimate->blocks_limit > 0)) return interval;
     double unsure = estimate_unsure_blocks(estimate);
     return (int64_t)fmin((double)interval, ceil(fmax(estimate->blocks_limit - unsure, unsure)));
+}
+
+int64_t estimate_blocks_interval(const struct estimate *estimate) {
+    return with_over(blocks_interval(estimate), estimate->blocks_over);
+}
+
+// The bytes of a sample beyond itself vary as the blocks do that it stands for beyond itself.
+double estimate_over_blocks(const struct estimate *estimate, double bytes) {
+    double held = estimate->bytes_variance;
+    double squares = estimate->uncertain != 0 ? held / estimate->uncertain : 0;
+    return held != 0 ? fmin(bytes * sqrt(positive(squares)) / held, 1) * estimate->extra_blocks : 0;
+}
+
+void estimate_take_over(struct estimate *estimate, double bytes, double blocks, double value) {
+    double share = value > 0 ? sqrt(positive(value - bytes) / value) : 1;
+    double lower = value - bytes - share * (double)bytes_interval(estimate);
+    double most = estimate->own_bytes_most + estimate->before_bytes_most;
+    estimate->bytes_over = bytes;
+    estimate->blocks_over = blocks;
+    bool is_news = bytes > 0 && lower > estimate->bytes_least && !(most > 0 && lower >= most);
+    if (is_news) estimate->bytes_least = floor(lower);
 }
 
 // A sample stands for T to 1.582 T bytes: k/p of a block just below T.

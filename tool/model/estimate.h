@@ -28,8 +28,12 @@ struct estimate {
     // Most that there can be, as it was counted beside the samples: of the process' own blocks and
     // of those that were there before; 0: there are none of that kind. Both 0: not known.
     double own_bytes_most, own_blocks_most, before_bytes_most, before_blocks_most;
-    // Least that a process' peak can be: what was counted as it was attached to. Sums have 0.
+    // Least that a process' peak can be: what was counted as it was attached to, and the lower end
+    // of what it held beyond noise (sampled_peak.h). Sums have 0.
     double bytes_least, blocks_least;
+    // What was taken off, as the highest of many sums of samples is too high: the interval reaches
+    // as far beyond the value as it would have without that. It adds up.
+    double bytes_over, blocks_over;
 };
 
 // What a stack or process has estimates of; THEN: at a moment that was asked for.
@@ -65,6 +69,12 @@ int64_t estimate_whole_blocks(uint64_t parts);
 // Half the widths of the 95 % intervals; 0: the number is exact.
 int64_t estimate_bytes_interval(const struct estimate *estimate);
 int64_t estimate_blocks_interval(const struct estimate *estimate);
+
+// Returns how many blocks are so many bytes of samples that are too high.
+double estimate_over_blocks(const struct estimate *estimate, double bytes);
+// Takes so much off a peak of `value` bytes and leaves its interval where it ends above; below it
+// ends at that of what is left.
+void estimate_take_over(struct estimate *estimate, double bytes, double blocks, double value);
 
 // Effective samples, (sum of weights)^2 / (sum of their squares), without certain ones: of bytes,
 // where all weigh nearly the same, and of blocks, where those of small blocks weigh most.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/figures.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "tool/model/estimate.h"
 #include "tool/model/reached.h"
+#include "tool/model/sampled_peak.h"
 #include "tool/model/source.h"
 
 int64_t figures_add(int64_t a, int64_t b) {
@@ -57,6 +59,26 @@ static struct sampled_totals counted_of(const struct figures *figures) {
         .is_before_estimate = figures->has_inherited && !is_found};
 }
 
+// Returns how far the highest sum of samples is above the heap's level. The peak is no lower than
+// the end, which was not chosen for being high.
+static double peak_over_of(const struct figures *figures, const struct recording *recording) {
+    const struct estimate *estimate = &figures->peak_estimate;
+    const struct peak_known known = {.bytes = (double)figures->peak_bytes,
+                                     .variance = estimate->bytes_variance,
+                                     .sample_bytes = figures->scale.rate_most,
+                                     .least_bytes =
+                                         fmax((double)figures->exit_bytes, estimate->bytes_least)};
+    return floor(sampled_peak_over_of(recording, &known));
+}
+
+static void take_peak_over(struct figures *figures, const struct recording *recording) {
+    struct estimate *estimate = &figures->peak_estimate;
+    double bytes = peak_over_of(figures, recording);
+    double blocks = estimate_over_blocks(estimate, bytes);
+    estimate_take_over(estimate, bytes, blocks, (double)figures->peak_bytes);
+    figures->peak_bytes -= (uint64_t)bytes;
+}
+
 static void add_estimates(struct figures *figures, const struct recording *recording,
                           bool is_peak_at_end) {
     struct estimate estimates[ESTIMATED_COUNT];
@@ -71,6 +93,7 @@ static void add_estimates(struct figures *figures, const struct recording *recor
     figures->peak_estimate.bytes_least = (double)sampling.found_bytes;
     figures->peak_estimate.blocks_least = (double)sampling.found_blocks;
     figures->exit_estimate = estimates[ESTIMATED_EXIT];
+    take_peak_over(figures, recording);
     figures->rate_bytes = sampling.rate_bytes;
     figures->rate_now_bytes =
         sampling.rate_now_bytes ? sampling.rate_now_bytes : sampling.rate_bytes;

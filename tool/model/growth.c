@@ -231,6 +231,16 @@ static bool is_beyond_chance(const struct growth *growth, uint32_t cells, int64_
     return rise > sure_rise * fall || curve_is_sure(fit, moments);
 }
 
+// Says if the curve has all of its rise before the last two ninths: it ended just within the last
+// third.
+static bool is_flat_since(const struct fitting *fitting, const int64_t *curve,
+                          const struct growth_stack *stack) {
+    const uint32_t cells = fitting->heap.cells, third = cells / THIRDS;
+    const double first = (double)stack->first_bytes, last = (double)stack->last_bytes;
+    const uint32_t from = cells - third + third / THIRDS;
+    return (double)curve[from] >= first + there_share * (last - first);
+}
+
 // Says if the curve goes on to rise in its last third, beyond all of the one before, and not by
 // chance. False: it rises there by so little that it neither grows nor is flat.
 static bool judge_last_third(const struct growth *growth, const struct fitting *fitting,
@@ -244,12 +254,29 @@ static bool judge_last_third(const struct growth *growth, const struct fitting *
     const double own = (double)growth_rise(stack->first_bytes, last);
     bool is_rising =
         rise >= rise_least(fitting->snapshots->profile) || (double)rise >= steady_share * own;
-    stack->has_stalled = !is_rising || stack->bytes_per_s <= 0;
+    const bool is_flat = is_flat_since(fitting, curve, stack);
+    stack->has_stalled = !is_rising || is_flat || stack->bytes_per_s <= 0;
     const int64_t fall = curve_fall(curve, third / 2, fitting->heap.cells);
     if (!stack->has_stalled &&
         !is_beyond_chance(growth, fitting->heap.cells, rise, fall, stack->fit))
         return false;
-    return is_rising || (double)rise <= flat_share * own;
+    return is_rising || is_flat || (double)rise <= flat_share * own;
+}
+
+// Says if most of a rise after an attach can be blocks that took the place of older ones, which
+// were freed meanwhile: their stacks are not known, and the whole heap rose by less.
+static bool is_replacing(const struct growth *growth, const struct fitting *fitting,
+                         const struct stack *stack, int64_t rise) {
+    enum { MOST = 2 };
+    const struct profile *profile = fitting->snapshots->profile;
+    const struct growth_heap *heap = &fitting->heap;
+    const struct recording *recording = profile->recording;
+    if (!recording->header.is_attached || growth->first || heap->high[0] == INT64_MAX) return false;
+    if (!recording->header.has_census)
+        return recording_earlier_frees(recording) * MOST >= (uint64_t)stack->exit_blocks;
+    const int64_t gone = (int64_t)profile->inherited.bytes - profile->inherited.exit_bytes;
+    return gone >= rise / MOST &&
+           growth_rise(heap->low[0], heap->high[heap->cells - 1]) < rise - rise / MOST;
 }
 
 // Returns the fit over what was allocated meanwhile, if that is nearer to a line: a program that is
@@ -283,6 +310,7 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     double slope = curve_fit(curve, NULL, cells, &stack.fit);
     const int64_t rise = growth_rise(first, last);  // chance makes every second one of samples rise
     if (rise < least || rise <= stack.interval_bytes) return;
+    if (is_replacing(growth, fitting, &profile->stacks[stack.stack], rise)) return;
     stack.fit = fit_over_work(fitting, curve, rise, stack.fit);
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
     if (!judge_last_third(growth, fitting, index, &stack)) return;

@@ -110,9 +110,11 @@ int64_t measured_shown(struct measured measured) {
 }
 
 bool measured_is_unreliable(struct measured measured) {
-    int64_t interval = measured_interval(measured);
-    bool is_mostly_certain = estimate_certain(&measured.estimate) && interval <= measured.value;
-    return measured_samples(measured) < ESTIMATE_FEW_SAMPLES && interval > 0 && !is_mostly_certain;
+    int64_t interval = measured_interval(measured), samples = measured_samples(measured);
+    // what is certain is there, whatever was missed beside it
+    bool is_bound = !samples || interval <= measured.value;
+    bool is_mostly_certain = estimate_certain(&measured.estimate) && is_bound;
+    return samples < ESTIMATE_FEW_SAMPLES && interval > 0 && !is_mostly_certain;
 }
 
 static struct measured in_bytes(int64_t bytes, int64_t blocks, const struct estimate *estimate) {

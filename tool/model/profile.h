@@ -206,6 +206,8 @@ struct profile {
     uint32_t *stack_of_cell;   // index + 1 into the stacks as they were built; 0: cell without use,
                                // or not of what a filter keeps
     uint32_t *region_of_cell;  // scope id, 0: none
+    double *peak_over;  // by stack as built: what a sampled peak is above the heap's level, by the
+                        // variance of what the stack held then; NULL: it is not (sampled_peak.h)
     size_t cell_count;
     uint64_t inherited_other_blocks, inherited_other_bytes;  // of CAIRN_CELL_OTHER
     ARRAY(struct freed_at) freed_at;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/model/heaps.h"
 #include "tool/model/mapped.h"
+#include "tool/model/peak_share.h"
 #include "tool/model/profile.h"
 
 #include <stdlib.h>
@@ -90,6 +91,7 @@ bool profile_cell(const struct profile *profile, size_t id, struct cell_values *
     values->peak_bytes = is_saved ? cell.peak_bytes : values->exit_bytes;
     values->peak_blocks = is_saved ? cell.peak_blocks : values->exit_blocks;
     if (profile->sampling.is_on) add_samples(profile, id, is_saved, values);
+    peak_share_take(profile, id, values);
     take_inherited(profile, id, values);
     return true;
 }
@@ -153,13 +155,18 @@ static struct stack *stack_of(struct builder *builder, uint32_t node) {
     return stack;
 }
 
+// Returns the slot that a cell's blocks are of; CAIRN_SLOT_SHARED: none is known.
+static uint16_t slot_of(const struct builder *builder, uint32_t id, const struct record *record) {
+    const struct recording *recording = builder->profile->recording;
+    uint16_t slot;
+    bool is_known = recording_owner(recording, record->is_foreign ? record->older : id, &slot);
+    return is_known ? slot : CAIRN_SLOT_SHARED;
+}
+
 // Books what a cell holds for the thread that allocated it.
 static void book_slot(struct builder *builder, uint32_t id, const struct record *record,
                       const struct cell_values *values) {
-    uint16_t slot;
-    if (!recording_owner(builder->profile->recording, record->is_foreign ? record->older : id,
-                         &slot))
-        return;
+    uint16_t slot = slot_of(builder, id, record);
     if (slot == CAIRN_SLOT_SHARED) return;
     struct slot_bytes *bytes = &builder->slots[slot];
     bytes->exit = figures_add(bytes->exit, values->exit_bytes);
@@ -293,6 +300,35 @@ static void exclude_small(const struct profile *profile, struct stack *stacks, s
                                       &stacks[i].more->estimates[which]);
 }
 
+// Takes a cell's part off what its stack and its thread held at the peak.
+static void lower_cell(struct builder *builder, uint32_t id, struct stack *stack) {
+    struct cell_values values;
+    struct record record = {0};
+    if (!profile_cell(builder->profile, id, &values)) return;
+    const struct estimate *over = &values.estimates[ESTIMATED_PEAK];
+    struct estimate *peak = &stack->more->estimates[ESTIMATED_PEAK];
+    int64_t bytes = -(int64_t)over->bytes_over, blocks = -(int64_t)over->blocks_over;
+    stack->peak_bytes = figures_add(stack->peak_bytes, bytes);
+    stack->peak_blocks = figures_add(stack->peak_blocks, blocks);
+    peak->bytes_over += over->bytes_over;
+    peak->blocks_over += over->blocks_over;
+    decoder_record(&builder->decoder, id, &record);
+    uint16_t slot = slot_of(builder, id, &record);
+    if (slot == CAIRN_SLOT_SHARED) return;
+    builder->slots[slot].peak = figures_add(builder->slots[slot].peak, bytes);
+    builder->slots[slot].peak_estimate.bytes_over += over->bytes_over;
+    builder->slots[slot].peak_estimate.blocks_over += over->blocks_over;
+}
+
+static bool lower_peak(struct builder *builder) {
+    struct profile *profile = builder->profile;
+    if (!peak_share_make(profile)) return false;
+    for (uint32_t id = 0; profile->peak_over && id < profile->cell_count; id++)
+        if (profile->stack_of_cell[id])
+            lower_cell(builder, id, &profile->stacks[profile->stack_of_cell[id] - 1]);
+    return true;
+}
+
 // Calls and their bytes are counted beside the samples.
 static void take_exact_totals(struct profile *profile) {
     const struct figures *figures = &profile->figures;
@@ -328,12 +364,13 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         take_exact_totals(profile);
         sampled_add_unseen(&profile->figures.scale, profile->estimates);
         struct estimate *peak = &profile->estimates[ESTIMATED_PEAK];
-        peak->bytes_least = (double)profile->figures.found_bytes;
-        peak->blocks_least = (double)profile->figures.found_blocks;
+        peak->bytes_least = profile->figures.peak_estimate.bytes_least;
+        peak->blocks_least = profile->figures.peak_estimate.blocks_least;
     }
     const struct cairn_totals *totals = &profile->recording->header.totals;
     uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
-    uint64_t sum = (uint64_t)profile->peak.bytes;
+    uint64_t over = (uint64_t)profile->estimates[ESTIMATED_PEAK].bytes_over;
+    uint64_t sum = (uint64_t)profile->peak.bytes + over;
     profile->peak.error_bytes = sum > counted ? sum - counted : counted - sum;
     if (totals->is_threaded) profile->peak.error_bytes += 2 * slot_count * totals->batch_bytes;
     if (totals->is_threaded)
@@ -383,6 +420,7 @@ static bool build(struct builder *builder) {
     for (size_t i = 0; profile_has_more(profile) && i < profile->stack_count; i++)
         inherited_add(&profile->inherited, &stack_more(&profile->stacks[i])->inherited);
     read_reachability(profile);
+    if (!lower_peak(builder)) return false;
     if (!threads_build(profile, builder->slots, builder->slot_limit, &slot_count)) return false;
     sum_up(profile, slot_count);
     return true;
@@ -443,6 +481,7 @@ void profile_free(struct profile *profile) {
     free(profile->heap_cell_of);
     free(profile->heap_cells);
     free(profile->region_of_cell);
+    free(profile->peak_over);
     free(profile->threads);
     memset(profile, 0, sizeof *profile);
 }

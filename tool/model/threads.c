@@ -102,6 +102,32 @@ static void catch_up(struct slot_bytes *slot, struct profile_thread *thread) {
     }
 }
 
+static bool has_done_nothing(const struct cairn_thread *entry) {
+    return !entry->allocations && !entry->frees && !entry->failed && !entry->net_bytes;
+}
+
+static bool is_named_elsewhere(const struct recording *recording, size_t count, size_t index,
+                               uint32_t tid) {
+    struct cairn_thread other;
+    for (size_t i = 0; i < count && recording_thread(recording, i, &other); i++)
+        if (i != index && other.tid == tid && !has_done_nothing(&other)) return true;
+    return false;
+}
+
+// Drops the entries of a thread that cairn borrowed to attach or to leave: it has one of its own.
+static void drop_borrowed(struct profile *profile) {
+    const size_t count = profile->thread_count;
+    struct cairn_thread entry;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_borrowed = recording_thread(profile->recording, i, &entry) && entry.tid &&
+                           has_done_nothing(&entry) &&
+                           is_named_elsewhere(profile->recording, count, i, entry.tid);
+        if (!is_borrowed) profile->threads[kept++] = profile->threads[i];
+    }
+    profile->thread_count = kept;
+}
+
 bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot_limit,
                    size_t *slot_count) {
     size_t count = recording_count(profile->recording, CAIRN_SECTION_THREADS);
@@ -137,6 +163,7 @@ bool threads_build(struct profile *profile, struct slot_bytes *left, size_t slot
         thread->account = (uint32_t)slot;
         give_share(&left[slot], thread, is_last, profile->sampling.is_on);
     }
+    if (profile->recording->header.is_attached) drop_borrowed(profile);
 out:
     free(entries_left);
     return is_ok;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pages of a process have memory, by /proc/PID/pagemap
 // (Documentation/admin-guide/mm/pagemap.rst of the kernel).
+//
+// Memory that was only read may be one page of zeros, which the kernel keeps for all processes and
+// counts as nobody's: it is not resident here. Linux says so from 6.7 on (PAGEMAP_SCAN); before, it
+// shows by the page's number, which root alone may read.
 #ifndef TOOL_PROC_PAGEMAP_H
 #define TOOL_PROC_PAGEMAP_H
 
@@ -33,5 +37,9 @@ size_t pagemap_flags(const struct pagemap *pagemap, uint64_t start, size_t count
 
 // Returns how many bytes from `start` to `end` are on resident pages; 0 if that is not known.
 uint64_t pagemap_resident_bytes(const struct pagemap *pagemap, uint64_t start, uint64_t end);
+
+// Takes the marks of resident pages off `count` entries, as pagemap has them, that are the page of
+// zeros. `number` is that page's; 0: not known.
+void pagemap_drop_zero(uint64_t *entries, size_t count, uint64_t number);
 
 #endif

@@ -10,6 +10,7 @@
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/subject.h"
+#include "tool/render/claims_summary.h"
 #include "tool/render/trust.h"
 
 bool compared_list_read(struct compared_list *list, const char *word, struct error *error) {
@@ -42,6 +43,13 @@ static struct diff_estimate estimate_of(enum measure measure, const struct profi
     return diff_estimate_of(measure_total(measure, profile));
 }
 
+// Notes of which moment what was left is.
+static void note_left(struct compared *compared, const struct profile *profile) {
+    const char *word = claim_left_word(profile);
+    bool is_other = compared->left_word && strcmp(compared->left_word, word) != 0;
+    compared->left_word = is_other ? "at the end" : word;
+}
+
 static void note_totals(struct compared *compared, size_t index, const struct opened *opened) {
     const struct profile *profile = &opened->profile;
     bool is_second = index >= compared->diff.first_count;
@@ -64,6 +72,7 @@ static void note_totals(struct compared *compared, size_t index, const struct op
     }
     compared->owners_count += recording_is_of_owners(profile->recording);
     compared->lacks_frees |= !profile_has_frees(profile);
+    note_left(compared, profile);
     program_name(profile, compared->program[is_second], sizeof compared->program[is_second]);
     compared->is_inexact = compared->is_inexact || !recording_is_whole(profile->recording);
 }

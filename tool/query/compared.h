@@ -32,11 +32,12 @@ struct compared {
     char program[2][64];             // of each side's last recording, safe text
     char lost_names[2][LOST_BYTES];  // of each side: why code has no names; "": it has
     bool is_inexact;                 // some recording lost something
-    bool lacks_frees;                // of some neither peak nor what was left is known
-    size_t sampled_count;            // recordings that are samples
-    size_t owners_count;             // of who keeps what
-    size_t waste_count;              // of those that say what of it is of no use
-    const char *process;             // --process, NULL: the largest
+    const char *left_word;  // when what was left is of: "at exit"; "at the end": it differs
+    bool lacks_frees;       // of some neither peak nor what was left is known
+    size_t sampled_count;   // recordings that are samples
+    size_t owners_count;    // of who keeps what
+    size_t waste_count;     // of those that say what of it is of no use
+    const char *process;    // --process, NULL: the largest
     const struct request *request;
     enum compared_kind kind;
     const struct grouping *grouping;  // of COMPARED_GROUPS

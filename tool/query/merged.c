@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/merged.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +91,19 @@ void opened_close(struct opened *opened) {
     opened->texts = NULL;
 }
 
+// Says whether the tool that attached has gone before it could end its file: nobody goes on with
+// it.
+static bool is_left_behind(const struct recording *recording) {
+    const struct cairn_header *header = &recording->header;
+    pid_t tool = (pid_t)header->control.tool_pid;
+    return header->is_attached && recording_is_checkpoint(recording) && tool > 0 && kill(tool, 0) &&
+           errno == ESRCH;
+}
+
 bool opened_is_alive(const struct opened *opened) {
     const struct cairn_header *header = &opened->recording.header;
     if (opened->merge || header->state != CAIRN_STATE_RUNNING) return false;
+    if (is_left_behind(&opened->recording)) return false;
     char link[64], program[CAIRN_TEXT_PATH];
     snprintf(link, sizeof link, "/proc/%u/exe", header->pid);
     ssize_t length = readlink(link, program, sizeof program - 1);

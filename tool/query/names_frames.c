@@ -24,11 +24,27 @@ bool names_is_internal(enum internal_kind kind) {
     return kind != INTERNAL_NONE && kind != INTERNAL_PYTHON;
 }
 
+// A static program has libc in itself: no other module starts its threads.
+static bool is_static_program(const struct names *names, const char *path) {
+    const struct profile *profile = names->profile;
+    if (!path || strcmp(path, profile->recording->header.executable) != 0) return false;
+    for (size_t i = 0; i < profile->modules.count; i++)
+        if (internal_is_runtime(profile->modules.modules[i].path)) return false;
+    return true;
+}
+
+static enum internal_kind kind_of(const struct names *names, const char *function,
+                                  const char *path) {
+    enum internal_kind kind = internal_kind_of(function, path);
+    bool may_be_libc = kind == INTERNAL_NONE && function && is_static_program(names, path);
+    return may_be_libc ? internal_kind_of(function, "libc.so.6") : kind;
+}
+
 enum internal_kind names_kind_of(struct names *names, const char *function, const char *path) {
     uint64_t hash = hash_mix((uint64_t)(uintptr_t)function, (uint64_t)(uintptr_t)path);
     struct internal_slot *slot = &names->internal[hash % INTERNAL_SLOTS];
     if (!slot->is_used || slot->function != function || slot->path != path)
-        *slot = (struct internal_slot){function, path, internal_kind_of(function, path), true};
+        *slot = (struct internal_slot){function, path, kind_of(names, function, path), true};
     return slot->kind;
 }
 

@@ -38,9 +38,11 @@ void claim_of_peak(struct claim *claim, const struct profile *profile, bool is_p
     claim_set(claim, "error_bytes", (int64_t)profile->peak.error_bytes);
 }
 
-// A program that cairn attach left goes on: its figures are of that time.
+// A program that cairn attach left goes on: its figures are of that time. So are those of a file
+// without an end.
 const char *claim_left_word(const struct profile *profile) {
     if (recording_is_of_owners(profile->recording)) return "kept";
+    if (recording_is_checkpoint(profile->recording)) return "live then";
     if (!profile_has_ended(profile)) return "live now";
     return profile->recording->header.stop_reason == CAIRN_STOP_LEFT ? "at detach" : "at exit";
 }

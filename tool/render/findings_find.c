@@ -303,14 +303,15 @@ bool finding_find_alike(struct findings *findings, const struct profile *profile
          is_glibc = profile->recording->header.allocator == CAIRN_ALLOCATOR_GLIBC;
     for (size_t i = 0; i < profile->stack_count && !profile->sampling.is_on; i++) {
         const struct stack *stack = &profile->stacks[i];
-        if (!may_be_alike(profile, stack) || stack->peak_blocks <= (int64_t)best.count) continue;
+        if (!may_be_alike(profile, stack)) continue;
+        if (best.stack && stack->peak_blocks <= best.stack->peak_blocks) continue;
         if (!has_shape && !(has_shape = shape_build(&shape, profile, error))) return false;
         uint64_t size = only_size(&shape, stack);
         if (!size) continue;
         uint64_t room = stack->slack_bytes / stack->allocations + (is_glibc ? HEADER_BYTES : 0);
         best = (struct finding){.kind = FINDING_ALIKE,
                                 .stack = stack,
-                                .count = (uint64_t)stack->peak_blocks,
+                                .count = stack->allocations,
                                 .bytes = size,
                                 .saved_bytes = room * (uint64_t)stack->peak_blocks};
     }

@@ -195,6 +195,8 @@ bool finding_find_arenas(struct findings *findings, const struct profile *profil
                          struct error *error) {
     struct cairn_picture picture;
     (void)error;
+    // after an attach the peak may be one that nobody saw
+    if (profile->recording->header.is_attached) return true;
     if (!largest_picture(profile->recording, free_of, &picture)) return true;
     uint64_t bytes = beyond_peak(&picture, (uint64_t)profile->peak.bytes);
     bool is_much =

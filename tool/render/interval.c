@@ -75,7 +75,7 @@ static struct unit_text note_of(struct measured measured, bool is_narrow) {
     struct unit_text count = units_count(samples);
     const char *word = is_narrow ? "" : samples == 1 ? " sample" : " samples";
     bool is_nothing = !samples && !certain && !measured.value;
-    bool is_bound = !samples && certain && interval <= measured.value;
+    bool is_bound = !samples && certain && measured.value > 0;
     if (is_bound && interval)
         snprintf(text.text, sizeof text.text, "+ %.10s, %s%scertain",
                  units_percent(interval, measured.value).text,

@@ -22,7 +22,7 @@ void json_values_put_estimate(struct json *json, const char *key, const struct e
         json_put_int(json, "most_bytes", estimate_bytes_most(estimate));
         json_put_int(json, "most_blocks", estimate_blocks_most(estimate));
     }
-    if (estimate->blocks_least > 0) {
+    if (estimate->bytes_least > 0) {
         json_put_int(json, "least_bytes", (int64_t)estimate->bytes_least);
         json_put_int(json, "least_blocks", (int64_t)estimate->blocks_least);
     }

@@ -84,11 +84,23 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
     fputc('\n', terminal->out);
 }
 
+// Prints the highest sum of PSS, and of how many processes it is: others were too short to be
+// looked at.
+static void print_pss(const struct terminal *terminal, const struct run_screen *screen) {
+    const struct combined_peak *peak = &screen->combined;
+    const size_t all = screen->run->rows.count;
+    char whose[TEXT_BYTES] = "of all";
+    if (peak->pss_processes < all)
+        snprintf(whose, sizeof whose, "of %s of %s", units_count((int64_t)peak->pss_processes).text,
+                 units_counted((int64_t)all, "process", "processes").text);
+    terminal_print(terminal, STYLE_DIM, "     PSS %s about %s", whose,
+                   size_of(screen, (int64_t)peak->pss_bytes).text);
+}
+
 // Prints the most that one process was seen to have resident (it may have been more between two
 // looks), and the sum of PSS. Pages that processes share are in each of them, in that sum once.
 static void print_resident(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_row *most = &screen->run->rows.items[0];
-    const uint64_t pss_bytes = screen->combined.pss_bytes;
     char name[TEXT_BYTES];
     for (size_t i = 1; i < screen->run->rows.count; i++) {
         const struct run_row *row = &screen->run->rows.items[i];
@@ -99,9 +111,7 @@ static void print_resident(const struct terminal *terminal, const struct run_scr
     print_key(terminal, "largest RSS");
     fprintf(terminal->out, "about %s (%s %" PRIu32 ")",
             size_of(screen, (int64_t)most->rss_peak_bytes).text, name, most->pid);
-    if (pss_bytes && !screen->fork_count)
-        terminal_print(terminal, STYLE_DIM, "     PSS of all about %s",
-                       size_of(screen, (int64_t)pss_bytes).text);
+    if (screen->combined.pss_bytes && !screen->fork_count) print_pss(terminal, screen);
     fputc('\n', terminal->out);
 }
 
@@ -114,9 +124,7 @@ static void print_copies(const struct terminal *terminal, const struct run_scree
     fprintf(terminal->out, "up to %s of it, copies in %s",
             size_of(screen, (int64_t)peak->inherited_bytes).text,
             units_counted((int64_t)screen->fork_count, "fork", "forks").text);
-    if (peak->pss_bytes)
-        terminal_print(terminal, STYLE_DIM, "     PSS of all about %s",
-                       size_of(screen, (int64_t)peak->pss_bytes).text);
+    if (peak->pss_bytes) print_pss(terminal, screen);
     fputc('\n', terminal->out);
 }
 

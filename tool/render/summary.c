@@ -241,12 +241,16 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
         reason = "the program limited its memory before it made one";
     else if (!reason && summary->profile->totals.failed)
         reason = "every allocation failed";
+    else if (!reason && summary->profile->recording->header.is_attached)
+        reason = "the program made none since, or has an allocator of its own linked in";
     else if (!reason)
         reason = "the program made none, or has an allocator of its own linked in";
+    bool has_others = summary->profile->recording->header.unkept.processes != 0;
     char text[FRAME_TEXT_BYTES];
     text_escape(text, sizeof text, reason);
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_WARNING, "no allocation was seen: %s\n", text);
+    terminal_print(terminal, STYLE_WARNING, "no allocation%s was seen: %s\n",
+                   has_others ? " of its own" : "", text);
 }
 
 void summary_print_path(const struct terminal *terminal, const char *path, uint64_t bytes,

@@ -3,9 +3,7 @@
 //
 // The table of internal frames, one rule a row. Rules without a module hold everywhere: an
 // allocator is one wherever it is linked in. Names that a program may well use itself (clone,
-// start_thread) count only inside libc, and a module rule without a name stands for the whole
-// library.
-//
+// start_thread) count only inside libc; a module rule without a name is of the whole library.
 // Public functions of containers (std::vector<T>::push_back) are not internal frames: they say what
 // the memory is for. What they call is, and so are constructors of strings: what is kept in a
 // string says whoever makes it.
@@ -236,7 +234,6 @@ const struct internal_rule internal_rules[] = {
     {"<T as futures_util::", PREFIX, INTERNAL_LIBRARY, NULL},
     {"futures_util::stream::stream::StreamExt::poll_", PREFIX, INTERNAL_LIBRARY, NULL},
     {"futures_util::future::future::FutureExt::poll_", PREFIX, INTERNAL_LIBRARY, NULL},
-
     {"std::rt::init", PREFIX, INTERNAL_START, NULL},
     {"std::rt::lang_start", PREFIX, INTERNAL_START, NULL},
     {"std::panicking::", PREFIX, INTERNAL_START, NULL},
@@ -250,7 +247,10 @@ const struct internal_rule internal_rules[] = {
     {"std::sys::unix::thread::", PREFIX, INTERNAL_START, NULL},
     {"std::sys::pal::unix::thread::", PREFIX, INTERNAL_START, NULL},
 
-    // How processes and threads begin.
+    // How processes and threads begin, and the loops that call all that a server does.
+    {"uv_run", EXACT, INTERNAL_START, NULL},
+    {"event_base_loop", EXACT, INTERNAL_START, "libevent"},
+    {"g_main_", PREFIX, INTERNAL_START, "libglib-2.0"},
     {"_start", EXACT, INTERNAL_START, NULL},
     {"__libc_start_", PREFIX, INTERNAL_START, NULL},  // main, call_main
     {"__libc_csu_init", EXACT, INTERNAL_START, NULL},

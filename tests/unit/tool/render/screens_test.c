@@ -404,11 +404,13 @@ static void test_run(void **state) {
     (void)state;
     struct run_row rows[8];
     struct run run = {.directory = "/no/such", .rows = {.items = rows}};
-    struct run_screen screen = {
-        .run = &run,
-        .combined = {.low_bytes = 119u << 20, .high_bytes = 131u << 20, .pss_bytes = 140u << 20},
-        .top = 3,
-        .has_prefix = true};
+    struct run_screen screen = {.run = &run,
+                                .combined = {.low_bytes = 119u << 20,
+                                             .high_bytes = 131u << 20,
+                                             .pss_bytes = 140u << 20,
+                                             .pss_processes = 7},
+                                .top = 3,
+                                .has_prefix = true};
     add_row(&run, "cc1plus-with-a-very-long-name", 4321, 85u << 20);
     add_row(&run, "ld", 4322, 20u << 20);
     add_row(&run, "as", 4323, 2u << 20);
@@ -444,6 +446,8 @@ static void test_run(void **state) {
         "    1.0 MiB    3.0 MiB      4,324,000      512 B             1 further process\n"
         "   40.0 KiB    210 KiB      8,603,000    1.0 KiB             2 small processes\n"
         "               325 MiB     30,193,000    3.5 KiB             all 7\n");
+    screen.combined.pss_processes = 3;  // the others were too short to be looked at
+    assert_non_null(strstr(print_run(&screen), "     PSS of 3 of 7 processes about 140 MiB\n"));
     screen.top = 0;
     assert_non_null(strstr(print_run(&screen), "SIGKILL    e\\x1bvil 4324\n"));
 }

@@ -129,6 +129,10 @@ static const struct {
     {"clone", "/usr/lib/libcurl.so.4", INTERNAL_NONE},
     {"clone", PROGRAM, INTERNAL_NONE},
     {"clone3", LIBC, INTERNAL_START},
+    {"uv_run", PROGRAM, INTERNAL_START},
+    {"event_base_loop", "/usr/lib/libevent-2.1.so.7", INTERNAL_START},
+    {"event_base_loop", PROGRAM, INTERNAL_NONE},
+    {"g_main_loop_run", "/usr/lib/libglib-2.0.so.0", INTERNAL_START},
     {"main", PROGRAM, INTERNAL_NONE},
     // code of Python has its file for a module
     {"TestCase.run", "/usr/lib/python3.11/unittest/case.py", INTERNAL_START},

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sampled peak is above the heap's level (sampled_peak.h), by stack: that of its blocks
+// which had replaced others before has the noise that made this sum the highest.
+#ifndef TOOL_MODEL_PEAK_SHARE_H
+#define TOOL_MODEL_PEAK_SHARE_H
+
+#include "tool/model/profile.h"
+
+// Shares it out among the stacks, and keeps that in the profile. False without memory.
+bool peak_share_make(struct profile *profile);
+
+// Takes the part of a cell off what that held at the peak; none before the parts are known.
+void peak_share_take(const struct profile *profile, size_t id, struct cell_values *values);
+
+#endif
