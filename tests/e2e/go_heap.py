@@ -247,6 +247,7 @@ def recorded():
         t.check_equal("recorded: filled", process.stdout.readline(), b"ready\n")
         pid = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0]
         text = t.run_cairn("report", pid).out.decode()
+        t.check(text.count("\n") <= 40, f"recorded: one screen: {text}")
         for wanted in (r"live now +7\.\d MiB in 8,0\d\d blocks", r"spans of Go's heap by size of objects, 4\d\.\d MiB in all\n",
                        r" 8,00\d objects of 5376 bytes, ", r"by Go's samples, .* in all\n .* main\.main\n"):
             t.check(re.search(wanted, text), f"recorded: {wanted} in {text}")

@@ -9,6 +9,7 @@
 #include "tool/model/heaps.h"
 #include "tool/render/chart.h"
 #include "tool/render/findings.h"
+#include "tool/render/groups_screen.h"
 #include "tool/render/growth.h"
 #include "tool/render/memory.h"
 #include "tool/render/report_json.h"
@@ -37,12 +38,12 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
     for (int kind = SHAPES_TEMPORARY; kind <= SHAPES_AGES; kind++)
         if (shapes_answer(&stacks, profile, names, view, (enum shapes_kind)kind, short_ns, NULL))
             print_answer(terminal, &stacks);
-    freed_by_print(terminal, profile, view, NULL);
+    if (threads_answer(&stacks, profile, view, false, NULL)) print_answer(terminal, &stacks);
     if (growth_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     struct answer snapshots;
     if (snapshots_answer(&snapshots, profile, view, NULL)) print_answer(terminal, &snapshots);
     chart_print(terminal, profile, names, view, NULL);
-    memory_print(terminal, profile, view);
+    if (memory_answer(&stacks, profile, view, NULL)) print_answer(terminal, &stacks);
     memory_print_line(terminal, profile, view);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void answer_set(struct answer_row *row, size_t column, int64_t value) {
@@ -78,6 +79,13 @@ void answer_show(struct answer *answer, const char *format, ...) {
     va_end(arguments);
 }
 
+void answer_note_plain(struct answer *answer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    add_line(answer, (struct answer_line){.style = STYLE_PLAIN}, format, arguments);
+    va_end(arguments);
+}
+
 void answer_note_above(struct answer *answer, enum style style, const char *format, ...) {
     const struct answer_line like = {.is_above = true, .style = style};
     va_list arguments;
@@ -149,7 +157,19 @@ bool answer_check(const struct answer *answer, struct error *error) {
            error_set(error, "no memory for the rows of view %s", answer->view);
 }
 
+struct answer *answer_add_table(struct answer **place) {
+    *place = calloc(1, sizeof **place);
+    return *place;
+}
+
+static void close_table(struct answer *table) {
+    if (table) answer_close(table);
+    free(table);
+}
+
 void answer_close(struct answer *answer) {
     if (answer->close) answer->close(answer->state);
+    close_table(answer->above);
+    close_table(answer->below);
     *answer = (struct answer){0};
 }

@@ -34,6 +34,7 @@ enum answer_place {
     ANSWER_FIGURE,     // a figure among those at the left
     ANSWER_TAIL,       // text behind the figures
     ANSWER_TAIL_CUT,   // the same, cut at the end of the line
+    ANSWER_TAIL_WRAP,  // the same, on further lines where it does not fit; nothing is behind it
     ANSWER_TAIL_LINE,  // a line of a source: there if it is empty too, and cut on terminals alone
     ANSWER_TAIL_NAME,  // a name, shortened so that some of the next column has room
     ANSWER_PHRASE,     // of blocks of lines: a phrase below the figures ...
@@ -62,6 +63,7 @@ struct answer_column {
     bool is_blank;              // there is nothing in the place of a zero
     bool is_estimate;           // intervals of its values are told
     bool is_left_out;           // of this answer
+    bool is_left;               // a text, cut to its width, that begins where its column does
 };
 
 // A column as one line of a table: a figure on the screen, a name behind the figures, or a value
@@ -89,6 +91,7 @@ struct answer_cell {
     struct measured measured;
     double real;       // of ANSWER_RATE and ANSWER_REAL
     const char *text;  // of ANSWER_TEXT
+    enum style style;  // on a screen; STYLE_PLAIN: that of its column
 };
 
 enum {
@@ -138,6 +141,9 @@ struct answer_row {
     struct answer_cell cells[ANSWER_COLUMNS_MAX];
     bool is_strong, is_dim;           // the text behind its figures
     bool is_address;                  // its name, which is cut and not shortened
+    const char *heading;              // of rows from here on, on a screen; NULL: none
+    const char *heading_rest;         // behind it
+    bool is_heading;                  // it is nothing else
     const char *instead;              // in the place of its figures on a screen; NULL: nothing
     const struct frame_list *frames;  // of its stack, innermost first; NULL: it has none
     const struct frame_list *freed_by;
@@ -177,6 +183,10 @@ struct answer {
     size_t shown, count;    // rows of level 0, and how many there are in all
     // Fills the next row, which is all zeros; false at the end, or without memory (is_failed).
     bool (*next_row)(struct answer *answer, struct answer_row *row);
+    // Makes of it what a screen of so many columns shows, where that is more or other than its
+    // rows, before the first of them is asked for. False with an error. NULL: it is the same.
+    bool (*to_screen)(struct answer *answer, size_t columns, struct error *error);
+    struct answer *above, *below;  // further tables of a screen, by answer_add_table; NULL: none
     bool is_failed;
     bool is_screen;   // rows are for people: internal frames are hidden, unless they are asked for
     bool is_unknown;  // there are no rows, since what they are ranked by is not known; see title
@@ -227,6 +237,10 @@ void answer_show_above(struct answer *answer, enum style style, const char *form
 void answer_show(struct answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// Adds one that is not dim.
+void answer_note_plain(struct answer *answer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 // Adds a part of the sentence below the rows.
 void answer_part(struct answer *answer, enum answer_readers readers, enum style style,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -238,6 +252,9 @@ void answer_fact_known(struct answer *answer, const char *key, enum answer_unit 
 void answer_fact_cell(struct answer *answer, const char *key, enum answer_unit unit,
                       const struct answer_cell *cell);
 void answer_fact_text(struct answer *answer, const char *key, const char *text);  // NULL: unknown
+
+// Adds a further table to a screen. NULL without memory.
+struct answer *answer_add_table(struct answer **place);
 
 // Returns the next row of those for people or for programs; false at the end.
 bool answer_next(struct answer *answer, enum answer_use use, struct answer_row *row);

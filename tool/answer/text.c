@@ -97,13 +97,27 @@ static void print_heads(const struct terminal *terminal, const struct answer *an
             answer->tail_head ? answer->tail_head : "");
 }
 
+// Prints a text among the figures, at the right or at the left of its column.
+static void print_word(const struct terminal *terminal, const struct answer_column *column,
+                       const struct answer_cell *cell, size_t all) {
+    char text[TAIL_BYTES];
+    snprintf(text, sizeof text, "%s", cell->text ? cell->text : "");
+    if (column->is_left) text_cut(text, all);
+    const size_t used = text_columns(text), pad = all > used ? all - used : 0;
+    if (!column->is_left) terminal_indent(terminal, pad);
+    terminal_print(terminal, cell->style ? cell->style : column->style, "%s", text);
+    if (column->is_left) terminal_indent(terminal, pad);
+}
+
 static void print_figure(const struct terminal *terminal, const struct answer *answer,
                          const struct answer_column *column, const struct answer_cell *cell) {
     const int width = (int)column->width;
     const size_t all = value_width(terminal, column);
     const int64_t value = cell->measured.value;
-    if (cell->state == ANSWER_ABSENT || (column->is_blank && !value)) {
+    if (cell->state == ANSWER_ABSENT || (column->is_blank && !value && !cell->text)) {
         terminal_indent(terminal, all);
+    } else if (cell->text) {
+        print_word(terminal, column, cell, all);
     } else if (cell->state == ANSWER_UNKNOWN || (column->has_dash && !value)) {
         terminal_print(terminal, STYLE_DIM, "%*s", (int)all, "-");
     } else {
@@ -112,8 +126,7 @@ static void print_figure(const struct terminal *terminal, const struct answer *a
                            units_percent(value, answer->whole).text);
         const char *blank = column->has_dash || column->noun ? " " : "";
         terminal_print(terminal, column->style, "%s%*s", blank, width - (int)strlen(blank),
-                       column->unit == ANSWER_TEXT ? cell->text
-                                                   : answer_value_text(answer, column, cell).text);
+                       answer_value_text(answer, column, cell).text);
     }
     if (column->note && cell->state == ANSWER_KNOWN && value)
         interval_print(terminal, cell->measured, column->note == ANSWER_NARROW_NOTE);
@@ -169,6 +182,7 @@ static void print_name(const struct terminal *terminal, size_t room, char *name,
     terminal_print(terminal, STYLE_DIM, " %s", behind);
 }
 
+// Prints what is behind the figures, and ends the line.
 static void print_tail(const struct terminal *terminal, const struct answer *answer,
                        const struct answer_row *row) {
     size_t used = figures_width(terminal, answer) + TAIL_GAP, columns = terminal->columns;
@@ -188,6 +202,10 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
             text_cut(text, columns > used + 1 ? columns - used : 1);
         if (column->place == ANSWER_TAIL_CUT)
             text_cut(text, columns > used + CUT_COLUMNS_MIN ? columns - used : CUT_COLUMNS_MIN);
+        if (column->place == ANSWER_TAIL_WRAP) {
+            terminal_print_wrapped(terminal, used, used, text);
+            return;
+        }
         if (column->place != ANSWER_TAIL_NAME) {
             terminal_print(terminal, style, "%s%s", text, column->behind ? column->behind : "");
             continue;
@@ -198,6 +216,7 @@ static void print_tail(const struct terminal *terminal, const struct answer *ans
                    text, behind, style);
         i++;
     }
+    fputc('\n', terminal->out);
 }
 
 // Prints how sure the figures of a row are, on a line of its own.
@@ -217,6 +236,9 @@ static void print_intervals(const struct terminal *terminal, const struct answer
 static void print_row(const struct terminal *terminal, const struct answer *answer,
                       const struct answer_row *row) {
     size_t count = 0;
+    if (row->heading) terminal_print(terminal, STYLE_STRONG, "%s", row->heading);
+    if (row->heading) fprintf(terminal->out, "%s\n", row->heading_rest ? row->heading_rest : "");
+    if (row->is_heading) return;
     if (row->instead)
         terminal_print(terminal, STYLE_DIM, "%*s", (int)figures_width(terminal, answer),
                        row->instead);
@@ -226,7 +248,6 @@ static void print_row(const struct terminal *terminal, const struct answer *answ
         print_figure(terminal, answer, &answer->columns[i], &row->cells[i]);
     }
     print_tail(terminal, answer, row);
-    fputc('\n', terminal->out);
     print_intervals(terminal, answer, row);
 }
 
@@ -239,6 +260,7 @@ static void print_lines(const struct terminal *terminal, const struct answer *an
 
 static void print_title(const struct terminal *terminal, struct answer *answer) {
     const size_t rest = text_columns(answer->title_rest);
+    if (!*answer->title && !answer->subject) return;
     if (answer->subject) {
         terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
         fputs(" \xc2\xb7 ", terminal->out);
@@ -250,23 +272,36 @@ static void print_title(const struct terminal *terminal, struct answer *answer) 
     terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
 }
 
-bool answer_print_text(const struct terminal *terminal, struct answer *answer,
-                       struct error *error) {
+static void print_table(const struct terminal *terminal, struct answer *answer) {
     struct answer_row row;
-    answer->is_screen = true;
-    if (answer->are_blocks) {
-        blocks_print(terminal, answer);
-        return answer_check(answer, error);
-    }
-    if (answer->are_branches) {
-        branches_print(terminal, answer);
-        return answer_check(answer, error);
-    }
     print_title(terminal, answer);
     print_lines(terminal, answer, true);
     if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
     if (answer->count || answer->has_heads_always) print_heads(terminal, answer);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) print_row(terminal, answer, &row);
     print_lines(terminal, answer, false);
+}
+
+static bool print_one(const struct terminal *terminal, struct answer *answer, struct error *error) {
+    if (answer->are_blocks)
+        blocks_print(terminal, answer);
+    else if (answer->are_branches)
+        branches_print(terminal, answer);
+    else
+        print_table(terminal, answer);
     return answer_check(answer, error);
+}
+
+bool answer_print_text(const struct terminal *terminal, struct answer *answer,
+                       struct error *error) {
+    answer->is_screen = true;
+    if (answer->to_screen && !answer->to_screen(answer, terminal->columns, error)) return false;
+    if (answer->above) {
+        if (!answer_print_text(terminal, answer->above, error)) return false;
+        fputc('\n', terminal->out);
+    }
+    if (!print_one(terminal, answer, error)) return false;
+    if (!answer->below) return true;
+    fputc('\n', terminal->out);
+    return answer_print_text(terminal, answer->below, error);
 }

@@ -7,7 +7,7 @@
 
 #include "tool/base/units.h"
 #include "tool/cmds/commands.h"
-#include "tool/cmds/report_run.h"
+#include "tool/cmds/report_summary.h"
 #include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"

@@ -101,7 +101,7 @@ static bool finish_run(FILE *out, const char *path, const struct summary_options
     name_options_symbols()->is_quick = true;
     if (!out) return true;
     if (!run_open(path, &run, error)) return false;
-    bool is_ok = report_run_summary(out, &run, view, error);
+    bool is_ok = report_run_summary(out, &run, view, true, error);
     print_symbolized(out, &done, &problem);
     run_close(&run);
     return is_ok;

@@ -3,7 +3,7 @@
 #ifndef TOOL_CMDS_FINISH_H
 #define TOOL_CMDS_FINISH_H
 
-#include "tool/cmds/report_run.h"
+#include "tool/cmds/report_summary.h"
 #include "tool/watch/memory.h"
 #include "tool/watch/run_directory.h"
 

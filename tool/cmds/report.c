@@ -16,6 +16,7 @@
 #include "tool/cmds/core_waste.h"
 #include "tool/cmds/report_rankings.h"
 #include "tool/cmds/report_run.h"
+#include "tool/cmds/report_summary.h"
 #include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/kept_looks.h"
@@ -39,6 +40,7 @@ struct report {
     struct leaks leaks;
     struct filter *filter;
     bool has_summary;    // above the view
+    bool has_stacks;     // below the summary
     bool is_summed_up;   // the summary was printed
     bool is_all;         // of a run: all processes, though one of them is the largest
     const char *of_run;  // the line of context says so; NULL: of no run
@@ -124,9 +126,7 @@ static bool print_text(struct report *report, struct opened *opened, const char 
     }
     if (has_list && !report_resolve_places(opened, summary.by, error)) return false;
     if (!report_summary_of(stdout, opened, path, has_list, names, &summary, error)) return false;
-    if (has_list && opened_is_alive(opened))
-        core_overview_print_go((pid_t)opened->recording.header.pid);
-    if (is_empty) return true;
+    if (is_empty || (has_list && !report->has_stacks)) return true;
     report->is_summed_up = true;
     fputc('\n', stdout);
     return print_view(stdout, report, opened, names, error);
@@ -298,6 +298,13 @@ static bool report_main(const struct report *report, const struct run *run, stru
     return report_recording(&of_main, &subject, error);
 }
 
+static bool report_whole_run(const struct request *request, const struct run *run,
+                             struct error *error) {
+    struct view_options options = request->options;
+    options.top = SUMMARY_TOP_DEFAULT;
+    return report_run_summary(stdout, run, &options, false, error);
+}
+
 static bool report_run(const struct report *report, const char *path, struct error *error) {
     const struct request *request = &report->request;
     struct run run;
@@ -326,7 +333,7 @@ static bool report_run(const struct report *report, const char *path, struct err
                  report_run_print_head(stdout, &run, &request->options, error)) &&
                 print_sum(report, &run, error);
     else
-        is_ok = report_run_print(stdout, &run, &request->options, error);
+        is_ok = report_whole_run(request, &run, error);
     run_close(&run);
     return is_ok;
 }
@@ -428,8 +435,20 @@ static bool find_subject(const char *word, struct subject *subject, struct error
                      why.text, names, word);
 }
 
+// Returns true if an option is given that is of the list of stacks: it stands below the summary
+// then.
+static bool has_stacks(const struct command_args *args) {
+    static const enum option_id of_stacks[] = {OPTION_TOP,       OPTION_DEPTH, OPTION_THRESHOLD,
+                                               OPTION_MIN_BYTES, OPTION_BY,    OPTION_ALL_FRAMES};
+    bool has_any = false;
+    for (size_t i = 0; i < sizeof of_stacks / sizeof *of_stacks; i++)
+        has_any |= args_has(args, of_stacks[i]);
+    return has_any;
+}
+
 int cmd_report(const struct command_args *args) {
-    struct report report = {.has_summary = args_has(args, OPTION_SUMMARY)};
+    struct report report = {.has_summary = args_has(args, OPTION_SUMMARY),
+                            .has_stacks = has_stacks(args)};
     struct subject subject;
     struct error error;
     const char *process = args_text(args, OPTION_PROCESS, NULL);

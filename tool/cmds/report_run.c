@@ -9,148 +9,19 @@
 #include "tool/base/json.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/cmds/report_summary.h"
 #include "tool/model/combined.h"
 #include "tool/query/languages.h"
-#include "tool/query/name_options.h"
 #include "tool/query/subject.h"
 #include "tool/query/unwrapped.h"
 #include "tool/render/chart.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/report_json.h"
 #include "tool/render/run_screen.h"
-#include "tool/render/site.h"
 #include "tool/render/summary.h"
-#include "tool/render/way.h"
-#include "tool/watch/program.h"
-
-enum { LINE_INDENT = 2 };
-
-bool report_resolve_places(struct opened *opened, enum measure by, struct error *error) {
-    const struct profile *profile = &opened->profile;
-    for (size_t i = 0; i < profile->stack_count; i++)
-        if (measure_stack(by, &profile->stacks[i]).value > 0)
-            names_want_stack(opened->names, profile->stacks[i].node, SITE_PLACES_MAX);
-    return names_resolve(opened->names, error);
-}
-
-// Commands to go on with: about the largest finding, else what is left, else what there was. The
-// newest recording of the current directory needs no name.
-static void next_commands(const char *path, const struct opened *opened,
-                          const struct findings *findings, char *out, size_t size) {
-    enum { LEFT_SHARE = 4 };
-    const struct profile *profile = &opened->profile;
-    const char *view = findings ? findings_view(findings) : NULL;
-    char word[PATH_MAX] = " ";
-    if (strchr(path, '/'))
-        text_quote(word + 1, sizeof word - 1, path);
-    else
-        *word = 0;
-    const struct cairn_reachability *lost = &profile->reachability.sums;
-    bool is_much_left = profile->exit_bytes > profile->peak.bytes / LEFT_SHARE;
-    const struct cairn_header *header = &profile->recording->header;
-    bool is_left = profile_lacks_older(profile) && header->stop_reason == CAIRN_STOP_LEFT;
-    if (is_left && !profile->peak.bytes)  // nothing was allocated since
-        snprintf(out, size, "cairn report %" PRIu32, header->pid);
-    else if (lost->direct_blocks)
-        snprintf(out, size, "cairn leaks --unreachable%s", word);
-    else if (view)
-        snprintf(out, size, "cairn report --view %s%s", view, word);
-    else if (is_much_left)
-        snprintf(out, size, "cairn leaks%s", word);
-    else
-        snprintf(out, size, "cairn report --view tree%s", word);
-}
-
-// Why a profile is empty, as far as the program's file tells.
-static const char *empty_reason(const struct opened *opened, struct program *program, char *text,
-                                size_t size) {
-    const char *path = opened->recording.header.executable;
-    int status;
-    if (!profile_is_empty(&opened->profile) || !*path) return NULL;
-    if (!program_find(path, program, &status, NULL)) return NULL;
-    if (program->obstacle) return program->obstacle;
-    if (!program->own_allocator || program->is_static) return NULL;  // of those it is led to us
-    snprintf(text, size, "the program is linked with %s, whose calls cannot be seen",
-             program->own_allocator);
-    return text;
-}
-
-static bool want_way(struct opened *opened, struct error *error) {
-    struct way_nodes way;
-    if (!way_nodes_find(&way, &opened->profile))
-        return error_set(error, "no memory for sums by function");
-    for (size_t i = 0; i < way.nodes.count; i++)
-        names_want_stack(opened->names, way.nodes.items[i], 1);
-    way_nodes_free(&way);
-    return true;
-}
-
-bool report_find_findings(struct opened *opened, struct findings *findings, struct error *error) {
-    if (!findings_find(findings, &opened->profile, error)) return false;
-    uint32_t nodes[FINDINGS_NODES_MAX];
-    size_t count = findings_nodes(findings, nodes);
-    for (size_t i = 0; i < count; i++) names_want_stack(opened->names, nodes[i], SITE_PLACES_MAX);
-    return want_way(opened, error);
-}
-
-// Prints what `wanted` asks for; the parts that come from the recording are filled in here.
-static bool print_summary(FILE *out, struct opened *opened, const char *path,
-                          const struct summary *wanted, struct error *error) {
-    enum { REASON_BYTES = 256 };
-    struct terminal terminal = terminal_of(out);
-    struct program program;
-    char reason[REASON_BYTES], next[PATH_MAX + 32];
-    struct findings findings;
-    if (wanted->has_list && (!report_find_findings(opened, &findings, error) ||
-                             !report_resolve_places(opened, wanted->view->by, error)))
-        return false;
-    struct frame_names names = names_frames(opened->names);
-    struct summary summary = *wanted;
-    if (wanted->has_list && !findings_settle(&findings, &opened->profile, &names, error))
-        return false;
-    if (wanted->names) names.of_place = wanted->names->of_place;
-    if (wanted->names) names.context = wanted->names->context;
-    summary.path = path;
-    summary.profile = &opened->profile;
-    summary.names = &names;
-    summary.findings = wanted->has_list ? &findings : NULL;
-    summary.is_alive = opened_is_alive(opened);
-    next_commands(path, opened, summary.findings, next, sizeof next);
-    if (summary.has_prefix && !profile_is_empty(&opened->profile)) summary.next = next;
-    if (!summary.empty_reason)
-        summary.empty_reason = empty_reason(opened, &program, reason, sizeof reason);
-    if (!summary_print_facts(&terminal, &summary, error)) return false;
-    if (!profile_is_empty(&opened->profile)) languages_print(&terminal, opened, LINE_INDENT);
-    if (summary.has_prefix && !unwrapped_print_of(&terminal, &opened->recording, LINE_INDENT))
-        return error_set(error, "no memory for the functions of --wrap");
-    summary_print_file(&terminal, &summary);
-    return true;
-}
-
-bool report_summary_of(FILE *out, struct opened *opened, const char *path, bool has_list,
-                       const struct frame_names *names, const struct view_options *view,
-                       struct error *error) {
-    struct summary summary = {.names = names, .view = view, .has_list = has_list};
-    return print_summary(out, opened, path, &summary, error);
-}
-
-void report_context_of(FILE *out, const struct opened *opened, const char *path, const char *of_run,
-                       const struct view_options *view) {
-    struct terminal terminal = terminal_of(out);
-    const struct summary summary = {.profile = &opened->profile, .view = view, .path = path};
-    summary_print_context(&terminal, &summary, of_run, opened->at_text);
-}
-
-bool report_summary_print(FILE *out, struct opened *opened, const char *path,
-                          const struct summary_options *options, const struct view_options *view,
-                          struct error *error) {
-    const struct summary summary = {
-        .view = view, .empty_reason = options->empty_reason, .has_prefix = true, .has_list = true};
-    return print_summary(out, opened, path, &summary, error);
-}
 
 #define RUN_SCHEMA "cairn.run/1"
-enum { SUMMARY_ROWS = 8, REPORT_ROWS = 40, TEXT_BYTES = 4 * RUN_TEXT_MAX };
+enum { LINE_INDENT = 2, SUMMARY_ROWS = 8, REPORT_ROWS = 40, TEXT_BYTES = 4 * RUN_TEXT_MAX };
 
 bool report_run_path(const struct run *run, const struct run_row *row, char path[PATH_MAX]) {
     int length = snprintf(path, PATH_MAX, "%s/%s", run->directory, row->file);
@@ -235,7 +106,7 @@ static const struct run_row *find_largest(const struct run *run, enum measure by
     return largest;
 }
 
-static void print_process_heading(const struct terminal *terminal, const struct run_row *row,
+static void print_process_heading(const struct terminal *terminal, const char *name,
                                   enum measure by) {
     static const char *const words[] = {
         [MEASURE_PEAK] = "the highest peak",        [MEASURE_EXIT] = "the most at its end",
@@ -245,39 +116,56 @@ static void print_process_heading(const struct terminal *terminal, const struct 
         [MEASURE_SHORT] = "the most calls",         [MEASURE_ALIGNMENT] = "the most calls",
         [MEASURE_OVERRUNS] = "the highest peak",    [MEASURE_AT] = "the highest peak",
         [MEASURE_AT_BLOCKS] = "the highest peak"};
-    char name[TEXT_BYTES];
-    text_escape(name, sizeof name, row->name);
-    terminal_indent(terminal, 2);
-    terminal_print(terminal, STYLE_STRONG, "%s %" PRIu32, name, row->pid);
+    terminal_indent(terminal, LINE_INDENT);
+    terminal_print(terminal, STYLE_STRONG, "%s", name);
     terminal_print(terminal, STYLE_DIM, ", with %s\n", words[by]);
 }
 
-static bool print_places(FILE *out, struct opened *opened, const void *context,
-                         struct error *error) {
-    const struct view_options *view = context;
-    struct terminal terminal = terminal_of(out);
-    if (!want_way(opened, error) || !report_resolve_places(opened, view->by, error)) return false;
-    struct frame_names names = names_frames(opened->names);
-    const struct summary summary = {.profile = &opened->profile, .names = &names, .view = view};
-    if (!summary_print_first(&terminal, &summary, error)) return false;
-    trust_print(&terminal, &opened->profile, &names);
-    if (!summary_print_list(&terminal, &summary, error)) return false;
-    languages_print(&terminal, opened, LINE_INDENT);
+// The process whose call sites are shown below the table.
+struct largest {
+    const struct run_row *row;  // NULL: no process has a recording
+    struct opened opened;
+    struct frame_names names;
+    char name[TEXT_BYTES + 16];  // and its pid
+    bool is_open;
+};
+
+static bool open_largest(const struct run *run, const struct view_options *view,
+                         struct largest *largest, struct error *error) {
+    char path[PATH_MAX], name[TEXT_BYTES];
+    struct opened *opened = &largest->opened;
+    *largest = (struct largest){.row = find_largest(run, view->by)};
+    if (!largest->row || !report_run_path(run, largest->row, path)) return true;
+    text_escape(name, sizeof name, largest->row->name);
+    snprintf(largest->name, sizeof largest->name, "%s %" PRIu32, name, largest->row->pid);
+    if (!opened_open(path, opened, error)) return false;
+    largest->is_open = true;
+    if (!report_want_way(opened, error) || !report_resolve_places(opened, view->by, error))
+        return false;
+    largest->names = names_frames(opened->names);
     return true;
 }
 
-static bool print_largest(FILE *out, const struct run *run, enum measure by,
-                          report_process_fn *print, const void *context, struct error *error) {
-    const struct run_row *largest = find_largest(run, by);
-    struct terminal terminal = terminal_of(out);
-    char path[PATH_MAX];
-    struct opened opened;
-    if (!largest || !report_run_path(run, largest, path)) return true;
-    print_process_heading(&terminal, largest, by);
-    if (!opened_open(path, &opened, error)) return false;
-    bool is_ok = print(out, &opened, context, error);
-    opened_close(&opened);
-    return is_ok;
+static void close_largest(struct largest *largest) {
+    if (largest->is_open) opened_close(&largest->opened);
+}
+
+static struct summary summary_of(const struct largest *largest, const struct view_options *view) {
+    return (struct summary){.profile = &largest->opened.profile,
+                            .names = &largest->names,
+                            .process = largest->name,
+                            .view = view};
+}
+
+static bool print_largest(const struct terminal *terminal, const struct largest *largest,
+                          const struct view_options *view, struct error *error) {
+    const struct summary summary = summary_of(largest, view);
+    if (!largest->is_open) return true;
+    print_process_heading(terminal, largest->name, view->by);
+    trust_print(terminal, summary.profile, summary.names);
+    if (!summary_print_list(terminal, &summary, error)) return false;
+    languages_print(terminal, &largest->opened, LINE_INDENT);
+    return true;
 }
 
 // Functions of --wrap that no process has seen; the first recording that can be read tells whether
@@ -302,14 +190,20 @@ static bool print_unwrapped(const struct terminal *terminal, const struct run *r
     return is_ok || error_set(error, "no memory for the functions of --wrap");
 }
 
-static bool print_screen(FILE *out, const struct run *run, const struct view_options *view,
+// Prints figures and table; `largest` may be NULL.
+static bool print_screen(const struct terminal *terminal, const struct run *run,
+                         const struct view_options *view, const struct largest *largest,
                          struct run_screen *screen, struct error *error) {
-    struct terminal terminal = terminal_of(out);
     screen->is_plain_number = view->is_plain_number;
     if (!report_run_measure(run, screen, error)) return false;
-    run_screen_print_facts(&terminal, screen);
-    if (!print_unwrapped(&terminal, run, error)) return false;
-    run_screen_print_table(&terminal, screen);
+    run_screen_print_ending(terminal, screen);
+    if (largest && largest->is_open) {
+        const struct summary summary = summary_of(largest, view);
+        if (!summary_print_first(terminal, &summary, error)) return false;
+    }
+    run_screen_print_facts(terminal, screen);
+    if (!print_unwrapped(terminal, run, error)) return false;
+    run_screen_print_table(terminal, screen);
     return true;
 }
 
@@ -317,45 +211,54 @@ bool report_run_has_main(const struct run *run) {
     return run->rows.count && run->first == 0 && *run->rows.items[0].file;
 }
 
-// The newest recording of the current directory needs no name. A pid may have had several images;
-// then the recording's name tells which one is meant.
-static void next_commands_of_run(const struct run *run, const struct run_row *row, char *out,
-                                 size_t size) {
-    bool needs_path = strchr(run->directory, '/') != NULL;
-    const char *blank = needs_path ? " " : "";
+// Writes the commands to go on with. A pid may have had several images; then the recording's name
+// tells which one is meant. The newest run, which was just made, needs no name.
+static void next_commands(const struct run *run, const struct run_row *row, bool is_newest,
+                          char *out, size_t size) {
+    const char *blank = is_newest ? "" : " ";
     char word[RUN_TEXT_MAX], path[PATH_MAX] = "", file[2 * RUN_TEXT_MAX];
     size_t index;
     snprintf(word, sizeof word, "%" PRIu32, row->pid);
     if (!run_find(run, word, &index, NULL)) snprintf(word, sizeof word, "%s", row->file);
-    if (needs_path) text_quote(path, sizeof path, run->directory);
+    if (!is_newest) text_quote(path, sizeof path, run->directory);
     text_quote(file, sizeof file, word);
     if (report_run_has_main(run) && row == &run->rows.items[0])
-        snprintf(out, size, "cairn report --view tree%s%s \xc2\xb7 cairn report%s%s", blank, path,
-                 blank, path);
+        snprintf(out, size, "cairn report --view tree%s%s", blank, path);
     else
-        snprintf(out, size, "cairn report%s%s \xc2\xb7 cairn report%s%s --process %s", blank, path,
-                 blank, path, file);
+        snprintf(out, size, "cairn report%s%s --process %s", blank, path, file);
+}
+
+static bool print_run(const struct terminal *terminal, const struct run *run,
+                      const struct view_options *view, const struct largest *largest,
+                      bool has_prefix, struct error *error) {
+    struct run_screen screen = {.top = SUMMARY_ROWS, .has_prefix = has_prefix};
+    const bool is_newest = has_prefix && !strchr(run->directory, '/');
+    char next[2 * PATH_MAX];
+    if (!print_screen(terminal, run, view, largest, &screen, error) ||
+        !print_largest(terminal, largest, view, error))
+        return false;
+    next_commands(run, largest->row ? largest->row : &run->rows.items[0], is_newest, next,
+                  sizeof next);
+    summary_print_path(terminal, run->directory, screen.sums.bytes_of_files, next);
+    return true;
 }
 
 bool report_run_summary(FILE *out, const struct run *run, const struct view_options *view,
-                        struct error *error) {
-    struct run_screen screen = {.top = SUMMARY_ROWS, .has_prefix = true};
-    struct terminal terminal = terminal_of(out);
-    char next[2 * PATH_MAX];
-    if (!print_screen(out, run, view, &screen, error) ||
-        !print_largest(out, run, view->by, print_places, view, error))
-        return false;
-    const struct run_row *largest = find_largest(run, view->by);
-    next_commands_of_run(run, largest ? largest : &run->rows.items[0], next, sizeof next);
-    summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, next);
-    return true;
+                        bool has_prefix, struct error *error) {
+    const struct terminal terminal = terminal_of(out);
+    struct error unread = {""};
+    struct largest largest;
+    bool is_read = open_largest(run, view, &largest, &unread);
+    bool is_ok = print_run(&terminal, run, view, &largest, has_prefix, error);
+    close_largest(&largest);
+    return is_ok && (is_read || error_set(error, "%s", unread.text));
 }
 
 bool report_run_print_head(FILE *out, const struct run *run, const struct view_options *view,
                            struct error *error) {
     struct run_screen screen = {.top = REPORT_ROWS};
-    struct terminal terminal = terminal_of(out);
-    if (!print_screen(out, run, view, &screen, error)) return false;
+    const struct terminal terminal = terminal_of(out);
+    if (!print_screen(&terminal, run, view, NULL, &screen, error)) return false;
     summary_print_path(&terminal, run->directory, screen.sums.bytes_of_files, NULL);
     fputc('\n', out);
     return true;
@@ -368,14 +271,6 @@ bool report_run_context(FILE *out, const struct run *run, const struct view_opti
     if (!report_run_measure(run, &screen, error)) return false;
     run_screen_print_context(&terminal, &screen, what);
     return true;
-}
-
-bool report_run_print(FILE *out, const struct run *run, const struct view_options *view,
-                      struct error *error) {
-    struct view_options places = *view;  // --top is that of the table then
-    places.top = SUMMARY_TOP_DEFAULT;
-    return report_run_print_head(out, run, view, error) &&
-           print_largest(out, run, view->by, print_places, &places, error);
 }
 
 bool report_run_timeline(FILE *out, const struct run *run, const struct view_options *view,
@@ -395,7 +290,8 @@ bool report_run_timeline(FILE *out, const struct run *run, const struct view_opt
 bool report_run_table(FILE *out, const struct run *run, const struct view_options *view,
                       struct error *error) {
     struct run_screen screen = {.top = 0};
-    return print_screen(out, run, view, &screen, error);
+    const struct terminal terminal = terminal_of(out);
+    return print_screen(&terminal, run, view, NULL, &screen, error);
 }
 
 static bool put_process(struct json *json, const struct run *run, const struct run_row *row,

@@ -41,15 +41,16 @@ static const char forms_help[] =
 const struct command command_report = {
     .name = "report",
     .arguments = "[SUBJECT] | --cgroup PATH",
-    .help = "what held the memory: summary, ranked stacks, call tree, JSON",
+    .help = "why it is so big, on one screen; views: ranked stacks, call tree, ...; JSON",
     .description =
         "SUBJECT is a recording, the directory of a run with several processes, or the pid or\n"
         "name of a program that is being recorded; without it, the newest recording in the current\n"
-        "directory. Of a run, all processes are listed, and views are of all of them added up;\n"
-        "--process goes into one. The PID or NAME of a process that is not recorded, or a core\n"
-        "without a recording, gives what its memory is, its largest types, owners and waste; the\n"
-        "process is stopped for some milliseconds, as for the views heap, pages, owners, types,\n"
-        "containers and waste.\n"
+        "directory. Without a view it is one screen; stacks follow if --top, --depth, --by,\n"
+        "--threshold, --min-bytes or --all-frames is given. Of a run, the largest processes are\n"
+        "listed, and views are of all of them added up; --process goes into one. The PID or NAME\n"
+        "of a process that is not recorded, or a core without a recording, gives what its memory\n"
+        "is, its largest types, owners and waste; the process is stopped for some milliseconds,\n"
+        "as for the views heap, pages, owners, types, containers and waste.\n"
         "--by peak,exit,calls,temporary prints one ranking after the other.\n"
         "--cgroup is of a container: parts that add up to what it uses, and its processes.\n"
         "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",

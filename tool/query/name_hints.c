@@ -56,6 +56,21 @@ static void print_note(const struct terminal *terminal, const struct module *mod
     terminal_print(terminal, STYLE_DIM, "%s: %s\n", path, note);
 }
 
+// Prints why names of modules are missing or doubtful, of the first few.
+static void print_notes(const struct terminal *terminal, const struct opened *opened) {
+    const struct module_map *modules = &opened->profile.modules;
+    size_t count = 0;
+    for (uint32_t i = 0; i < modules->count; i++) {
+        const struct symbol_report *report = names_report(opened->names, i);
+        if (!report->note || module_is_cairn(modules->modules[i].path)) continue;
+        if (count++ < HINTS_MAX) print_note(terminal, &modules->modules[i], report->note);
+    }
+    if (count > HINTS_MAX)
+        terminal_print(
+            terminal, STYLE_DIM, "%s, likewise: cairn info has each\n",
+            units_counted((int64_t)(count - HINTS_MAX), "other module", "other modules").text);
+}
+
 // Another Python than the one whose frames can be read.
 static void print_python(const struct terminal *terminal, const struct cairn_header *header) {
     const unsigned shift = 8, mask = 0xff;
@@ -192,11 +207,7 @@ void name_hints_print(FILE *out, const struct opened *opened, bool is_summed_up)
     print_ruby(&terminal, header);
     unwrapped_print_of(&terminal, opened->profile.recording, 0);
     print_first_read(&terminal, opened);
-    for (uint32_t i = 0; i < modules->count; i++) {
-        const struct symbol_report *report = names_report(opened->names, i);
-        if (report->note && !module_is_cairn(modules->modules[i].path))
-            print_note(&terminal, &modules->modules[i], report->note);
-    }
+    print_notes(&terminal, opened);
     for (uint32_t i = 0; i < modules->count && hints < HINTS_MAX; i++) {
         const struct symbol_report *report = names_report(opened->names, i);
         size_t unresolved = names_unresolved(opened->names, i);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the table of views: the answer of each, which prints nothing, and the screens
-// that are no rows yet.
+// The functions of the table of views: the answer of each, which prints nothing.
 #ifndef TOOL_QUERY_VIEW_ANSWERS_H
 #define TOOL_QUERY_VIEW_ANSWERS_H
 
@@ -23,9 +22,6 @@ view_answer_fn view_answer_ages;
 view_answer_fn view_answer_heap_totals;
 view_answer_fn view_answer_no_contents;
 
-view_print_fn view_print_tree;
-view_print_fn view_print_threads;
-view_print_fn view_print_memory;
-view_print_fn view_print_heap_totals;
+view_browse_fn view_browse_tree;
 
 #endif

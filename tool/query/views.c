@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/render/alike.h"
+#include "tool/tui/browser.h"
 
 bool view_check_recording(const struct view *view, struct error *error) {
     if (!view_has(view, VIEW_NEEDS_MEMORY)) return true;
@@ -44,6 +45,14 @@ bool view_join_alike(const struct request *request, struct profile *profile,
     return alike_join(profile, names, request->options.by, reading, error);
 }
 
+// Returns true on a terminal, unless --print says otherwise. In a pipe it is what the terminal
+// would show; programs ask for a form.
+static bool is_browsed(const struct view *view, const struct request *request,
+                       const struct terminal *terminal) {
+    return view->browse && !request->form && !request->is_printed && terminal->is_terminal &&
+           browser_is_possible();
+}
+
 bool view_print(FILE *out, const struct view_subject *subject, struct error *error) {
     const struct request *request = subject->request;
     const struct view *view = request->view ? request->view : views;
@@ -52,7 +61,11 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
     if (subject->opened && view_has(view, VIEW_IS_OF_STACKS) &&
         !view_join_alike(request, &subject->opened->profile, subject->names, error))
         return false;
-    if (!request->form && view->print) return view->print(out, subject, error);
+    if (is_browsed(view, request, &terminal)) {
+        fflush(out);
+        *error->text = 0;
+        return view->browse(subject, error);
+    }
     if (!request->form && view->screen)
         return view->screen(&terminal, &subject->opened->profile, subject->names, &request->options,
                             error);

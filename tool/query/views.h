@@ -89,7 +89,7 @@ enum compared_kind {
 // False with an error. The answer lives as long as its subject.
 typedef bool view_answer_fn(const struct view_subject *subject, struct answer *answer,
                             struct error *error);
-typedef bool view_print_fn(FILE *out, const struct view_subject *subject, struct error *error);
+typedef bool view_browse_fn(const struct view_subject *subject, struct error *error);
 // The same of a profile and its names alone.
 typedef bool view_rows_fn(struct answer *answer, const struct profile *profile,
                           const struct frame_names *names, const struct view_options *view,
@@ -111,9 +111,8 @@ struct view {
     // Makes rows for every form of what a recording says: one of both.
     view_rows_fn *rows;
     view_answer_fn *answer;
-    // A screen of its own, in the place of the rows: one of both, or neither.
-    view_screen_fn *screen;
-    view_print_fn *print;
+    view_screen_fn *screen;  // in the place of the rows; NULL: they are the screen
+    view_browse_fn *browse;  // walks through it on a terminal; NULL: it is printed there, too
     struct view_reference reference;
 };
 

@@ -58,14 +58,17 @@ static void put(struct json *json, const struct claim *claim) {
 
 bool claims_first(struct claim claims[FIRST_CLAIMS], size_t *count, const struct profile *profile,
                   const struct frame_names *names) {
-    bool has_way;
+    bool has_any;
     *count = 0;
     bool is_part = profile->heap || profile->stack_count != profile->built_stack_count;
     bool is_other = profile->is_of_mappings || recording_is_of_owners(profile->recording);
     if (is_part || is_other || profile_is_sum(profile)) return true;
     *count = claim_of_not_heap(&claims[0], profile) ? 1 : 0;
-    if (!claim_of_way(&claims[*count], profile, names, &has_way)) return false;
-    *count += has_way;
+    if (!claim_of_way(&claims[*count], profile, names, &has_any)) return false;
+    *count += has_any;
+    if (*count) return true;
+    if (!claim_of_largest(&claims[0], profile, names, &has_any)) return false;
+    *count = has_any;
     return true;
 }
 

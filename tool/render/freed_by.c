@@ -113,17 +113,6 @@ static struct measured sum_of_row(const struct matrix *matrix, size_t row, size_
     return sum;
 }
 
-static void print_name(const struct terminal *terminal, const char *name, size_t columns,
-                       bool is_right) {
-    char text[NAME_BYTES];
-    snprintf(text, sizeof text, "%s", name);
-    text_cut(text, columns);
-    size_t pad = columns - text_columns(text);
-    if (is_right) terminal_indent(terminal, pad);
-    terminal_print(terminal, STYLE_NAME, "%s", text);
-    if (!is_right) terminal_indent(terminal, pad);
-}
-
 // The last column stands for what has no room.
 static struct measured cell_of(const struct matrix *matrix, size_t row, size_t column,
                                size_t columns) {
@@ -144,77 +133,124 @@ static struct unit_text note_of(struct measured freed, bool is_count, bool is_pl
     return text;
 }
 
-static void print_notes(const struct terminal *terminal, const struct matrix *matrix,
-                        const struct view_options *view, size_t row, size_t columns) {
-    for (int line = 0; line < 2; line++) {
-        terminal_indent(terminal, LABEL_COLUMNS);
-        for (size_t i = 0; i < columns; i++) {
-            struct measured freed = cell_of(matrix, row, i, columns);
-            struct unit_text text = note_of(freed, line, view->is_plain_number);
-            size_t used = text_columns(text.text);
-            terminal_indent(terminal, VALUE_COLUMNS > used ? VALUE_COLUMNS - used : 0);
-            terminal_print(terminal, measured_is_unreliable(freed) ? STYLE_WARNING : STYLE_DIM,
-                           "%s", text.text);
-        }
-        fputc('\n', terminal->out);
+// A row is that of a name, and of samples two lines of notes below it.
+enum line { LINE_BYTES, LINE_INTERVALS, LINE_SAMPLES, LINES };
+
+struct matrix_table {
+    struct matrix matrix;
+    size_t shown;  // columns of names
+    size_t row;
+    enum line line;
+    bool is_sampled, is_plain_number;
+    struct unit_text texts[SCREEN_NAMES];
+    char heads[SCREEN_NAMES][NAME_BYTES];
+    struct answer_column columns[SCREEN_NAMES + 1];
+};
+
+static void set_cell(struct matrix_table *table, size_t column, struct answer_row *row) {
+    const struct measured freed = cell_of(&table->matrix, table->row, column, table->shown);
+    if (table->line == LINE_BYTES && measured_shown(freed)) {
+        answer_set(row, column + 1, measured_shown(freed));
+        return;
+    }
+    if (table->line == LINE_BYTES) {
+        answer_set_text(row, column + 1, "-");
+        return;
+    }
+    table->texts[column] = note_of(freed, table->line == LINE_SAMPLES, table->is_plain_number);
+    answer_set_text(row, column + 1,
+                    table->texts[column].text + strspn(table->texts[column].text, " "));
+    row->cells[column + 1].style = measured_is_unreliable(freed) ? STYLE_WARNING : STYLE_DIM;
+}
+
+static bool next_row(struct answer *answer, struct answer_row *row) {
+    struct matrix_table *table = answer->state;
+    const struct matrix *matrix = &table->matrix;
+    if (table->line == LINE_BYTES)
+        while (table->row < matrix->count && !sum_of_row(matrix, table->row, 0).value) table->row++;
+    if (table->row == matrix->count) return false;
+    if (table->line == LINE_BYTES) answer_set_text(row, 0, matrix->names[table->row]);
+    for (size_t i = 0; i < table->shown; i++) set_cell(table, i, row);
+    table->line = table->is_sampled ? (table->line + 1) % LINES : LINE_BYTES;
+    if (table->line == LINE_BYTES) table->row++;
+    return true;
+}
+
+static void set_columns(struct matrix_table *table, size_t screen_columns) {
+    const struct matrix *matrix = &table->matrix;
+    const size_t room = (screen_columns - LABEL_COLUMNS) / VALUE_COLUMNS;
+    table->shown = matrix->count < room ? matrix->count : room;
+    table->columns[0] = (struct answer_column)ANSWER_FIGURES(
+        NULL, NULL, ANSWER_TEXT, LABEL_COLUMNS - LABEL_SPARE, .style = STYLE_NAME, .is_left = true);
+    for (size_t i = 0; i < table->shown; i++) {
+        const bool is_rest = i + 1 == table->shown && table->shown < matrix->count;
+        snprintf(table->heads[i], NAME_BYTES, "%s", is_rest ? "others" : matrix->names[i]);
+        text_cut(table->heads[i], VALUE_COLUMNS - 1);
+        table->columns[i + 1] = (struct answer_column)ANSWER_FIGURES(
+            NULL, table->heads[i], ANSWER_BYTES, VALUE_COLUMNS - 1);
     }
 }
 
-static void print_rows(const struct terminal *terminal, const struct matrix *matrix,
-                       const struct view_options *view, size_t columns, bool is_sampled) {
-    for (size_t row = 0; row < matrix->count; row++) {
-        if (!sum_of_row(matrix, row, 0).value) continue;
-        terminal_indent(terminal, LABEL_SPARE);
-        print_name(terminal, matrix->names[row], LABEL_COLUMNS - LABEL_SPARE, false);
-        for (size_t i = 0; i < columns; i++) {
-            int64_t bytes = measured_shown(cell_of(matrix, row, i, columns));
-            fprintf(terminal->out, " %*s", VALUE_COLUMNS - 1,
-                    bytes ? units_size_as(bytes, view->is_plain_number).text : "-");
-        }
-        fputc('\n', terminal->out);
-        if (is_sampled) print_notes(terminal, matrix, view, row, columns);
-    }
+static void set_matrix(struct answer *answer, struct matrix_table *table, size_t columns) {
+    set_columns(table, columns);
+    answer->columns = table->columns;
+    answer->column_count = table->shown + 1;
+    answer->indent = LABEL_SPARE;
+    answer->gap = 1;
+    answer->has_heads_always = true;
+    answer->next_row = next_row;
+    snprintf(answer->title, sizeof answer->title, "freed by");
+    snprintf(answer->title_rest, sizeof answer->title_rest,
+             "; rows: allocating thread, columns: freeing thread");
+    if (table->is_sampled)
+        answer_show(answer,
+                    "estimates with their 95 %% intervals from n samples each; fewer than %d "
+                    "are unreliable",
+                    ESTIMATE_FEW_SAMPLES);
 }
 
-bool freed_by_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct view_options *view, struct error *error) {
-    struct matrix *matrix = calloc(1, sizeof *matrix);
-    if (matrix) matrix->most = SCREEN_NAMES;
-    if (!matrix || !fill(matrix, profile)) {
-        matrix_free(matrix);
+static bool no_row(struct answer *answer, struct answer_row *row) {
+    (void)answer;
+    (void)row;
+    return false;
+}
+
+// Says what threads of one name freed of each other's blocks, where nobody else did.
+static void say_across(struct answer *answer, const struct matrix *matrix) {
+    answer->next_row = no_row;
+    for (size_t i = 0; i < matrix->count; i++)
+        if (matrix->across[i].value)
+            answer_note_plain(
+                answer, "%s%s of what %s allocates is freed by %s", answer->note_count ? "\n" : "",
+                units_percent(matrix->across[i].value, sum_of_row(matrix, i, 0).value).text,
+                matrix->names[i], OTHER_THREADS);
+}
+
+static void close_matrix(void *state) {
+    struct matrix_table *table = state;
+    slot_names_free(&table->matrix.slots);
+    free(table);
+}
+
+bool freed_by_table(struct answer *answer, const struct profile *profile,
+                    const struct view_options *view, size_t columns, struct error *error) {
+    struct matrix_table *table = calloc(1, sizeof *table);
+    *answer = (struct answer){.profile = profile, .options = view, .close = close_matrix};
+    answer->state = table;
+    if (table) table->matrix.most = SCREEN_NAMES;
+    if (!table || !fill(&table->matrix, profile)) {
+        if (!table) answer->close = NULL;
         return error_set(error, "no memory for the matrix of threads");
     }
-    if (has_others(matrix)) {
-        size_t room = (terminal->columns - LABEL_COLUMNS) / VALUE_COLUMNS;
-        size_t columns = matrix->count < room ? matrix->count : room;
-        terminal_print(terminal, STYLE_STRONG, "\nfreed by");
-        terminal_print(terminal, STYLE_DIM, "; rows: allocating thread, columns: freeing thread\n");
-        terminal_indent(terminal, LABEL_COLUMNS);
-        for (size_t i = 0; i < columns; i++) {
-            bool is_rest = i + 1 == columns && columns < matrix->count;
-            fputc(' ', terminal->out);
-            print_name(terminal, is_rest ? "others" : matrix->names[i], VALUE_COLUMNS - 1, true);
-        }
-        fputc('\n', terminal->out);
-        print_rows(terminal, matrix, view, columns, profile->sampling.is_on != 0);
-        if (profile->sampling.is_on)
-            terminal_print(
-                terminal, STYLE_DIM,
-                "estimates with their 95 %% intervals from n samples each; fewer than %d "
-                "are unreliable\n",
-                ESTIMATE_FEW_SAMPLES);
-    }
-    for (size_t i = 0; !has_others(matrix) && i < matrix->count; i++)
-        if (matrix->across[i].value)
-            fprintf(terminal->out, "\n%s of what %s allocates is freed by %s\n",
-                    units_percent(matrix->across[i].value, sum_of_row(matrix, i, 0).value).text,
-                    matrix->names[i], OTHER_THREADS);
-    if (matrix->has_shared)
-        terminal_print(
-            terminal, STYLE_DIM,
-            "a/b: threads that followed each other share an account; which of them freed "
-            "whose blocks is not known\n");
-    matrix_free(matrix);
+    table->is_sampled = profile->sampling.is_on != 0;
+    table->is_plain_number = view->is_plain_number;
+    if (has_others(&table->matrix))
+        set_matrix(answer, table, columns);
+    else
+        say_across(answer, &table->matrix);
+    if (table->matrix.has_shared)
+        answer_show(answer, "a/b: threads that followed each other share an account; which of them "
+                            "freed whose blocks is not known");
     return true;
 }
 

@@ -4,14 +4,16 @@
 #ifndef TOOL_RENDER_FREED_BY_H
 #define TOOL_RENDER_FREED_BY_H
 
+#include "tool/answer/answer.h"
 #include "tool/model/measure.h"
 #include "tool/model/shape.h"
 #include "tool/render/stacks.h"
 
-// Threads of one name are one: slots that threads of several names shared are named by all of them.
-// Nothing is printed unless a thread freed a block of another one. False without memory.
-bool freed_by_print(const struct terminal *terminal, const struct profile *profile,
-                    const struct view_options *view, struct error *error);
+// Makes the matrix for a screen of so many columns. Threads of one name are one: slots that threads
+// of several names shared are named by all of them. It has neither rows nor notes unless a thread
+// freed a block of another one. False without memory; it is to be closed in any case.
+bool freed_by_table(struct answer *answer, const struct profile *profile,
+                    const struct view_options *view, size_t columns, struct error *error);
 
 // The most that goes from threads of one name to those of another: "producer", "consumer", bytes,
 // and of how many. Destructors of the main thread hand nothing over: what it can have freed after

@@ -7,6 +7,7 @@
 #include "tool/base/text.h"
 #include "tool/base/units.h"
 #include "tool/model/threads.h"
+#include "tool/render/freed_by.h"
 #include "tool/render/freed_pairs.h"
 
 enum {
@@ -384,6 +385,20 @@ static size_t count_threads_shown(const struct answer *answer, const struct thre
     return shown;
 }
 
+// Adds who freed whose blocks, below the threads: a table, or what is to be said in its place.
+static bool threads_to_screen(struct answer *answer, size_t columns, struct error *error) {
+    struct answer *table = answer_add_table(&answer->below);
+    if (!table) return error_set(error, "no memory for the matrix of threads");
+    if (!freed_by_table(table, answer->profile, answer->options, columns, error)) return false;
+    const bool is_note = table->note_count == 1 && table->notes[0].style == STYLE_DIM;
+    if (*table->title || (table->note_count && !is_note)) return true;
+    if (is_note) answer_show(answer, "%s", table->notes[0].text);
+    answer_close(table);
+    free(table);
+    answer->below = NULL;
+    return true;
+}
+
 bool threads_answer(struct answer *answer, const struct profile *profile,
                     const struct view_options *view, bool is_grouped, struct error *error) {
     struct thread_table *table = calloc(1, sizeof *table);
@@ -409,6 +424,7 @@ bool threads_answer(struct answer *answer, const struct profile *profile,
                               .whole = measure_total(table->by, profile).value,
                               .count = count,
                               .next_row = next_thread,
+                              .to_screen = threads_to_screen,
                               .close = close_threads,
                               .state = table};
     answer->has_levels = !is_grouped;

@@ -10,11 +10,6 @@
 #include "tool/model/profile.h"
 #include "tool/render/terminal.h"
 
-// Both snapshots, a line for each part. `file` names the recording in what is said where there is
-// no picture.
-void memory_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct view_options *view);
-
 // A row for each part of both. False without memory.
 bool memory_answer(struct answer *answer, const struct profile *profile,
                    const struct view_options *view, struct error *error);
@@ -31,11 +26,6 @@ uint64_t picture_heap_bytes(const struct picture *picture);
 // A row for each moment at which somebody looked: what a recording has of the views heap and pages.
 bool memory_totals_answer(struct answer *answer, const struct profile *profile,
                           const struct view_options *view, bool are_pages, struct error *error);
-
-// Totals of the heap as they were when the tool looked: what the views heap and pages can say of a
-// recording, which has neither the blocks nor the pages.
-void memory_print_totals(const struct terminal *terminal, const struct profile *profile,
-                         const struct view_options *view, bool are_pages);
 
 // Lines of the summary: "resident  27.1 MiB = 19.5 MiB live + …". Nothing without a picture, or if
 // that is of a time at which far less was resident than at the peak.

@@ -43,7 +43,7 @@ static void print_key(const struct terminal *terminal, const char *key) {
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
-static void print_ending(const struct terminal *terminal, const struct run_screen *screen) {
+void run_screen_print_ending(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_row *first = &screen->run->rows.items[screen->run->first];
     const struct ending ending = {first->state, first->stop_reason, first->has_exit,
                                   first->exit_status, first->exit_signal};
@@ -189,7 +189,6 @@ static void print_inner(const struct terminal *terminal, const struct run *run) 
 
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_sums *sums = &screen->sums;
-    print_ending(terminal, screen);
     print_combined(terminal, screen);
     print_resident(terminal, screen);
     print_copies(terminal, screen);
@@ -303,12 +302,12 @@ static void line_add(struct line *line, const struct figures *figures) {
     if (figures->peak_bytes > (uint64_t)line->peak.value) line->peak = peak;
 }
 
-// Processes that are one line together; the peak shown is the highest of theirs.
+// Prints processes that are one line together; the peak shown is the highest of theirs.
 static void print_folded(const struct terminal *terminal, const struct run_screen *screen,
-                         const struct line *line, size_t count, const char *what) {
+                         const struct line *line, size_t count, const char *kind) {
     if (!count) return;
     print_figures(terminal, screen, line, "");
-    terminal_print(terminal, STYLE_DIM, "%s %s%s\n", units_count((int64_t)count).text, what,
+    terminal_print(terminal, STYLE_DIM, "%s %s %s\n", units_count((int64_t)count).text, kind,
                    count == 1 ? "process" : "processes");
     print_estimates(terminal, screen, line);
 }
@@ -339,9 +338,12 @@ void run_screen_print_table(const struct terminal *terminal, const struct run_sc
         shown++;
         print_row(terminal, screen, row);
     }
-    print_folded(terminal, screen, &further, further_count, "further ");
-    print_folded(terminal, screen, &small, small_count, "small ");
+    print_folded(terminal, screen, &further, further_count, "further");
+    print_folded(terminal, screen, &small, small_count, "small");
     print_figures(terminal, screen, &sum, "");
     terminal_print(terminal, STYLE_DIM, "all %s\n", units_count((int64_t)run->rows.count).text);
     print_estimates(terminal, screen, &sum);
+    if (!further_count) return;
+    terminal_indent(terminal, INDENT);
+    terminal_print(terminal, STYLE_DIM, "each process: --view processes\n");
 }

@@ -23,7 +23,9 @@ struct run_screen {
     bool has_prefix;          // starts with "cairn: "
 };
 
-// "make ended with status 0 after 12 s, 37 processes", figures, trust.
+// "make ended with status 0 after 12 s, 37 processes".
+void run_screen_print_ending(const struct terminal *terminal, const struct run_screen *screen);
+// Figures, trust.
 void run_screen_print_facts(const struct terminal *terminal, const struct run_screen *screen);
 // In one line: the run, its combined peak, whether it is exact, and `what` is looked at.
 void run_screen_print_context(const struct terminal *terminal, const struct run_screen *screen,

@@ -20,6 +20,7 @@
 
 enum {
     INDENT = 2,
+    KEY_COLUMNS = 13,
     LIST_INDENT = 4,
     FIGURES_COLUMNS = 38,  // percent, size and blocks of a line in the list
     SAMPLED_COLUMNS = 46,  // the same with intervals instead of blocks
@@ -30,15 +31,14 @@ static struct unit_text size_of(const struct summary *summary, int64_t bytes) {
 }
 
 static void print_key(const struct terminal *terminal, const char *key) {
-    enum { KEY_COLUMNS = 13 };
     terminal_indent(terminal, INDENT);
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
-// A claim behind its key, which its sentence begins with: the first figure stands out, and samples
-// at the end that say too little.
-static void print_claim(const struct terminal *terminal, const struct summary *summary,
-                        const struct claim *claim, const char *key, struct measured measured) {
+// Prints a claim behind its key, which its sentence begins with: the first figure stands out, and
+// samples at the end that say too little. Returns the columns of the line.
+static size_t print_claim(const struct terminal *terminal, const struct summary *summary,
+                          const struct claim *claim, const char *key, struct measured measured) {
     char sentence[CLAIM_SENTENCE_BYTES];
     claim_sentence(claim, summary->view->is_plain_number, sentence);
     const char *rest = sentence + strlen(key) + 1;
@@ -50,25 +50,35 @@ static void print_claim(const struct terminal *terminal, const struct summary *s
     fprintf(terminal->out, "%.*s", middle, rest + figure);
     terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
                    rest + figure + middle);
+    return INDENT + KEY_COLUMNS + text_columns(rest);
+}
+
+// Prints the highest resident memory beside the peak, or below it where it does not fit.
+static void print_rss(const struct terminal *terminal, const struct summary *summary, size_t used,
+                      uint64_t bytes) {
+    static const char key[] = "     RSS peak ";
+    const struct profile *profile = summary->profile;
+    const char *about = profile->recording->header.is_rss_sampled ? "about " : "";
+    const struct unit_text size = size_of(summary, (int64_t)bytes);
+    const size_t columns = used + strlen(key) + strlen(about) + strlen(size.text);
+    if (profile->sampling.is_on || columns > terminal->columns) {
+        fputc('\n', terminal->out);
+        print_key(terminal, "RSS peak");
+    } else {
+        terminal_print(terminal, STYLE_DIM, "%s", key);
+    }
+    terminal_print(terminal, STYLE_DIM, "%s", about);
+    fputs(size.text, terminal->out);
 }
 
 static void print_peak(const struct terminal *terminal, const struct summary *summary) {
     uint64_t rss_peak = summary->profile->recording->header.rss_peak_bytes;
     if (summary->profile->heap) rss_peak = 0;  // of the process, and none of this heap's
     struct measured measured = measure_total(MEASURE_PEAK, summary->profile);
-    bool is_estimate = summary->profile->sampling.is_on;
     struct claim claim;
     claim_of_peak(&claim, summary->profile, summary->view->is_plain_number);
-    print_claim(terminal, summary, &claim, "peak heap", measured);
-    if (is_estimate && rss_peak) {
-        fputc('\n', terminal->out);
-        print_key(terminal, "RSS peak");
-        fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
-    } else if (rss_peak) {
-        bool is_sampled = summary->profile->recording->header.is_rss_sampled;
-        terminal_print(terminal, STYLE_DIM, "     RSS peak %s", is_sampled ? "about " : "");
-        fputs(size_of(summary, (int64_t)rss_peak).text, terminal->out);
-    }
+    const size_t used = print_claim(terminal, summary, &claim, "peak heap", measured);
+    if (rss_peak) print_rss(terminal, summary, used, rss_peak);
     fputc('\n', terminal->out);
 }
 
@@ -191,7 +201,8 @@ static void print_sites(const struct terminal *terminal, const struct summary *s
     if (list->sites.count <= top) return;
     size_t others = list->sites.count - top;
     print_figures(terminal, summary, rest);
-    terminal_print(terminal, STYLE_DIM, "%s other %s\n", units_count((int64_t)others).text,
+    terminal_print(terminal, STYLE_DIM, "%s other %s: --view stacks\n",
+                   units_count((int64_t)others).text,
                    units_noun((int64_t)others, "call site", "call sites"));
 }
 
@@ -402,13 +413,16 @@ bool summary_print_first(const struct terminal *terminal, const struct summary *
                          struct error *error) {
     struct claim claims[FIRST_CLAIMS];
     size_t count;
-    char sentence[CLAIM_SENTENCE_BYTES];
+    char sentence[CLAIM_SENTENCE_BYTES], text[CLAIM_SENTENCE_BYTES + FRAME_TEXT_BYTES];
+    const char *process = summary->process;
     if (!claims_first(claims, &count, summary->profile, summary->names))
         return error_set(error, "no memory for sums by function");
     for (size_t i = 0; i < count; i++) {
         claim_sentence(&claims[i], summary->view->is_plain_number, sentence);
+        snprintf(text, sizeof text, "%s%s%s", process ? process : "", process ? ": " : "",
+                 sentence);
         terminal_indent(terminal, INDENT);
-        terminal_print_wrapped(terminal, INDENT, LIST_INDENT, sentence);
+        terminal_print_wrapped(terminal, INDENT, LIST_INDENT, text);
     }
     return true;
 }

@@ -13,6 +13,7 @@ struct summary {
     const struct frame_names *names;
     const struct view_options *view;
     const char *path;                 // of the recording, named in the last line
+    const char *process;              // of a run, named before its sentences; NULL: none is
     const char *next;                 // the command to go on with, named there too; NULL: none
     const char *empty_reason;         // why nothing was recorded, if that is known; else NULL
     const struct findings *findings;  // after the list; NULL: none

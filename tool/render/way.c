@@ -36,8 +36,17 @@ struct sums {
     ARRAY(struct step_node) children;
 };
 
-static enum measure measure_of(const struct profile *profile) {
+enum measure way_measure(const struct profile *profile) {
     return profile_has_frees(profile) ? MEASURE_PEAK : MEASURE_ALLOCATED;
+}
+
+const char *way_noun(const struct profile *profile) {
+    return profile_has_frees(profile) ? "the peak heap" : "all that was allocated";
+}
+
+bool way_lacks_samples(const struct profile *profile) {
+    const struct measured whole = measure_total(way_measure(profile), profile);
+    return profile->sampling.is_on && measured_samples(whole) < SAMPLES_LEAST;
 }
 
 static void sums_free(struct sums *sums) {
@@ -59,7 +68,7 @@ static bool has_share(const struct sums *sums, int64_t value, unsigned percent) 
 static bool sums_make(struct sums *sums, const struct profile *profile) {
     const struct tree *tree = &profile->tree;
     const struct tree_node *nodes = tree->nodes.items;
-    const enum measure by = measure_of(profile);
+    const enum measure by = way_measure(profile);
     size_t count = tree->nodes.count;
     *sums = (struct sums){.values = calloc(count ? count : 1, sizeof *sums->values)};
     if (!sums->values) return false;
@@ -405,16 +414,13 @@ bool claim_of_way(struct claim *claim, const struct profile *profile,
                   const struct frame_names *names, bool *has_any) {
     struct sums sums;
     const struct walk walk = {&sums, profile, names};
-    struct measured whole = measure_total(measure_of(profile), profile);
-    bool is_enough = !profile->sampling.is_on || measured_samples(whole) >= SAMPLES_LEAST;
     bool is_ok = sums_make(&sums, profile);
     *has_any = false;
-    if (is_ok && sums.whole > 0 && is_enough) is_ok = find(claim, &walk, has_any);
+    if (is_ok && sums.whole > 0 && !way_lacks_samples(profile)) is_ok = find(claim, &walk, has_any);
     if (is_ok && *has_any) {
         claim_set(claim, "of_bytes", sums.whole);
         if (claim->key == CLAIM_WAY) claim_set(claim, "is_least", sums.cut > 0);
-        claim_set_text(claim, "what",
-                       profile_has_frees(profile) ? "the peak heap" : "all that was allocated");
+        claim_set_text(claim, "what", way_noun(profile));
         claim_set_sure(claim, profile);
     }
     sums_free(&sums);

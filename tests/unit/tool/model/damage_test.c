@@ -16,7 +16,6 @@
 #include "tool/model/narrow.h"
 #include "tool/model/profile.h"
 #include "tool/render/chart.h"
-#include "tool/render/freed_by.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
 #include "tool/render/report_json.h"
@@ -62,12 +61,13 @@ static void read_views(const struct terminal *terminal, struct profile *profile,
     struct answer threads;
     assert_true(threads_answer(&threads, profile, view, false, error));
     print_answer(terminal, &threads, error);
-    assert_true(freed_by_print(terminal, profile, view, error));
     assert_true(chart_print(terminal, profile, names, view, error));
     struct answer stacks;
     assert_true(shapes_answer(&stacks, profile, names, view, SHAPES_SIZES, 1, error));
     print_answer(terminal, &stacks, error);
-    memory_print(terminal, profile, view);
+    struct answer memory;
+    assert_true(memory_answer(&memory, profile, view, error));
+    print_answer(terminal, &memory, error);
     struct answer tree;
     assert_true(tree_answer(&tree, profile, names, view, error));
     assert_true(answer_print_calls(terminal->out, &tree, error));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The view memory of a process that goes on: what it mapped with a name is told by name, out of the
 // part in which it is, so that the parts still add up.
+#include "tool/answer/forms.h"
 #include "tool/render/memory.h"
 
 #include <setjmp.h>
@@ -43,7 +44,11 @@ static char *print(void) {
     const struct terminal terminal = {.out = out, .columns = 80};
     const struct view_options view = {.top = 0};
     assert_non_null(out);
-    memory_print(&terminal, &profile, &view);
+    struct answer answer;
+    struct error error;
+    assert_true(memory_answer(&answer, &profile, &view, &error));
+    assert_true(answer_print_text(&terminal, &answer, &error));
+    answer_close(&answer);
     assert_int_equal(fclose(out), 0);
     return text;
 }

@@ -184,14 +184,14 @@ static void test_summary(void **state) {
         "    80 %   20.0 MiB   20,480 blocks   engine::Table<…>::insert  table.cc:812\n"
         "                                      ← parse_line ← load_file\n"
         "    20 %    5.0 MiB        5 blocks   parse_line  load.c:5  ← load_file ← main\n"
-        "   0.3 %   65.0 KiB        2 blocks   2 other call sites\n"
+        "   0.3 %   65.0 KiB        2 blocks   2 other call sites: --view stacks\n"
         "  sample.4242.cairn (118 KiB)   next: cairn report\n");
     assert_string_equal(
         strstr(print(SCREEN_SUMMARY, &view, WIDE), "    80 %"),
         "    80 %   20.0 MiB   20,480 blocks   engine::Table<…>::insert  table.cc:812"
         "  ← parse_line ← load_file\n"
         "    20 %    5.0 MiB        5 blocks   parse_line  load.c:5  ← load_file ← main\n"
-        "   0.3 %   65.0 KiB        2 blocks   2 other call sites\n"
+        "   0.3 %   65.0 KiB        2 blocks   2 other call sites: --view stacks\n"
         "  sample.4242.cairn (118 KiB)   next: cairn report\n");
 }
 
@@ -394,6 +394,7 @@ static const char *print_run(const struct run_screen *screen) {
     free(text);
     FILE *out = open_memstream(&text, &size);
     const struct terminal terminal = {.out = out, .columns = NARROW};
+    run_screen_print_ending(&terminal, screen);
     run_screen_print_facts(&terminal, screen);
     run_screen_print_table(&terminal, screen);
     fclose(out);
@@ -445,7 +446,8 @@ static void test_run(void **state) {
         "    300 KiB    900 KiB      4,300,000      512 B  status 0   make 4300\n"
         "    1.0 MiB    3.0 MiB      4,324,000      512 B             1 further process\n"
         "   40.0 KiB    210 KiB      8,603,000    1.0 KiB             2 small processes\n"
-        "               325 MiB     30,193,000    3.5 KiB             all 7\n");
+         "               325 MiB     30,193,000    3.5 KiB             all 7\n"
+         "  each process: --view processes\n");
     screen.combined.pss_processes = 3;  // the others were too short to be looked at
     assert_non_null(strstr(print_run(&screen), "     PSS of 3 of 7 processes about 140 MiB\n"));
     screen.top = 0;
