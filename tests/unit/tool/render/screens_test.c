@@ -446,8 +446,8 @@ static void test_run(void **state) {
         "    300 KiB    900 KiB      4,300,000      512 B  status 0   make 4300\n"
         "    1.0 MiB    3.0 MiB      4,324,000      512 B             1 further process\n"
         "   40.0 KiB    210 KiB      8,603,000    1.0 KiB             2 small processes\n"
-         "               325 MiB     30,193,000    3.5 KiB             all 7\n"
-         "  each process: --view processes\n");
+        "               325 MiB     30,193,000    3.5 KiB             all 7\n"
+        "  each process: --view processes\n");
     screen.combined.pss_processes = 3;  // the others were too short to be looked at
     assert_non_null(strstr(print_run(&screen), "     PSS of 3 of 7 processes about 140 MiB\n"));
     screen.top = 0;
