@@ -92,7 +92,9 @@ def intervals(stacks, key):
 for key in ("peak_estimate", "at_exit_estimate"):
     got, wanted = intervals(found["stacks"], key), intervals(added["stacks"], key)
     t.check_equal(f"samples: {key}: stacks", len(got), len(wanted))
-    t.check(all(abs(a[1] - b[1]) <= 0.02 * b[1] + 2 and a[2] == b[2] for a, b in zip(got, wanted)),
+    # of a peak above which an interval is wider, a file has that as variance, and by that its number of samples
+    t.check(all(abs(a[1] - b[1]) <= 0.02 * b[1] + 2 and (a[2] >= b[2] if key == "peak_estimate" else a[2] == b[2])
+                for a, b in zip(got, wanted)),
             f"samples: {key}: {got} should be {wanted}")
 mixed, _ = merge(sampled[0], *exact)
 t.check(t.report(mixed)["stacks"][0]["peak_estimate"]["interval_bytes"] > 0, "one sample among many: an interval")

@@ -159,8 +159,11 @@ static void take(int64_t *blocks, uint64_t parts) {
     *blocks = figures_add(*blocks, -estimate_whole_blocks(parts));
 }
 
-static double squared(double value) {
-    return value * value;
+// Returns a variance whose interval is as wide as that of a peak that something was taken off.
+static double with_over(double variance, double over) {
+    double beyond = sqrt(estimate_variance(estimate_interval(variance))) +
+                    sqrt(estimate_variance((int64_t)over));
+    return over > 0 ? beyond * beyond : variance;
 }
 
 // Of numbers of blocks, those of samples.
@@ -177,8 +180,8 @@ static void take_extra(const struct stack *stack, struct import_values *values,
         .calls_variance = allocated->blocks_variance,
         .frees_variance = allocated->blocks_variance - left->blocks_variance,
         .peak_extra = in_parts(peak->extra_blocks - peak->blocks_over),
-        .peak_bytes_variance = (float)(peak->bytes_variance + squared(peak->bytes_over)),
-        .peak_blocks_variance = (float)(peak->blocks_variance + squared(peak->blocks_over))};
+        .peak_bytes_variance = (float)with_over(peak->bytes_variance, peak->bytes_over),
+        .peak_blocks_variance = (float)with_over(peak->blocks_variance, peak->blocks_over)};
     take(&values->calls, sample->extra_calls);
     take(&values->exit_blocks, in_parts(left->extra_blocks));
     take(&values->peak_blocks, sample->peak_extra);
