@@ -59,7 +59,12 @@ for words, meant in ((["./app", "--x", "a b"], "did you mean: cairn run ./app --
                      (["4711"], "did you mean: cairn report 4711"),
                      (["runn", "./app"], '(did you mean "run"?)'), (["cairn.bash"], "cairn help lists them"),
                      (["help", "topcs"], '(did you mean "topics"?)'),
-                     (["report", "--view", "fuctions"], '(did you mean "functions"?)')):
+                     (["report", "--view", "fuctions"], '(did you mean "functions"?)'),
+                     (["report", "--by", "peek"], '(did you mean "peak"?)'),
+                     (["report", "--view", "tree", "--format", "jsn"], '(did you mean "json"?)'),
+                     (["export", "--format", "pproff"], '(did you mean "pprof"?)'),
+                     (["import", "--format", "masif", "app"], '(did you mean "massif"?)'),
+                     (["events", "--format", "parqet", "."], '(did you mean "parquet"?)')):
     result = t.run_cairn(*words)
     t.check_equal(f"{words}: status, output", (result.status, result.out), (2, b""))
     t.check(meant in result.err.decode(), f"{words}: {result.err}")

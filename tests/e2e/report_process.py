@@ -131,6 +131,13 @@ def check_refused():
     t.wait_until(lambda: t.is_in_state(ended.pid, "Z"))
     result = report(ended.pid)
     t.check(result.status == 1 and b"it has ended" in result.err, f"zombie: {result}")
+    for command in ("leaks", "info", "open"):  # nothing is promised that it cannot give
+        result = t.run_cairn(command, str(ended.pid))
+        t.check(result.status == 1 and b"it has ended" in result.err and b"cairn " not in result.err.removeprefix(b"cairn: "),
+                f"{command} of a zombie: {result}")
+        kernel = t.run_cairn(command, "2")
+        t.check(b"kthreadd" not in pathlib.Path("/proc/2/comm").read_bytes() or b"it is the kernel's" in kernel.err,
+                f"{command} of the kernel's: {kernel}")
     ended.wait()
     result = report(4194305)
     t.check(result.status == 1 and b"no process 4194305" in result.err, f"nobody: {result}")

@@ -196,7 +196,7 @@ def check_rankings(recording):
     """Several rankings in one print are those of each, the summary once, short-lived blocks by their view."""
     every = t.run_cairn("report", "--by", "peak,exit,calls,temporary", recording)
     wanted = [t.run_cairn("report", *options, recording).out for options in (
-        (), *(("--view", "stacks", "--by", one) for one in ("exit", "calls")), ("--view", "temporary"))]
+        ("--by", "peak"), *(("--view", "stacks", "--by", one) for one in ("exit", "calls")), ("--view", "temporary"))]
     t.check_equal("four rankings", (every.status, every.out), (0, b"\n".join(wanted)))
     for options, meant in ((("--by", "peak,nothing"), b'cannot rank by "nothing"'), (("--by", "peak,exit", "--json"), b"one measure")):
         refused = t.run_cairn("report", *options, recording)

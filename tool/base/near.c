@@ -57,3 +57,14 @@ void near_ask(const struct near *near, char *out, size_t size) {
     else
         *out = 0;
 }
+
+void near_ask_of(const char *word, const char *names, char question[NEAR_QUESTION_BYTES]) {
+    enum { NAMES_BYTES = 512 };
+    char copy[NAMES_BYTES], *rest = NULL;
+    struct near near;
+    snprintf(copy, sizeof copy, "%s", names);
+    near_start(&near, word, strlen(word));
+    for (char *name = strtok_r(copy, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
+        if (strcmp(name, "or") != 0) near_try(&near, name);
+    near_ask(&near, question, NEAR_QUESTION_BYTES);
+}

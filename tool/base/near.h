@@ -22,4 +22,8 @@ void near_try(struct near *near, const char *candidate);
 // Writes ` (did you mean "BEST"?)`, or nothing if no candidate was near; `size` > 0.
 void near_ask(const struct near *near, char *out, size_t size);
 
+// The same of a list of names, with commas or blanks between them.
+enum { NEAR_QUESTION_BYTES = 96 };
+void near_ask_of(const char *word, const char *names, char question[NEAR_QUESTION_BYTES]);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/base/near.h"
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -40,8 +41,10 @@ static bool read_format(const struct command_args *args, struct order *order, st
         order->format = &formats[i];
         if (!strcmp(formats[i].name, name)) return true;
     }
-    return error_set(error, "events: there is no format \"%s\", but text, csv, parquet, heaptrack",
-                     name);
+    static const char known[] = "text, csv, parquet, heaptrack";
+    char question[NEAR_QUESTION_BYTES];
+    near_ask_of(name, known, question);
+    return error_set(error, "events: there is no format \"%s\"%s, but %s", name, question, known);
 }
 
 static bool read_address(const struct command_args *args, struct order *order,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tool/base/near.h"
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -56,12 +57,16 @@ static bool choose_format(const struct command_args *args, struct order *order,
     else if (order->path)
         order->format = export_format_of_path(order->path);
     if (order->format) return true;
-    char known[NAME_BYTES] = "";
+    char known[NAME_BYTES] = "", question[NEAR_QUESTION_BYTES];
     size_t used = 0;
     for (const struct export_format *format = export_formats; format->name; format++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
                                  format->name);
-    if (name) return error_set(error, "export: there is no format \"%s\", but %s", name, known);
+    if (name) {
+        near_ask_of(name, known, question);
+        return error_set(error, "export: there is no format \"%s\"%s, but %s", name, question,
+                         known);
+    }
     if (order->path)
         return error_set(error,
                          "export: the ending of \"%s\" names no format; --format is one of %s",

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tool/base/near.h"
 #include "tool/base/output.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
@@ -16,14 +17,15 @@ enum { TEXT_BYTES = 2 * IMPORT_TEXT_BYTES, NAMES_BYTES = 256 };
 static bool choose_format(const struct command_args *args, const struct import_format **format,
                           struct error *error) {
     const char *name = args_text(args, OPTION_FORMAT, NULL);
-    char known[NAMES_BYTES] = "";
+    char known[NAMES_BYTES] = "", question[NEAR_QUESTION_BYTES];
     *format = name ? import_format_find(name) : NULL;
     if (!name || *format) return true;
     for (const struct import_format *row = import_formats; row->name; row++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", row->name);
     }
-    return error_set(error, "import: there is no format \"%s\", but %s", name, known);
+    near_ask_of(name, known, question);
+    return error_set(error, "import: there is no format \"%s\"%s, but %s", name, question, known);
 }
 
 // Only such logs have functions by the program's own numbers.

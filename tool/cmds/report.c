@@ -17,10 +17,12 @@
 #include "tool/cmds/report_rankings.h"
 #include "tool/cmds/report_run.h"
 #include "tool/cmds/report_summary.h"
+#include "tool/proc/examine.h"
 #include "tool/query/heap_report.h"
 #include "tool/query/heap_views.h"
 #include "tool/query/kept_looks.h"
 #include "tool/query/leaks.h"
+#include "tool/query/live.h"
 #include "tool/query/log_ages.h"
 #include "tool/query/merged.h"
 #include "tool/query/name_hints.h"
@@ -422,12 +424,19 @@ static int report_memory(const struct command_args *args, const struct request *
     return reports[request->view->memory](args, request);
 }
 
+// Returns true for a process that may not be read, or has nothing to be read: no view has it.
+static bool is_unreadable(const char *word) {
+    struct error why;
+    pid_t pid;
+    return running_find(word, &pid, &why) && !examine_to_read(pid, &why);
+}
+
 // Finds the recording, or says what can be had of a process or core dump without one.
 static bool find_subject(const char *word, struct subject *subject, struct error *error) {
     char names[VIEW_NAMES_BYTES];
     if (subject_find(word, subject, error)) return true;
     bool is_core = heap_views_have_memory(word) && !access(word, F_OK);
-    if (!is_core && !core_overview_is_possible(word)) return false;
+    if (!is_core && (!core_overview_is_possible(word) || is_unreadable(word))) return false;
     struct error why = *error;
     view_names_of_memory(names);
     return error_set(error,

@@ -19,6 +19,7 @@
 #include "tool/events/event_log.h"
 #include "tool/heap/image.h"
 #include "tool/model/reader.h"
+#include "tool/proc/examine.h"
 #include "tool/proc/process.h"
 
 enum { NOT_CALLED, CALLED_ELSE, CALLED_SO };
@@ -271,12 +272,15 @@ bool live_find(const char *pid, char path[PATH_MAX], struct error *error) {
                                             : "%s: no file of this name, and /proc is not mounted",
                          pid);
     }
-    bool has_memory = false;
-    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file))
+    bool has_memory = false, has_any = false;
+    while (!is_found && !has_memory && fgets(line, LINE_BYTES, file)) {
         is_found = find_mapped(pid, line, path, &has_memory);  // looked for once, for all its parts
+        has_any = true;
+    }
     fclose(file);
     free(line);
     if (is_found) return true;
+    if (!has_any) return examine_absence((pid_t)strtol(pid, NULL, 10), error);
     if (has_memory)
         return error_set(error, "process %s: the cairn that records it cannot be read", pid);
     return error_set(error, "process %s is not being recorded: cairn attach %s does that", pid,

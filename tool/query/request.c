@@ -14,8 +14,6 @@
 #include "tool/query/log_views.h"
 #include "tool/query/views.h"
 
-enum { QUESTION_BYTES = 96 };
-
 static bool read_view(const struct command_args *args, struct request *request,
                       struct error *error) {
     const char *usual = args_has(args, OPTION_INVERTED) ? "tree" : NULL;
@@ -27,16 +25,22 @@ static bool read_view(const struct command_args *args, struct request *request,
     struct near near;
     near_start(&near, name, strlen(name));
     for (const struct view *view = views; view->name; view++) near_try(&near, view->name);
-    char question[QUESTION_BYTES];
+    char question[NEAR_QUESTION_BYTES];
     near_ask(&near, question, sizeof question);
     return error_set(error, "%s: unknown view \"%s\"%s; cairn help views lists them",
                      args->command->name, name, question);
 }
 
 static bool refuse_form(const char *command, const char *name, struct error *error) {
-    char forms[ANSWER_FORMS_BYTES];
+    char forms[ANSWER_FORMS_BYTES], question[NEAR_QUESTION_BYTES];
+    struct near near;
+    near_start(&near, name, strlen(name));
+    for (const struct answer_form *form = answer_forms; form->name; form++)
+        near_try(&near, form->name);
+    near_ask(&near, question, sizeof question);
     answer_forms_text(forms);
-    return error_set(error, "%s: unknown form \"%s\"; --format takes %s", command, name, forms);
+    return error_set(error, "%s: unknown form \"%s\"%s; --format takes %s", command, name, question,
+                     forms);
 }
 
 // A view that is asked for as JSON is an answer, where it has rows; what is asked for without a
@@ -98,14 +102,19 @@ static const char *usual_measure(const struct command_args *args, const struct r
     return alias ? alias->measure : view ? view->measure : "peak";
 }
 
+static bool refuse_measure(const char *command, const char *name, struct error *error) {
+    char question[NEAR_QUESTION_BYTES];
+    near_ask_of(name, MEASURE_NAMES, question);
+    return error_set(error, "%s: cannot rank by \"%s\"%s, but by " MEASURE_NAMES, command, name,
+                     question);
+}
+
 static bool read_measure(const struct command_args *args, struct request *request,
                          struct error *error) {
     enum measure *by = &request->options.by;
     enum lifespan lifespan = request->filter.lifespan;
     const char *text = args_text(args, OPTION_BY, usual_measure(args, request));
-    if (!measure_parse(text, by))
-        return error_set(error, "%s: cannot rank by \"%s\", but by " MEASURE_NAMES,
-                         args->command->name, text);
+    if (!measure_parse(text, by)) return refuse_measure(args->command->name, text, error);
     if (lifespan != LIFESPAN_ANY && *by == MEASURE_PEAK)
         return error_set(error,
                          "%s: what was at the peak is not known by lifespan: --by exit, "
