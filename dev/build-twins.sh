@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the twins of a source of tests/truth: dev/build-twins.sh SOURCE DIRECTORY makes NAME-N-1, for which the claim is
 # true, and NAME-N-0, for which it is false, for its Nth line of flags, from 0 on; and NAME-mended, where the source has
-# that of the first.
+# that of the first. `first` behind them: of the first line alone.
 set -eu
-source=$1 directory=$2
+source=$1 directory=$2 which=${3:-all}
 name=$(basename "${source%.*}")
 case $source in
 *.cc) compiler="${CXX:-c++} -std=c++17" ;;
@@ -25,6 +25,7 @@ sed -n 's|^// flags: ||p' "$source" | {
                 -o "$directory/$name-mended" "$source" -pthread
         fi
         number=$((number + 1))
+        [ "$which" = all ] || break
     done
     test "$number" -gt 0
 }

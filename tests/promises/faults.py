@@ -14,7 +14,7 @@ import cairn_test as t
 
 IS_LONG = t.IS_LONG
 EVERY_UP_TO = 30
-SAMPLES = 12
+SAMPLES = 6
 RETRY_EVENTS = 4096
 RETRY_FAULTS = 140  # calls until all threads of that program are there
 THREADS_REFUSED = 1  # besides the main one: one call brings memory for thirty

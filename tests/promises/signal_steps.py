@@ -10,11 +10,11 @@ import platform
 import cairn_test as t
 
 LONG = t.IS_LONG
-STRIDES = {"malloc": 17, "free": 17, "resize": 421, "new": 1999, "thread": 2503}
+STRIDES = {"malloc": 37, "free": 37, "resize": 907, "new": 3989, "thread": 2503}
 LONG_STRIDES = {"malloc": 1, "free": 1, "resize": 3, "new": 5, "thread": 29}
 # A free with its stack, the first time, takes as many instructions as a new one's malloc.
 FREE_STACKS = ["--ages", "--free-stacks"]
-FREE_STACKS_STRIDE = 421
+FREE_STACKS_STRIDE = 907
 LONG_TIMEOUT_S = 1800
 # cairn runs with this allocator too, whose memory is too small to read names with.
 NO_NAMES = ["--symbols", "none"]

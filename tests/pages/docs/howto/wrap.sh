@@ -27,7 +27,7 @@ reached=$PWD/.reached as=
 if [ "$(id -u)" = 0 ]; then reached=/mnt as='runuser -u postgres --' && mount -t tmpfs -o mode=777 tmpfs $reached; else mkdir $reached; fi || return
 # a database
 bin=/usr/lib/postgresql/15/bin
-if [ -x $bin/postgres ] && $as test -x "$(command -v cairn)"; then
+if [ -n "$IS_WHOLE" ] && [ -x $bin/postgres ] && $as test -x "$(command -v cairn)"; then
     db=$reached/db && mkdir -m 777 $db && (cd $db && $as $bin/initdb -D "$db/data" -A trust -U walker --no-locale -E UTF8 -N >/dev/null) || return
     postgresql_15() { :; }
     stands '--wrap postgresql -o rec' "--wrap postgresql -o $db/rec" && stands 'cairn run --wrap postgresql' "$as cairn run --wrap postgresql" &&

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,19 +77,30 @@ static inline uint32_t line_of(const char *source, const char *what) {
     return line;
 }
 
+// Opens what nm prints of a program. It is asked once as long as the file is the same, since it
+// takes most of the time of such a test.
+static inline FILE *names_of(const char *program) {
+    static struct stat known;
+    struct stat now;
+    assert_int_equal(stat(program[0] == '/' ? program : in_scratch(program), &now), 0);
+    if (now.st_ino != known.st_ino || now.st_size != known.st_size ||
+        memcmp(&now.st_ctim, &known.st_ctim, sizeof now.st_ctim)) {
+        run("{ nm '%s'; nm -D '%s'; } >names.nm", program, program);
+        known = now;
+    }
+    return fopen(in_scratch("names.nm"), "r");
+}
+
 // ELF address of a symbol, as nm prints it.
 static inline uint64_t address_of(const char *program, const char *symbol) {
-    char command[COMMAND_MAX];
-    snprintf(command, sizeof command, "cd '%s' && { nm '%s'; nm -D '%s'; } 2>/dev/null", scratch,
-             program, program);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
+    FILE *names = names_of(program);
+    assert_non_null(names);
     unsigned long long address = 0, found = 0;
     char line[COMMAND_MAX], type, name[COMMAND_MAX];
-    while (fgets(line, sizeof line, pipe))
+    while (fgets(line, sizeof line, names))
         if (sscanf(line, "%llx %c %2047s", &address, &type, name) == 3 && !strcmp(name, symbol))
             found = address;
-    pclose(pipe);
+    fclose(names);
     assert_int_not_equal(found, 0);
     return found;
 }
