@@ -617,9 +617,10 @@ check: deps-of-check $(if $(TOOL),$(DIST)/bin/cairn)
 	$(call need,CC CXX CLANG PYTHON)
 	@$(PYTHON) dev/run-tests.py --build-dir $(BUILD) $(if $(STRICT),--strict) $(if $(TOOL),--tool $(DIST)/bin/cairn) $(TESTS)
 
-# With the whole of those tests of which `make check` has a part: some hours.
+# With the whole of those tests of which `make check` has a part, and those of cgroups under version 2: some hours.
 check-long:
 	@CAIRN_LONG=1 $(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check-cgroup2
 
 # For the time between two edits: no fuzzers, no clang-tidy, of the tests with programs a few, by what `make quick` builds.
 check-quick: deps-of-check

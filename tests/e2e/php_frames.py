@@ -111,6 +111,13 @@ def attached(php):
         t.check_equal("attached: its status", process.wait(t.PATIENCE_S), 0)
 
 
+def hinted(php):
+    """The summary says who has the memory of scripts, which is true with malloc as PHP's allocator and without."""
+    for env in ({}, {"USE_ZEND_ALLOC": "0"}):
+        said_of = t.run([t.CAIRN, "run", "-o", f"{t.fresh_path('hinted')}.cairn", "--", php, "-n", "-r", "echo 1;"], env={**os.environ, **env}).err
+        t.check(b"PHP: malloc has the memory of scripts with USE_ZEND_ALLOC=0; else PHP maps it in chunks\n" in said_of, f"{env}: {said_of}")
+
+
 def served(php):
     """Requests end, and the next one has other functions, mostly where those of the last one were."""
     for name in ("ones", "twos"):
@@ -245,6 +252,7 @@ for mode, options in MODES.items():
 order(found)
 sampled(found)
 attached(found)
+hinted(found)
 if b"dom" in t.run([found, "-n", "-d", "extension=dom", "-m"]).out:
     served(found)
 else:

@@ -25,7 +25,7 @@ static const struct language {
      "--frames=php",
      {"php", "libphp"},
      NULL,
-     "memory of scripts is in chunks that it maps; malloc has it with USE_ZEND_ALLOC=0"},
+     "malloc has the memory of scripts with USE_ZEND_ALLOC=0; else PHP maps it in chunks"},
     {".NET", "DOTNET_PerfMapEnabled=1", {"libcoreclr", "dotnet"}, NULL, NULL},
     {"Perl", NULL, {"perl", "libperl"}, NULL, NULL},
 };

@@ -203,15 +203,47 @@ static void mark(struct tcmalloc_chains *chains, const struct at_hand *hand,
         chains->are_put[moved->size_class] = true;
 }
 
+// Says whether the thread has at hand a block of that size that leads to `head`.
+static bool has_leading_to(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                           uint64_t head, uint64_t size) {
+    uint64_t next;
+    for (size_t i = 0; i < hand->count; i++) {
+        const struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, hand->words[i]);
+        if (chunk && chunk->size == size && chunk->kind == CHUNK_USED &&
+            memory_read_word(chains->memory, hand->words[i], &next) && next == head)
+            return true;
+    }
+    return false;
+}
+
+// Marks a list of which the thread has just taken the first block, and has not counted that yet.
+static void mark_popped(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                        const struct tcmalloc_cache *cache) {
+    for (unsigned i = 1; i < chains->places->class_count; i++) {
+        const uint64_t head = cache->lists[i].head, size = chains->places->sizes[i];
+        const struct glibc_chunk *first = tcmalloc_block_at(chains->heap, head);
+        if (!first || first->kind != CHUNK_USED || !cache->lists[i].count) continue;
+        const uint64_t found = tcmalloc_chain_count(chains, head, 0, size);
+        if (found == cache->lists[i].count - 1 && has_leading_to(chains, hand, head, size))
+            tcmalloc_chain_mark(chains, head, found, 0);
+    }
+}
+
 void tcmalloc_chains_moving(struct tcmalloc_chains *chains, const struct tcmalloc_thread *thread) {
     struct at_hand hand;
     struct moved all[CHAINS_MOST], moved;
+    struct tcmalloc_cache cache;
     size_t count = 0;
     take_at_hand(chains->memory, thread, &hand);
     const bool is_between = has_within(&hand, lists_of(chains, 0),
                                        chains->places->class_count * sizeof(struct tcmalloc_lists));
     if (!is_between && !has_cache(chains, &hand)) return;
     chains->busy_count++;
+    for (size_t i = 0; i < chains->caches.count; i++)
+        if (is_at_hand(&hand, &chains->caches.items[i]) &&
+            tcmalloc_cache_read(chains->memory, chains->places, chains->caches.items[i].address,
+                                &cache))
+            mark_popped(chains, &hand, &cache);
     for (size_t i = 0; i < hand.count; i++)
         if (follow(chains, hand.words[i], &moved) && is_believed(chains, &hand, &moved))
             count = keep_longest(all, count, &moved);

@@ -13,7 +13,8 @@
 //     - the counts of its cache say the same: so many bytes are in none of its lists (blocks that
 //     go
 //       back), or its list of that size is empty (blocks that come).
-// Two chains of which each could be the one are both left alone.
+// Two chains of which each could be the one are both left alone. A list that has a block less than
+// it counts is believed if the thread has the block that it took, which still leads there.
 #ifndef TOOL_TCMALLOC_CHAINS_H
 #define TOOL_TCMALLOC_CHAINS_H
 

@@ -257,6 +257,19 @@ static void test_one_of_two_chains_is_not_guessed(void **state) {
     check_kinds((enum chunk_kind[]){CHUNK_USED, CHUNK_USED, CHUNK_USED, CHUNK_USED});
 }
 
+// The list has a block less than it counts, and the thread has the one that it took.
+static void test_a_list_that_a_block_was_just_taken_of_is_free(void **state) {
+    (void)state;
+    made->tables.cache.lists[CLASS].count = 2;
+    made->page[block(3) % PAGE / sizeof(uint64_t)] = block(2);
+    registers[3] = made->data.caches;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
+    registers[0] = block(3);
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_USED});
+    made->tables.cache.lists[CLASS].count = 3;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
+}
+
 // It was just made, and its blocks are being put into its list, or it is given back.
 static void test_a_span_without_a_block_outside_is_free(void **state) {
     (void)state;
@@ -402,6 +415,7 @@ int main(void) {
         TEST(test_a_chain_that_a_thread_fetches_is_free),
         TEST(test_a_list_of_the_program_is_not_free),
         TEST(test_one_of_two_chains_is_not_guessed),
+        TEST(test_a_list_that_a_block_was_just_taken_of_is_free),
         TEST(test_a_span_without_a_block_outside_is_free),
         TEST(test_a_chain_that_is_being_put_is_not_believed),
         TEST(test_a_span_of_which_blocks_are_taken_is_read),
