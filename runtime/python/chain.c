@@ -8,8 +8,8 @@
 // and now at the same address and instruction. So all would have to be compared, 20,000 at each
 // event of a deep recursion. But the frames in between had to be left and entered again, one by
 // one, and no processor does that to a frame in two nanoseconds: some thirty words are read or
-// written (the fastest take 15). So those are compared that the time since the last event was
-// enough for.
+// written, and a call of an empty function takes some tens. So those are compared that the time
+// since the last event was enough for.
 #include "runtime/python/chain.h"
 
 #include <string.h>
