@@ -11,6 +11,7 @@ import subprocess
 
 import cairn_test as t
 import ledger
+from attached import Attached, Target
 
 if os.geteuid() != 0:
     t.cannot_run_here("a PID namespace needs root")
@@ -76,4 +77,17 @@ unheard("no-place", readonly + f"{app}; exec {app}", 2, 3)
 unheard("nothing-there", readonly + "exec /no/such/program", 0, 127)
 unheard("not-heard", f"env -i {app}; exit 4", 1, 4)
 unheard("own-place", f"{app}; exit 4", 0, 4)
+# A program whose own file lies below what was mounted over its directory since.
+hidden = os.path.realpath("hidden")
+os.mkdir(hidden)
+shutil.copy(t.program("attached")[0], hidden)
+target = Target(1, path=f"{hidden}/attached", before=["unshare", "--mount", "sh", "-c", """
+exec 9<"$0" && mount -t tmpfs none "${0%/*}" && exec /proc/self/fd/9 "$@" """])
+attached = Attached(target.pid, "--exact", "--no-scan-heap")
+t.check("paused" in attached.first, f"below a mount: {attached.first}")
+target.tell("keep 7 1000")
+found = attached.leave()
+kept = [stack["allocations"] for stack in found["stacks"] if stack["allocated_bytes"] == 7000] if found else []
+t.check_equal("below a mount: recorded", kept, [7])
+target.end("below a mount")
 t.finish()

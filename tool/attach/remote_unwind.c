@@ -57,8 +57,8 @@ static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name,
     return -1;
 }
 
-// The file of a mapping whose name was removed or is another file's by now; if nothing leads to
-// it, what the process has of it in memory.
+// The file of a mapping whose name was removed, is another file's by now, or lies below a file
+// system that was mounted over it; if nothing leads to it, what the process has of it in memory.
 static int find_removed(const struct remote_unwinder *unwinder, const char *name, Dwarf_Addr base,
                         char **path) {
     int file = mapped_file_open(unwinder->remote->pid, base);
@@ -82,6 +82,7 @@ static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_A
     else
         snprintf(there, sizeof there, "/proc/%d/root%s", (int)unwinder->remote->pid, name);
     int file = open(there, O_RDONLY | O_CLOEXEC);
+    if (file < 0 && !is_own) return find_removed(unwinder, name, base, path);
     if (file >= 0) *path = strdup(there);
     return file;
 }
