@@ -357,10 +357,11 @@ static bool refuse_stacks(const struct filter *filter, enum part part,
     size_t matching = 0;
     for (size_t i = 0; i < profile->stack_count; i++) matching += are_kept[i];
     if (part != PART_IGNORE && matching)
-        return error_set(error, "--%s '%s' matches %s, but %s nothing by this measure (%s)",
+        return error_set(error, "--%s '%s' matches %s, but %s nothing by this measure (%s)%s",
                          option_names[part], filter->texts[part],
                          units_counted((int64_t)matching, "stack", "stacks").text,
-                         matching == 1 ? "it has" : "they have", measure_about(measure)->order);
+                         matching == 1 ? "it has" : "they have", measure_about(measure)->order,
+                         measure == MEASURE_ALLOCATED ? "" : ": try --by allocated");
     if (part == PART_IGNORE)
         return error_set(error, "--ignore '%s' leaves nothing: every stack goes through it",
                          filter->texts[part]);
