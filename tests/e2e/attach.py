@@ -81,7 +81,9 @@ def left_behind():
     target = Target()
     attached = Attached(target.pid, "--exact")
     target.tell("keep 300 1000")
-    wait_until(lambda: re.search(rb"in 30\d calls", run_cairn("report", attached.path).out), pause=0.2)
+    # before its first checkpoint there is no file, and the report of that name is of the process itself
+    wait_until(lambda: any(pathlib.Path(attached.path).glob("*.cairn")) and
+               re.search(rb"in 30\d calls", run_cairn("report", attached.path).out), pause=0.2)
     running = run_cairn("report", attached.path).out.decode()
     attached.process.kill()
     attached.process.communicate()

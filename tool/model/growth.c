@@ -231,6 +231,21 @@ static bool is_beyond_chance(const struct growth *growth, uint32_t cells, int64_
     return rise > sure_rise * fall || curve_is_sure(fit, moments);
 }
 
+// Says if the rest at the end is no longer than others between the curve's steps were: stairs go
+// on.
+static bool is_between_steps(const int64_t *curve, uint32_t cells, double rise) {
+    const double step = rise * (1 - there_share), rest_share = 1.5;
+    uint32_t longest = 0, last = 0;
+    int64_t highest = curve[0];
+    for (uint32_t i = 1; i < cells; i++) {
+        if ((double)(curve[i] - highest) < step) continue;
+        highest = curve[i];
+        if (last && i - last > longest) longest = i - last;
+        last = i;
+    }
+    return (double)(cells - last) <= rest_share * (double)longest;
+}
+
 // Says if the curve has all of its rise before the last two ninths: it ended just within the last
 // third.
 static bool is_flat_since(const struct fitting *fitting, const int64_t *curve,
@@ -238,7 +253,8 @@ static bool is_flat_since(const struct fitting *fitting, const int64_t *curve,
     const uint32_t cells = fitting->heap.cells, third = cells / THIRDS;
     const double first = (double)stack->first_bytes, last = (double)stack->last_bytes;
     const uint32_t from = cells - third + third / THIRDS;
-    return (double)curve[from] >= first + there_share * (last - first);
+    return (double)curve[from] >= first + there_share * (last - first) &&
+           !is_between_steps(curve, cells, last - first);
 }
 
 // Says if the curve goes on to rise in its last third, beyond all of the one before, and not by

@@ -435,7 +435,7 @@ static void test_keeps_the_last_part(void **state) {
     (void)state;
     static struct part part;
     struct stat status;
-    for (uint64_t bytes = 20000; bytes <= 60000; bytes += 1777) {
+    for (uint64_t bytes = 15000; bytes <= 45000; bytes += 1333) {
         part = (struct part){.ring_bytes = bytes};
         write_part(&part);
         end_part(&part);
