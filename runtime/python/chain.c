@@ -223,7 +223,7 @@ ALWAYS_INLINE bool is_unchanged(const struct chain *chain, struct cursor *cursor
 
 enum { DEEP = 512, LEAST_NS_A_FRAME = 2, FRAMES_MORE = 64 };
 
-// How many frames can have been entered since the chain was read.
+// Returns how many frames can have been entered since the chain was read.
 static uint32_t entered_most(const struct chain *chain) {
     if (!chain->read_ns) return UINT32_MAX;
     uint64_t passed_ns = sys_clock_fine_ns() - chain->read_ns;
@@ -231,7 +231,8 @@ static uint32_t entered_most(const struct chain *chain) {
     return passed_ns < UINT32_MAX - FRAMES_MORE ? (uint32_t)most : UINT32_MAX;
 }
 
-// The number of the innermost link outside of number `at` that is not what it was, or NONE_CHANGED.
+// Returns the number of the innermost link outside of number `at` that is not what it was, or
+// NONE_CHANGED.
 #define NONE_CHANGED UINT32_MAX
 static uint32_t find_changed(const struct chain *chain, struct cursor *cursor, uint32_t at) {
     uint32_t most = at > DEEP ? entered_most(chain) : at;

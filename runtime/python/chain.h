@@ -17,7 +17,7 @@ struct link {
     uint32_t woven;  // frames of the thread's stack up to it, outermost first
 };
 
-// What is compared of a link that was read before, close together: they are many.
+// Keeps together those words of a link that are compared at each event: there are many links.
 struct link_words {
     uintptr_t frame, instruction, previous;
     uint64_t is_call;

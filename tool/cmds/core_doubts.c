@@ -18,6 +18,15 @@ const char *core_other_allocator(const struct core_subject *subject) {
     return NULL;
 }
 
+bool core_busy_text(const struct core_subject *subject, char *out, size_t size) {
+    const struct other_heap *other = &core_heap_of(subject)->other;
+    if (!other->busy_threads) return false;
+    snprintf(out, size,
+             "%s may be within a call of %s: a block of each may count as in use that is not",
+             units_counted((int64_t)other->busy_threads, "thread", "threads").text, other->name);
+    return true;
+}
+
 void core_print_doubts(const struct core_subject *subject) {
     char text[LINE_BYTES];
     size_t count = subject->types ? core_types_missing(subject->types, text, sizeof text) : 0;
@@ -27,13 +36,8 @@ void core_print_doubts(const struct core_subject *subject) {
                 "cairn: lists of %s itself refer to its blocks: not all that are leaked are seen\n",
                 other ? other : "the allocator");
     const uint64_t broken = core_heap_of(subject)->broken_count;
-    const struct other_heap *of_other = &core_heap_of(subject)->other;
-    if (of_other->busy_threads)
-        fprintf(stderr,
-                "cairn: %s may be within a call of %s: a block of each may count as in use that is "
-                "not\n",
-                units_counted((int64_t)of_other->busy_threads, "thread", "threads").text,
-                of_other->name);
+    char busy[BUSY_BYTES];
+    if (core_busy_text(subject, busy, sizeof busy)) fprintf(stderr, "cairn: %s\n", busy);
     if (broken)
         fprintf(stderr,
                 "cairn: %s of the heap made no sense from some place on: blocks behind it are not "

@@ -140,10 +140,8 @@ static void print_doubts(const struct core_subject *subject, const struct glibc_
     if (heap->other.unknown_caches)
         printf("the caches of %s were not found: what they hold counts as in use\n",
                units_counted((int64_t)heap->other.unknown_caches, "thread", "threads").text);
-    if (heap->other.busy_threads)
-        printf("%s may be within a call of %s: a block of each may count as in use that is not\n",
-               units_counted((int64_t)heap->other.busy_threads, "thread", "threads").text,
-               heap->other.name);
+    char busy[BUSY_BYTES];
+    if (core_busy_text(subject, busy, sizeof busy)) printf("%s\n", busy);
     if (other && !heap->other.name)
         printf("%s is mapped: blocks of that allocator are not among these\n", other);
 }

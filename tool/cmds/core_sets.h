@@ -92,6 +92,11 @@ void core_print_doubts(const struct core_subject *subject);
 // Returns why types are not known; NULL: there is no reason. Once core_need_typed was called.
 const char *core_sources_missing(const struct core_subject *subject);
 
+// Writes how many threads may be within a call of an allocator that is not glibc's, and what that
+// means for its blocks. False: none.
+enum { BUSY_BYTES = 256 };
+bool core_busy_text(const struct core_subject *subject, char *out, size_t size);
+
 // The library of another allocator that the process had mapped; NULL: none is known by its name.
 const char *core_other_allocator(const struct core_subject *subject);
 

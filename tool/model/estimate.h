@@ -31,8 +31,8 @@ struct estimate {
     // Least that a process' peak can be: what was counted as it was attached to, and the lower end
     // of what it held beyond noise (sampled_peak.h). Sums have 0.
     double bytes_least, blocks_least;
-    // What was taken off, as the highest of many sums of samples is too high: the interval reaches
-    // as far beyond the value as it would have without that. It adds up.
+    // Taken off, since the highest of many sums of samples is too high: the interval reaches as far
+    // beyond the value as it would have otherwise. It adds up.
     double bytes_over, blocks_over;
 };
 

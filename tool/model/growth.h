@@ -9,7 +9,8 @@
 //
 // A stack grows if its line rises and the curve rises in its last third too, beyond the one before,
 // by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
-// was allocated then; not all before its last two ninths; and by four times what it fell
+// was allocated then; not all before its last two ninths, unless it rested nearly as long between
+// its steps; and by four times what it fell
 // meanwhile, or on a line that is none by chance. A stack that rose before and stayed there has
 // stalled: it is in the list behind those that grow, with the time in which it rose. After an
 // attach, blocks that take the place of older ones do not grow. One of which little is left at the

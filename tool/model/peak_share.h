@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sampled peak is above the heap's level (sampled_peak.h), by stack: that of its blocks
-// which had replaced others before has the noise that made this sum the highest.
+// Shares out by stack how far a sampled peak is above the heap's level (sampled_peak.h): blocks
+// that had replaced others before have the noise that made this sum the highest.
 #ifndef TOOL_MODEL_PEAK_SHARE_H
 #define TOOL_MODEL_PEAK_SHARE_H
 

@@ -23,7 +23,7 @@ struct peak_point {
     double allocated_bytes;         // counted, since the start
 };
 
-// What is known of the peak beside the timeline.
+// Holds the figures of the peak that are known beside the timeline.
 struct peak_known {
     double bytes;         // the highest sum of samples
     double variance;      // of that

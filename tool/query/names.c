@@ -218,9 +218,17 @@ static bool is_of_dotnet(const struct symbol_frame *found, const char *path) {
     return (!path || !*path) && dotnet_is_assembly(found->file, found->line);
 }
 
+static bool has_module_of(const struct names *names, const char *file) {
+    const struct module_map *modules = &names->profile->modules;
+    for (uint32_t i = 0; i < modules->count; i++)
+        if (!strcmp(text_base_name(modules->modules[i].path), file)) return true;
+    return false;
+}
+
 // Makes a frame one of .NET: the runtime around it is internal frames, its own assemblies a
 // library.
 static void make_dotnet(struct names *names, struct frame *frame) {
+    if (!names->has_dotnet) names->is_dotnet_inside = !has_module_of(names, "libcoreclr.so");
     names->has_dotnet = frame->is_python = true;
     if (dotnet_is_framework(frame->file)) frame->is_own = false;
 }

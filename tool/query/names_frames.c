@@ -112,7 +112,8 @@ static const struct frame *frame_of_code(struct names *names, uint32_t place,
 
 // A program of .NET as one file is stripped, and has the runtime in itself.
 static bool is_dotnet_runtime(const struct names *names, const char *path) {
-    return names->has_dotnet && path && !strcmp(path, names->profile->recording->header.executable);
+    return names->is_dotnet_inside && path &&
+           !strcmp(path, names->profile->recording->header.executable);
 }
 
 static const struct frame *frames_of_place(void *context, uint32_t place, size_t *count) {

@@ -54,6 +54,7 @@ struct names {
     mapped;           // paths of sources and names of Python code that the user wants otherwise
     bool has_python;  // Python's own frames are there
     bool has_dotnet;  // methods of .NET have names
+    bool is_dotnet_inside;  // its runtime is a part of the program: no library of it is there
     size_t wanted_count, unresolved_count;
     char unresolved_modules[MODULES_TEXT_BYTES];  // safe text
     struct internal_slot internal[INTERNAL_SLOTS];

@@ -78,7 +78,7 @@ static bool next_part(struct answer *answer, struct answer_row *row) {
     return true;
 }
 
-// Of both moments, if the second is another one.
+// Keeps both moments if the second is another one.
 static void keep_moments(struct memory_list *list, struct recording *recording) {
     struct picture peak, last;
     bool has_both = picture_of(recording, CAIRN_PICTURE_AT_PEAK, &peak) &&

@@ -112,7 +112,10 @@ bool dotnet_name_read(struct dotnet_name *name, const char *text) {
 }
 
 bool dotnet_is_assembly(const char *file, unsigned line) {
-    return file && !line && !strpbrk(file, "/<:");
+    static const char python[] = ".py";
+    const size_t length = file ? strlen(file) : 0, end = sizeof python - 1;
+    bool is_python = length > end && !strcmp(file + length - end, python);
+    return length && !line && !is_python && !strpbrk(file, "/<:");
 }
 
 bool dotnet_is_framework(const char *assembly) {

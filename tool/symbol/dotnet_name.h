@@ -20,7 +20,8 @@ struct dotnet_name {
 // an async method or an iterator is called as the method, a lambda as `METHOD.<lambda>`.
 bool dotnet_name_read(struct dotnet_name *name, const char *text);
 
-// Tells whether the source of generated code is an assembly: it has neither a directory nor a line.
+// Tells whether the source of generated code is an assembly: it has neither a directory nor a line,
+// and is no file of Python's.
 bool dotnet_is_assembly(const char *file, unsigned line);
 // Tells whether an assembly belongs to .NET itself or to Microsoft's packages for it.
 bool dotnet_is_framework(const char *assembly);

@@ -14,7 +14,7 @@ enum {
     TRANSFER_BYTES = 64 << 10,
 };
 
-// What a thread has at hand: its registers, then the top of its stack.
+// Holds what a thread has at hand: its registers, then the top of its stack.
 struct at_hand {
     uint64_t words[REGISTERS_MOST + BELOW_STACK + STACK_WORDS];
     size_t count, register_count;

@@ -5,14 +5,13 @@
 // A thread that gives blocks back, or asks for some, takes them off one list, waits for a lock, and
 // puts them onto another; meanwhile nothing but its registers and its stack leads to them. A chain
 // that is found there is believed only if
-//     - it leads from block to block of one size, none of which is known to be free, and ends,
-//     - the thread has the addresses of its first block and of its last one, or the last one is
-//     that
-//       of the slot that was emptied last,
-//     - the thread has the address of the lists of that size, its own or those between threads,
-//     - the counts of its cache say the same: so many bytes are in none of its lists (blocks that
-//     go
-//       back), or its list of that size is empty (blocks that come).
+// - it leads from block to block of one size, none of which is known to be free, and ends,
+// - the thread has the addresses of its first block and of its last one, or the last one is that of
+//   the slot that was emptied last,
+// - the thread has the address of the lists of that size, its own or those between threads,
+// - the counts of its cache say the same: so many bytes are in none of its lists (blocks that go
+//   back), or its list of that size is empty (blocks that come).
+//
 // Two chains of which each could be the one are both left alone. A list that has a block less than
 // it counts is believed if the thread has the block that it took, which still leads there.
 #ifndef TOOL_TCMALLOC_CHAINS_H

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five programs of Python's own library, and a recursion of 200 calls times the scale. work.py NAME SCALE [exit|tracemalloc]: `exit` ends with what was made alive, and
+"""Five programs of Python's own library, and a recursion of 200 calls times the scale.
+work.py NAME SCALE [exit|tracemalloc]: `exit` ends with what was made alive, and
 `tracemalloc` prints what that tells of it first: bytes and blocks of tracebacks through work()."""
 import ast
 import collections

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the interval of a sampled peak holds the truth, by simulation: heaps of several shapes
-// whose blocks are sampled as docs/explain/sampling.md says. Half of them are ones of which the
-// highest sum of samples alone is far too high.
+// Counts by simulation how often the interval of a sampled peak holds the truth: heaps of several
+// shapes whose blocks are sampled as docs/explain/sampling.md says. Half of them are ones of which
+// the highest sum of samples alone is far too high.
 #include "tool/model/sampled_peak.h"
 
 #include <math.h>
@@ -146,7 +146,7 @@ static void shape_ramp(uint64_t seed) {
     empty(0);
 }
 
-// What stays is most of it: its samples are never drawn again.
+// Keeps most blocks to the end: their samples are never drawn again.
 static void shape_stays(uint64_t seed) {
     start(seed, 2 * SMALL * TURNS);
     fill(2 * SMALL, 1);
@@ -286,7 +286,7 @@ static void test_shapes(void **state) {
         check_shape(&shapes[i], getenv("CAIRN_LONG") ? RUNS_LONG : RUNS);
 }
 
-// Without a timeline nothing is known of other sums, and without variance there is no noise.
+// Takes nothing off where no other sums are known, and where no variance means no noise.
 static void test_unknown(void **state) {
     (void)state;
     const struct peak_known known = {.bytes = 100, .variance = 3200, .sample_bytes = rate};

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tool/symbol/dotnet_name.h"
 #include "tool/symbol/generated.h"
 
 static struct string_pool *store;
@@ -83,6 +84,19 @@ static void words_are_taken_apart(void **state) {
         check_text(code.file, rows[i].file);
         assert_int_equal(code.line, rows[i].line);
     }
+}
+
+static void sources_of_dotnet_are_known(void **state) {
+    (void)state;
+    assert_true(dotnet_is_assembly("System.Private.CoreLib", 0));
+    assert_true(dotnet_is_assembly("Shop", 0));
+    static const char *const others[] = {NULL,           "",         "load.py",
+                                         "/src/load.py", "<string>", "node:fs"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(dotnet_is_assembly(others[i], 0));
+    assert_false(dotnet_is_assembly("a.js", 4));
+    assert_true(dotnet_is_framework("System.Console") && dotnet_is_framework("mscorlib"));
+    assert_false(dotnet_is_framework("Systems") || dotnet_is_framework("Shop"));
 }
 
 static void write_file(const char *path, const void *bytes, size_t size) {
@@ -162,6 +176,7 @@ static void a_dump_is_read_and_may_be_cut_anywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_taken_apart),
+        cmocka_unit_test(sources_of_dotnet_are_known),
         cmocka_unit_test(the_last_word_on_an_address_counts),
         cmocka_unit_test(a_dump_is_read_and_may_be_cut_anywhere),
     };
