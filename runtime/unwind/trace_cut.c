@@ -11,28 +11,25 @@ static uint32_t words_of(const struct fresh_frame *fresh, uint32_t count) {
     return sum;
 }
 
-// Moves the frame `from`, whose words are now behind so many more; true: its address is not that of
-// the frame that was there.
-ALWAYS_INLINE bool move_frame(struct frame *frames, uint32_t from, uint32_t to, uint32_t words) {
-    bool is_other = frames[to].pc != frames[from].pc;
-    frames[to] = frames[from];
-    frames[to].check_count += words;
-    return is_other;
+// The first of the `count` frames from `to` on whose address is not that of its counterpart from
+// `from` on; the number behind them: there is none.
+static uint32_t first_other(const struct frame *frames, uint32_t from, uint32_t to,
+                            uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (frames[from + i].pc != frames[to + i].pc) return to + i;
+    return to + count;
 }
 
-// The order is that in which no frame is written over before it has moved. Differences of words
-// wrap around.
+// Moves a part to frame `to`; its words are now behind so many more. Differences of words wrap
+// around.
 static uint32_t move_part(struct frame *frames, struct trace_part part, uint32_t to,
                           uint32_t words) {
-    const uint32_t end = part.last + 1, by = to - part.first;
-    uint32_t other = end + by;
-    if (to > part.first)
-        for (uint32_t i = end; i-- > part.first;) {
-            if (move_frame(frames, i, i + by, words)) other = i + by;
-        }
-    else
-        for (uint32_t i = part.first; i < end; i++)
-            if (move_frame(frames, i, i + by, words) && other == end + by) other = i + by;
+    const uint32_t count = part.last + 1 - part.first,
+                   other = first_other(frames, part.first, to, count);
+    struct frame *moved = frames + to;
+    memmove(moved, frames + part.first, count * sizeof *frames);
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < count; i++) moved[i].check_count += words;
     return other;
 }
 
@@ -58,6 +55,8 @@ static bool is_readable(const struct walk_range *range, uintptr_t slot) {
     return (slot >= range->low && slot < range->high) || sys_is_readable((const void *)slot);
 }
 
+// Says of the words that the step from a frame read, and of the frame pointer among them, that it
+// lies elsewhere.
 static void move_words(struct walk_trace *trace, const struct frame *frame,
                        const uintptr_t *const slots[2]) {
     uint32_t first = frame == trace->frames ? 0 : frame[-1].check_count;
@@ -65,19 +64,30 @@ static void move_words(struct walk_trace *trace, const struct frame *frame,
         if (trace->checks[i].slot == slots[0]) trace->checks[i].slot = slots[1];
 }
 
+// The same of a frame and those further out, up to one whose step reads the word, which it returns,
+// or to one that sees another.
+ALWAYS_INLINE struct frame *move_unread(const struct walk_trace *trace, struct frame *frame,
+                                        const uintptr_t *const slots[2]) {
+    const struct frame *const outermost = trace->frames;
+    for (; frame >= outermost && frame->frame_slot == slots[0]; frame--) {
+        if (unlikely(!rule_is_plain(frame->rule))) break;
+        frame->frame_slot = slots[1];
+    }
+    return frame;
+}
+
 bool trace_move_slot(struct walk_trace *trace, uint32_t at, const uintptr_t *slot) {
     const uintptr_t *const slots[2] = {trace->frames[at].frame_slot, slot};
     struct frame *frame = &trace->frames[at];
     bool is_read = false;
-    for (; frame >= trace->frames && frame->frame_slot == slots[0]; frame--) {
-        bool is_plain = rule_is_plain(frame->rule);
-        if (unlikely(!is_plain && !is_read && !is_readable(&trace->range, (uintptr_t)slot))) break;
-        frame->frame_slot = slot;
-        if (likely(is_plain)) continue;
+    for (;; frame--) {
+        frame = move_unread(trace, frame, slots);
+        if (frame < trace->frames || frame->frame_slot != slots[0]) return true;
+        if (!is_read && !is_readable(&trace->range, (uintptr_t)slot)) break;
         is_read = true;
+        frame->frame_slot = slot;
         move_words(trace, frame, slots);
     }
-    if (frame < trace->frames || frame->frame_slot != slots[0]) return true;
     while (frame++ != &trace->frames[at]) frame->frame_slot = slots[0];  // none has used it
     return false;
 }
