@@ -584,7 +584,9 @@ struct cairn_totals {
     uint64_t batch_bytes;     // largest amount a thread may hold back from `live`; 0: exact
     uint32_t generation;      // (atomic) marks so far
     uint32_t snapshot_epoch;  // (atomic) no lower than the epoch that the last snapshot began
-    uint64_t reserved_peak[2];
+    uint64_t
+        peak_after_ns;  // when the highest total before this one was left: it was reached later
+    uint64_t reserved_peak;
     int64_t live_bytes;        // (atomic) what threads have published; their own nets add to it
     int64_t live_blocks;       // (atomic)
     uint64_t allocated_bytes;  // (atomic) published, like live_bytes
@@ -700,6 +702,8 @@ struct cairn_header {
     uint16_t has_php_frames;   // stacks hold frames of PHP code (CAIRN_CODE_PYTHON)
     uint16_t ruby_version;     // major << 8 | minor; CAIRN_RUBY_UNKNOWN; 0: no Ruby, or not asked
     uint16_t has_ruby_frames;  // stacks hold frames of Ruby code (CAIRN_CODE_PYTHON)
+    uint16_t has_no_calls;     // imported: only what was live at some time is known; counters of
+                               // allocations and of allocated bytes mean nothing
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss

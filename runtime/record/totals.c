@@ -35,6 +35,7 @@ static void peak_note(uint64_t bytes, int64_t blocks) {
     uint32_t epoch = __atomic_add_fetch(&shared->epoch, 1, __ATOMIC_ACQ_REL);
     __atomic_store_n(&shared->peak_epoch, epoch, __ATOMIC_RELEASE);
     shared->peak_blocks = (uint64_t)blocks;
+    shared->peak_after_ns = shared->peak_ns;
     shared->peak_ns = sink_now_coarse_ns();
 }
 

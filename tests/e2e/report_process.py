@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cairn report PID` of a process that nobody recorded: one sentence that is true of each of five twins and false of
+"""`cairn report PID` of a process that nobody recorded: one sentence that is true of each of six twins and false of
 the others, parts that add up to resident memory and agree with mallinfo2, within 40 lines of 80 columns; what cannot
 be looked at is refused with the reason; the process goes on. `cairn report CORE` says the same of its core."""
 
@@ -23,6 +23,7 @@ TWINS = {
     "mapped": (r"most of it, .*, is mapped by the program or another allocator", None),
     "untouched": (r"most of it, .*, is code, data and files", None),
     "equal": (r".* are in use in glibc's malloc, and .* there are redundant", "waste"),
+    "leaked": (r".* are in use in glibc's malloc, and .* there are leaked", "owners"),
 }
 
 
@@ -104,7 +105,7 @@ def check_twin(way):
     resident = bytes_of(re.search(r" · ([\d.]+ \w+) resident", lines[0]).group(1))
     t.check(abs(sum(parts.values()) - resident) <= 0.02 * resident + 2 * 0.05 * MIB, f"{way}: {parts} are not {resident}", is_grave=True)
     for name, truth in (("in use in glibc's malloc", used), ("free in glibc's malloc", free)):
-        if way in ("used", "freed", "equal"):
+        if way in ("used", "freed", "equal", "leaked"):
             t.check(abs(parts.get(name, 0) - truth) <= 0.02 * (used + free) + 2 * 64 * 1024,
                     f"{way}: {name}: {parts.get(name, 0)}, truth {truth}", is_grave=True)
     glance = report(program.pid, "--no-stop")

@@ -218,6 +218,15 @@ def check_nothing():
     t.check_equal("nothing: left", os.listdir(place), [])
 
 
+def check_collection():
+    """Recordings of programs that nothing started together."""
+    place = scratch("collection")
+    for number in (1, 2):
+        t.run_cairn("run", "-q", "-o", str(place / f"{number}.cairn"), "--", *t.program("brief", 2, number))
+    both = t.run_cairn("report", str(place))
+    t.check(both.status == 0 and both.out.startswith(b"2 recordings of 2 programs that were started apart: "), f"{both.out} {both.err}")
+
+
 def check_same_directory():
     """Runs that went into one directory: the report of it names those that it does not show, or shows the only one."""
     place = scratch("same")
@@ -295,6 +304,7 @@ check_overhead()
 check_lost_recording()
 check_full_disk()
 check_nothing()
+check_collection()
 check_same_directory()
 check_no_file()
 check_orphan("orphan", "perl -e \"@x = map { $_ x 9 } 1..5000; sleep 1\"".replace("$", "\\$"))

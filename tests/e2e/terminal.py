@@ -81,8 +81,21 @@ def check_killed():
     terminal = Terminal([t.CAIRN, "run", "-o", "killed.cairn", "sh", "-c", "echo ready; read line"])
     terminal.wait_for(rb"ready", "the shell")
     terminal.type(b"\x03")
-    t.check_equal("killed: status", terminal.status(), 128 + signal.SIGINT)
+    t.check_equal("killed: status", terminal.status(), -signal.SIGINT)
     t.check(b"ended by SIGINT" in terminal.seen, f"killed: {terminal.seen!r}")
+
+
+def check_loop():
+    """A shell that meets Ctrl-C during a command ends its loop if the command died of it, and only then."""
+    dies, lives = "echo waiting; read line", 'trap "exit 0" INT; echo waiting; while :; do sleep 0.1; done'
+    for program, wanted in ((dies, 0), (lives, 2)):
+        loop = f"for round in 1 2; do '{t.CAIRN}' run -q -o loop.cairn sh -c '{program}'; echo after; done"
+        shell = Terminal(["bash", "--norc", "--noprofile", "-c", loop])
+        for round in range(1, wanted + 1 if wanted else 2):
+            shell.wait_for(rb"(?s)(waiting.*){%d}" % round, f"{program}: round {round}")
+            shell.type(b"\x03")
+        shell.status()
+        t.check_equal(f"{program}: rounds that went on", shell.seen.count(b"after\r\n"), wanted)
 
 
 def check_stop():
@@ -118,6 +131,7 @@ with open("ticker", "w", encoding="ascii") as file:
 t.need("bash")
 check_interrupt()
 check_killed()
+check_loop()
 check_stop()
 check_settings()
 t.finish()

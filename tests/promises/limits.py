@@ -6,6 +6,7 @@ cairn, and is recorded whole. `make check-long` has more limits between."""
 
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -46,6 +47,22 @@ def told_limit():
     result = t.run(["sh", "-c", f"ulimit -v {100 * KIB}; exec {t.CAIRN} run -o none.cairn {t.program('leak')[0]}"])
     t.check_equal("100 MiB with the tool", (result.status, result.out), (3, b""))
     t.check(b"nothing was recorded: cairn needs" in result.err and b"ulimit -v" in result.err, f"100 MiB: {result.err}")
+
+
+def with_the_tool():
+    """Stacks and descriptors limited with the tool: where it can do without, or as root, all is recorded; else the
+    program runs, and one line says that nothing is."""
+    argv = t.program("leak")[0]
+    may_raise = t.run(["sh", "-c", "ulimit -n 8; ulimit -n 64"]).status == 0
+    poor = ["setpriv", "--bounding-set=-sys_resource"] if may_raise else []
+    for number, (before, limit, is_recorded) in enumerate((
+            ([], "-s 128", True), (poor, "-s 64", True), ([], "-n 8", may_raise), (poor, "-n 8", False), (poor, "-n 4", False))):
+        path = t.fresh_path(f"with{number}") + ".cairn"
+        result = t.run([*before, "sh", "-c", f"ulimit {limit}; exec {t.CAIRN} run -o {path} {argv}"])
+        t.check_equal(f"{limit} with the tool", (result.status, result.out), (3, b""))
+        t.check_equal(f"{limit}: recorded", os.path.exists(path), is_recorded)
+        says = re.search(rb"leak runs, and nothing is recorded: .*Too many open files", result.err)
+        t.check(bool(says) != is_recorded, f"{limit}: {result.err}")
 
 
 def own_limit(mebibytes):
@@ -147,6 +164,7 @@ def limited_tool():
 
 
 told_limit()
+with_the_tool()
 limits_of_children()
 limited_tool()
 for own_mebibytes in (30, 40, 50, 64, 100, 150, 300, 2000) if t.IS_LONG else (30, 50, 100, 2000):

@@ -70,6 +70,7 @@ bool overview_claim(const struct overview *overview, struct claim *claim) {
                                   .used_bytes = resident_parts_bytes(&overview->parts, PART_USED),
                                   .free_bytes = resident_parts_bytes(&overview->parts, PART_FREE),
                                   .wasted_bytes = wasted_bytes(overview),
+                                  .leaked_bytes = overview->leaked_bytes,
                                   .block_bytes = overview->block_bytes,
                                   .knows_waste = overview->has_waste && are_pages_written(overview),
                                   .largest_bytes = largest->bytes,
@@ -152,6 +153,7 @@ static bool fill_owners(struct overview *overview, struct section *section, stru
     if (!owner_listing_make(&overview->subject, &options, OWNER_ROWS, &listing, error))
         return false;
     section->all_bytes = listing.owners.retained[0];
+    overview->leaked_bytes = listing.owners.leaked_bytes;
     for (size_t i = 0; i < listing.rows.count && section->count < RESIDENT_PARTS_MAX && is_ok;
          i++) {
         const struct owner_row *row = &listing.rows.items[i];
@@ -215,7 +217,9 @@ static const char *next_view(const struct overview *overview) {
     const struct section *functions = &overview->sections[SECTION_GO_FUNCTIONS];
     if (functions->count && !is_heap_shown(overview)) return "functions";
     struct claim claim;
-    if (overview_claim(overview, &claim) && claim.key == CLAIM_NOW_FREE) return "remedies";
+    const bool has_claim = overview_claim(overview, &claim);
+    if (has_claim && claim.key == CLAIM_NOW_FREE) return "remedies";
+    if (has_claim && claim.key == CLAIM_NOW_LEAKED) return "owners";
     if (!overview->is_open) return NULL;
     if (!is_heap_shown(overview)) return NULL;
     return is_share(wasted_bytes(overview), all, NOW_WASTE_SHARE) ? "waste" : "owners";

@@ -50,9 +50,10 @@ struct overview {
     struct rss_parts resident;  // of a core what is in it, as if all of it had been resident
     bool has_resident;
     struct heap_state heap;
-    bool has_heap;         // of glibc's malloc
-    bool has_other;        // of another allocator, whose blocks are read
-    uint64_t block_bytes;  // of the largest block in use
+    bool has_heap;          // of glibc's malloc
+    bool has_other;         // of another allocator, whose blocks are read
+    uint64_t block_bytes;   // of the largest block in use
+    uint64_t leaked_bytes;  // in blocks that no root leads to; 0: not known
     char why_no_heap[sizeof((struct error *)0)->text];
     struct go_heap go;
     enum go_finding go_finding;  // of it; GO_FAILED: `why_no_go`

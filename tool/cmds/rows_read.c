@@ -49,8 +49,9 @@ const struct command command_report = {
         "--threshold, --min-bytes or --all-frames is given. Of a run, the largest processes are\n"
         "listed, and views are of all of them added up; --process goes into one. The PID or NAME\n"
         "of a process that is not recorded, or a core without a recording, gives what its memory\n"
-        "is, its largest types, owners and waste; the process is stopped for some milliseconds,\n"
-        "as for the views heap, pages, owners, types, containers and waste.\n"
+        "is, its largest types, owners and waste; the process is stopped meanwhile, mostly for\n"
+        "milliseconds, as for the views heap, pages, owners, types, containers and waste; the\n"
+        "screen says how long.\n"
         "--by peak,exit,calls,temporary prints one ranking after the other.\n"
         "--cgroup is of a container: parts that add up to what it uses, and its processes.\n"
         "REGEX is a Perl regular expression, found anywhere in a name: '^main$', '(?i)tree'.\n",

@@ -383,7 +383,6 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     char pattern[PATH_MAX];
     *status = STATUS_RUN_FAILED;
     if (!event_drain_open(&run->drain, &run->events, error)) return false;
-    if (!run_open_summary(run, error) || !job_prepare(&run->job, error)) return false;
     if (!watch_open(&run->watch, &run->store, &run->schedule, error)) return false;
     const char *log = args_text(run->args, OPTION_LOG, NULL);
     if (log && !run_log_open(log, &run->log, error)) return false;
@@ -430,9 +429,26 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     return false;
 }
 
+// Becomes the program where the tool cannot be beside it.
+static int run_unrecorded(struct run_command *run, const struct error *reason) {
+    struct error error;
+    char text[MESSAGE_BYTES];
+    snprintf(text, sizeof text, "%s runs, and nothing is recorded: %s", run->program.path,
+             reason->text);
+    run_say(run, text);
+    if (run->summary) fflush(run->summary);
+    int problem =
+        launch_plain(run->program.path, run->args->words, &run->job.old_mask, &run->job.old_limits);
+    error_set(&error, "%s: %s", run->program.path, strerror(problem));
+    return command_fail(problem == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE, &error);
+}
+
 static int run_beside(struct run_command *run) {
     struct error error;
     int status;
+    if (!run_open_summary(run, &error)) return command_fail(STATUS_RUN_FAILED, &error);
+    if (!job_prepare(&run->job, &error) || !limits_leave_files(&error))
+        return run_unrecorded(run, &error);
     if (!run_start(run, &status, &error)) return command_fail(status, &error);
     run_announce(run);
     while (!run->job.is_over) {
@@ -450,6 +466,7 @@ static int run_beside(struct run_command *run) {
     free(run->variables);
     run_log_close(run->log);
     if (run->summary) fclose(run->summary);
+    job_end_alike(&run->job);
     return run_status(run);
 }
 

@@ -37,6 +37,11 @@ struct sample_types sample_types_of(const struct export *export) {
         types.types = of_interval;
         types.count = is_sampled ? sizeof of_interval / sizeof *of_interval : EXACT_TYPES;
     }
+    if (!profile_has_calls(export->profile)) {
+        types.types += CALL_TYPES;
+        types.count -= CALL_TYPES;
+        types.usual -= CALL_TYPES;
+    }
     if (!profile_has_frees(export->profile)) {
         types.count = CALL_TYPES;
         types.usual = ALLOC_SPACE;

@@ -107,8 +107,9 @@ static void add_figures(struct taken_row *row, const struct opened *opened, bool
     add_figure(&figures[HISTORY_PEAK], profile->peak.bytes, peak_bound, has_frees);
     add_figure(&figures[HISTORY_EXIT], has_exit ? profile->exit_bytes : 0,
                has_exit ? estimate_bytes_interval(&estimates[ESTIMATED_EXIT]) : 0, has_frees);
-    add_figure(&figures[HISTORY_CALLS], clamp(profile->totals.allocations), 0, true);
-    add_figure(&figures[HISTORY_BYTES], clamp(profile->totals.allocated_bytes), 0, true);
+    const bool has_calls = profile_has_calls(profile);
+    add_figure(&figures[HISTORY_CALLS], clamp(profile->totals.allocations), 0, has_calls);
+    add_figure(&figures[HISTORY_BYTES], clamp(profile->totals.allocated_bytes), 0, has_calls);
     add_figure(&figures[HISTORY_TEMPORARY], clamp(profile->totals.temporary), 0, has_temporary);
 }
 

@@ -324,6 +324,7 @@ static void say_what_lacks(const struct reader *reader) {
     if (missing > 0)
         snprintf(left_out, sizeof left_out, ", the stacks of %" PRId64 " bytes in use", missing);
     imported->is_partial = reader->rate > 1 || missing > 0;
+    imported->has_no_calls = !reader->has_all;
     snprintf(imported->lacks, sizeof imported->lacks,
              "the peak (what is in use counts as it), %sthreads, the heap over time%s%s",
              reader->has_all ? "" : "what was freed, ", left_out, sampled);

@@ -355,7 +355,7 @@ static void say_what_lacks(struct memray *reader) {
     if (reader->is_aggregated) {
         snprintf(imported->lacks, sizeof imported->lacks,
                  "calls and bytes of what was freed before the peak, threads");
-        imported->is_partial = true;
+        imported->is_partial = imported->has_no_calls = true;
     }
     if (!reader->is_aggregated && !reader->has_ended) {
         size_t used = strlen(imported->lacks);

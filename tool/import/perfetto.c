@@ -242,6 +242,7 @@ static void say_what_lacks(const struct perfetto *reader) {
         snprintf(sampled, sizeof sampled, " (sampled: about one block every %" PRIu64 " bytes)",
                  reader->interval_bytes);
     imported->is_partial = true;
+    imported->has_no_calls = reader->has_max;
     imported->pid = (uint32_t)reader->pid;
     snprintf(imported->lacks, sizeof imported->lacks,
              "%s%swhat was live between the dumps, threads%s%s%s",

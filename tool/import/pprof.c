@@ -371,6 +371,7 @@ static void say_what_lacks(const struct reader *reader) {
     bool has_blocks = reader->column[IN_USE] < 0 || reader->column[IN_USE_BLOCKS] >= 0;
     bool has_calls = reader->column[ALLOCATED] < 0 || reader->column[CALLS] >= 0;
     imported->is_partial = reader->period > 1 || !has_blocks || !has_calls;
+    imported->has_no_calls = reader->column[ALLOCATED] < 0;
     if (reader->period > 1)
         snprintf(sampled, sizeof sampled, " (sampled: about one block every %" PRIu64 " bytes)",
                  reader->period);

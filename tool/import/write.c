@@ -331,6 +331,7 @@ static bool fill_header(struct writer *writer, const char *source) {
     header->rss_peak_bytes = imported->rss_peak_bytes;
     header->is_partial = imported->is_partial;
     header->has_no_frees = imported->has_no_frees;
+    header->has_no_calls = imported->has_no_calls;
     header->max_depth = imported->max_depth;
     header->totals.epoch = header->totals.peak_epoch = 1;
     header->totals.peak_ns = imported->peak_ns;

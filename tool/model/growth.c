@@ -11,8 +11,8 @@
 enum { CELLS = GROWTH_CELLS, THIRDS = 3, RISE_SHARE = 100, KNOWN_SHARE = 2 };
 
 // A stack that has this share of its rise is there, and one that keeps this share of a level stays;
-// so much of the rise is no rise yet.
-static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02;
+// so much of the rise is no rise yet; who has that share of what the heap rose by rose as it did.
+static const double there_share = 0.98, stays_share = 0.9, foot_share = 0.02, climb_share = 0.8;
 // A rise of so many times what the curve fell is no chance.
 static const int64_t sure_rise = 4;
 // A stack that has this share of its own rise in the last third goes on, though it is little of the
@@ -135,9 +135,41 @@ static int64_t least_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-// Draws what the stacks held at the point into their curves, up to the next point.
+static int64_t heap_at(const struct growth_heap *heap, uint32_t cell) {
+    return heap->low[cell] + (heap->high[cell] - heap->low[cell]) / 2;
+}
+
+// Returns by how much the whole heap rose over the cells, if it did so nearly without a fall, and 0
+// if it did not: of samples that is not sure.
+static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t to) {
+    enum { FALL_SHARE = 8 };
+    const struct growth_heap *heap = &fitting->heap;
+    int64_t highest = 0, fall = 0;
+    if (fitting->snapshots->profile->sampling.is_on || to <= from + 1) return 0;
+    for (uint32_t cell = from; cell < to; cell++) {
+        if (heap->high[cell] == INT64_MAX) return 0;
+        if (heap_at(heap, cell) > highest) highest = heap_at(heap, cell);
+        if (highest - heap_at(heap, cell) > fall) fall = highest - heap_at(heap, cell);
+    }
+    const int64_t climb = growth_rise(heap_at(heap, from), heap_at(heap, to - 1));
+    return fall <= climb / FALL_SHARE ? climb : 0;
+}
+
+// Draws a stack that has most of what the whole heap rose by between two moments: it rose as the
+// heap did.
+static void draw_climb(const struct fitting *fitting, int64_t *curve, uint32_t from, uint32_t to,
+                       int64_t bytes, int64_t rise, int64_t climb) {
+    const struct growth_heap *heap = &fitting->heap;
+    for (uint32_t cell = from; cell < to; cell++) {
+        const double share = (double)(heap_at(heap, cell) - heap_at(heap, from)) / (double)climb;
+        curve[cell] = bytes + (int64_t)(share > 0 ? share * (double)rise : 0);
+    }
+}
+
+// Draws what the stacks held at the point into their curves, up to the next point, at which they
+// held `next`; NULL: it is the last.
 static void draw_point(const struct growth *growth, const struct fitting *fitting, size_t index,
-                       const struct live_at *held) {
+                       const struct live_at *held, const struct live_at *next) {
     const struct profile *profile = fitting->snapshots->profile;
     bool is_last = index + 1 == growth->point_count;
     uint32_t from =
@@ -146,10 +178,16 @@ static void draw_point(const struct growth *growth, const struct fitting *fittin
         is_last ? CELLS : growth_heap_cell(&fitting->heap, growth->points[index + 1].choice.at_ns);
     // the end itself is no time
     if (is_last && growth->point_count > 1) from = growth_heap_settled(&fitting->heap);
+    const int64_t climb = next ? climb_of(fitting, from, to) : 0;
     for (size_t i = 0; i < fitting->candidates.count; i++) {
-        int64_t bytes = held[profile->stacks[fitting->candidates.items[i]].number].bytes;
+        const uint32_t number = profile->stacks[fitting->candidates.items[i]].number;
+        const int64_t bytes = held[number].bytes,
+                      rise = next ? growth_rise(bytes, next[number].bytes) : 0;
+        int64_t *curve = fitting->curves + i * CELLS;
         for (uint32_t cell = from; cell < to; cell++)
-            fitting->curves[i * CELLS + cell] = least_of(bytes, fitting->heap.high[cell]);
+            curve[cell] = least_of(bytes, fitting->heap.high[cell]);
+        if (climb > 0 && (double)rise >= climb_share * (double)climb)
+            draw_climb(fitting, curve, from, to, bytes, rise, climb);
         if (!index) fitting->at_start[i] = bytes;
         if (is_last) fitting->at_end[i] = bytes;
     }
@@ -161,13 +199,19 @@ static bool draw_curves(const struct growth *growth, struct fitting *fitting) {
     fitting->at_start = calloc(count + 1, sizeof *fitting->at_start);
     fitting->at_end = calloc(count + 1, sizeof *fitting->at_end);
     if (!fitting->curves || !fitting->at_start || !fitting->at_end) return false;
-    for (size_t i = 0; count && i < growth->point_count; i++) {
-        struct live_at *held = snapshot_choice_live(fitting->snapshots, &growth->points[i].choice);
-        if (!held) return false;
-        draw_point(growth, fitting, i, held);
+    struct live_at *held = NULL, *next = NULL;
+    bool is_ok = true;
+    for (size_t i = 0; is_ok && count && i <= growth->point_count; i++) {
+        next = i < growth->point_count
+                   ? snapshot_choice_live(fitting->snapshots, &growth->points[i].choice)
+                   : NULL;
+        is_ok = next || i == growth->point_count;
+        if (is_ok && i) draw_point(growth, fitting, i - 1, held, next);
         free(held);
+        held = next;
     }
-    return true;
+    free(held);
+    return is_ok;
 }
 
 static bool estimate_changes(const struct growth *growth, struct fitting *fitting) {
@@ -330,7 +374,11 @@ static void judge(struct growth *growth, const struct fitting *fitting, size_t i
     stack.fit = fit_over_work(fitting, curve, rise, stack.fit);
     stack.bytes_per_s = cell_s > 0 ? slope / cell_s : 0;
     if (!judge_last_third(growth, fitting, index, &stack)) return;
-    if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) return;
+    if (stack.has_stalled && !find_rise(growth, fitting, index, &stack)) {
+        growth->late_count +=
+            (double)growth_rise(first, curve[cells - 1]) < steady_share * (double)rise;
+        return;
+    }
     if (is_freed && !stack.has_stalled && !is_held_to_shutdown(growth, fitting, last)) return;
     growth->stalled_count += stack.has_stalled;
     growth->list[growth->count++] = stack;

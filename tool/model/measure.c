@@ -160,6 +160,7 @@ bool measure_is_known(enum measure measure, const struct profile *profile) {
     if (measure == MEASURE_SHORT) return profile->totals.watched.blocks != 0;
     bool is_imported = profile->recording && profile->recording->header.imported;
     bool is_of_calls = measure == MEASURE_ALLOCATED || measure == MEASURE_CALLS;
+    if (is_of_calls && !profile_has_calls(profile)) return false;
     if (!profile_has_frees(profile)) return is_of_calls;
     return measure != MEASURE_TEMPORARY || profile->totals.temporary || !is_imported;
 }

@@ -293,6 +293,10 @@ bool profile_is_empty(const struct profile *profile);
 // False: of an import that has no frees, so that neither peak nor what is left is known.
 bool profile_has_frees(const struct profile *profile);
 
+// False: of an import that says only what was live at some time, so that neither calls nor
+// allocated bytes are known.
+bool profile_has_calls(const struct profile *profile);
+
 // Several recordings were added up: of single cells nothing is known.
 bool profile_is_sum(const struct profile *profile);
 

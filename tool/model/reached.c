@@ -23,9 +23,14 @@ static size_t count_slots(const struct recording *recording) {
     return most < THREADS_MOST ? most : THREADS_MOST;
 }
 
+// Returns what a thread that is alone holds back at a total of so many bytes.
+static int64_t batch_alone(int64_t bytes) {
+    const int64_t share = bytes / PEAK_SHARE;
+    return share < ALONE_MIN_BYTES ? ALONE_MIN_BYTES : share;
+}
+
 int64_t recording_margin_bytes(const struct recording *recording, uint64_t peak_bytes) {
-    int64_t share = clamp(peak_bytes) / PEAK_SHARE;
-    if (share < ALONE_MIN_BYTES) share = ALONE_MIN_BYTES;
+    const int64_t share = batch_alone(clamp(peak_bytes));
     if (!recording->header.totals.is_threaded) return share;
     return share + (int64_t)count_slots(recording) * BATCH_MIN_BYTES;
 }
@@ -38,19 +43,53 @@ static bool point_before(const struct recording *recording, uint64_t *index,
     return false;
 }
 
+// Tells totals that are counted from those of threads that note late what they hold, and from
+// estimates.
+static bool are_totals_exact(const struct recording *recording) {
+    struct cairn_sampling sampling;
+    return !recording->header.totals.is_threaded && !recording_sampling(recording, &sampling);
+}
+
+// Returns when the highest total but the peak was left, which came later.
+static uint64_t lower_left_ns(const struct recording *recording, uint64_t bytes) {
+    const struct cairn_totals *totals = &recording->header.totals;
+    return bytes > totals->peak_bytes ? totals->peak_ns : totals->peak_after_ns;
+}
+
+// Returns when the timeline last rose by a batch from `index` on, a point at which all was reached
+// but for less than a batch; `reached_ns` if it never did.
+static uint64_t last_rise_ns(const struct recording *recording, uint64_t index, uint64_t left_ns,
+                             uint64_t reached_ns) {
+    const uint64_t point_ns = recording->header.totals.point_ns;
+    struct cairn_point point;
+    int64_t level = 0;
+    for (; recording_point(recording, (size_t)index, &point) && index * point_ns < left_ns;
+         index++) {
+        if (!point.is_used) continue;
+        const bool is_rise = level && point.max_bytes - level >= batch_alone(level);
+        if (is_rise) reached_ns = (index + 1) * point_ns;
+        if (is_rise || !level) level = point.max_bytes;
+    }
+    return reached_ns < left_ns ? reached_ns : left_ns;
+}
+
 uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes) {
     const uint64_t point_ns = recording->header.totals.point_ns;
     const int64_t least = clamp(bytes) - recording_margin_bytes(recording, bytes);
     struct cairn_point point;
     uint64_t count = recording_count(recording, CAIRN_SECTION_POINTS), reached_ns = left_ns;
-    uint64_t index = point_ns ? left_ns / point_ns : 0;
+    uint64_t index = point_ns ? left_ns / point_ns : 0, first = UINT64_MAX;
     if (index > count) index = count;  // the time may be damaged
     while (point_before(recording, &index, &point) && point.last_bytes >= least) {
         uint64_t end_ns = (index + 1) * point_ns;
         reached_ns = end_ns < left_ns ? end_ns : left_ns;
+        first = index;
         if (point.min_bytes < least) break;
     }
-    return reached_ns;
+    if (first == UINT64_MAX || !are_totals_exact(recording)) return reached_ns;
+    reached_ns = last_rise_ns(recording, first, left_ns, reached_ns);
+    const uint64_t after_ns = lower_left_ns(recording, bytes);
+    return after_ns > reached_ns && after_ns < left_ns ? after_ns : reached_ns;
 }
 
 uint64_t recording_near_ns(const struct recording *recording, uint64_t reached_ns, uint64_t bytes,

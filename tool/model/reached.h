@@ -8,8 +8,10 @@
 #include "tool/model/reader.h"
 
 // Returns when a total of `bytes`, which was left (or is there still) at `left_ns`, was first
-// reached: the start of the time up to then in which no point of the timeline is lower. A point's
-// interval is the precision.
+// reached: the start of the time up to then in which no point of the timeline is lower, or later
+// where a total that is counted rose by a batch since, or was a little lower at a peak before. A
+// point's interval is the precision, in bytes a batch of the timeline where no lower peak says
+// more.
 uint64_t recording_reached_ns(const struct recording *recording, uint64_t left_ns, uint64_t bytes);
 
 // Returns when the timeline first came within `error_bytes` of that total, if that was before

@@ -177,15 +177,13 @@ static bool find_first(struct run *run) {
     size_t count = run->rows.count;
     const struct run_row *rows = run->rows.items;
     uint32_t *pids = calloc(count + 1, sizeof *pids);
-    bool has_root = false;
     if (!pids) return false;
     for (size_t i = 0; i < count; i++) pids[i] = rows[i].pid;
     qsort(pids, count, sizeof *pids, compare_pids);
     for (size_t i = 0; i < count; i++) {
         if (bsearch(&rows[i].ppid, pids, count, sizeof *pids, compare_pids)) continue;
         bool is_earlier = rows[i].start_clock_ns < rows[run->first].start_clock_ns;
-        if (!has_root || is_earlier) run->first = i;
-        has_root = true;
+        if (!run->root_count++ || is_earlier) run->first = i;
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].pid == rows[run->first].pid &&

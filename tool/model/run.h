@@ -17,6 +17,7 @@ struct run {
     char directory[PATH_MAX];
     ARRAY(struct run_row) rows;  // by peak, the highest first
     size_t first;                // row of the program that was started: its last image
+    size_t root_count;           // processes whose parent is none of the others
     uint64_t bad_lines;          // of the index: not of its form, or too many
     uint64_t bad_files;          // recordings that cannot be read
     uint64_t lost_files;         // that could not be written, as the index says

@@ -127,6 +127,8 @@ static enum claim_key choose_now(const struct claim_now *now) {
     if (is_share(now->free_bytes, now, NOW_FREE_SHARE) && is_free_most) return CLAIM_NOW_FREE;
     if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
+    if (is_share(now->leaked_bytes, now, NOW_WASTE_SHARE) && now->leaked_bytes >= now->wasted_bytes)
+        return CLAIM_NOW_LEAKED;
     if (is_wasteful) return CLAIM_NOW_WASTE;
     if (now->knows_waste && is_block_used(now) && is_share(now->block_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_BLOCK;
@@ -140,10 +142,11 @@ void claim_of_now(struct claim *claim, const struct claim_now *now) {
     uint64_t bytes = now->largest_bytes;
     if (claim->key == CLAIM_NOW_FREE) bytes = now->free_bytes;
     if (claim->key == CLAIM_NOW_BLOCK) bytes = now->block_bytes;
-    if (claim_has(claim, "wasted_bytes")) {
-        bytes = now->used_bytes;
-        claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);
-    }
+    const bool is_of_waste = claim_has(claim, "wasted_bytes"),
+               is_of_leaks = claim_has(claim, "leaked_bytes");
+    if (is_of_waste || is_of_leaks) bytes = now->used_bytes;
+    if (is_of_waste) claim_set(claim, "wasted_bytes", (int64_t)now->wasted_bytes);
+    if (is_of_leaks) claim_set(claim, "leaked_bytes", (int64_t)now->leaked_bytes);
     claim_set(claim, "bytes", (int64_t)bytes);
     claim_set(claim, "rss_bytes", (int64_t)now->all_bytes);
     if (claim_has(claim, "what")) claim_set_text(claim, "what", now->largest);

@@ -31,7 +31,8 @@ struct claim_now {
     const char *allocator;                       // whose heap it is
     uint64_t all_bytes, used_bytes, free_bytes;  // in use in that heap, and free there
     uint64_t wasted_bytes;                       // of that in use; 0 if it is not known
-    uint64_t block_bytes;                        // of the largest block in use
+    uint64_t leaked_bytes;  // of that in use what no root leads to; 0: not known
+    uint64_t block_bytes;   // of the largest block in use
     bool knows_waste;
     uint64_t largest_bytes;
     const char *largest;

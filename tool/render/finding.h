@@ -73,7 +73,7 @@ struct finding {
 // Growth as the view of that name has it: stacks that grow, then such as grew before.
 struct finding_growth {
     bool is_known;
-    size_t moment_count, growing_count, stalled_count;
+    size_t moment_count, growing_count, stalled_count, late_count;
     uint64_t start_ns, end_ns;
     char label[CAIRN_LABEL_BYTES];  // of the mark at the start
     struct {

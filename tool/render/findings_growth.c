@@ -25,6 +25,7 @@ static void note_growth(struct finding_growth *out, const struct growth *growth,
     out->moment_count = growth->moment_count;
     out->growing_count = growth->count - growth->stalled_count;
     out->stalled_count = growth->stalled_count;
+    out->late_count = growth->late_count;
     out->start_ns = growth->start_ns, out->end_ns = growth->end_ns;
     if (growth->first < snapshots->count)
         snprintf(out->label, sizeof out->label, "%s", snapshots->list[growth->first].label);

@@ -121,6 +121,7 @@ static bool claim_none(const struct growth *growth, const struct snapshots *snap
                                    .moment_count = growth->moment_count,
                                    .growing_count = growth->count - growth->stalled_count,
                                    .stalled_count = growth->stalled_count,
+                                   .late_count = growth->late_count,
                                    .start_ns = growth->start_ns,
                                    .end_ns = growth->end_ns};
     if (growth->first < snapshots->count)

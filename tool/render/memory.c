@@ -133,13 +133,16 @@ static void sum_terms(struct picture *picture) {
 static const char *word_of(const struct picture *picture, int part) {
     static const char *const words[PICTURE_PARTS] = {
         [PICTURE_LIVE] = "live",     [PICTURE_SLACK] = "slack",   [PICTURE_REST] = "allocator",
-        [PICTURE_MAPPED] = "mapped", [PICTURE_STACKS] = "stacks", [PICTURE_FILES] = "files",
+        [PICTURE_MAPPED] = "mapped", [PICTURE_STACKS] = "stacks", [PICTURE_FILES] = "other",
         [PICTURE_SHARED] = "shared", [PICTURE_OWN] = "cairn"};
     if (part == PICTURE_LIVE && picture->is_sampled) return "live (estimate)";
-    return part == PICTURE_REST && !picture->is_live_part ? "live or free" : words[part];
+    if (part != PICTURE_REST) return words[part];
+    if (!picture->is_mapped_part)
+        return picture->is_live_part ? "allocator or mapped" : "live, free or mapped";
+    return picture->is_live_part ? words[part] : "live or free";
 }
 
-// "42.1 MiB live + 3.0 MiB files".
+// "42.1 MiB live + 3.0 MiB other".
 static void write_parts(const struct picture *picture, bool is_plain, char *out, size_t size) {
     size_t used = 0;
     *out = 0;
@@ -212,6 +215,7 @@ bool claim_of_not_heap(struct claim *claim, const struct profile *profile) {
     if (picture.bytes[most] < LEAST_BYTES || heap >= picture.rss_bytes / 2) return false;
     claim_set(claim, "bytes", (int64_t)picture.bytes[most]);
     claim_set(claim, "rss_bytes", (int64_t)picture.rss_bytes);
+    claim_set(claim, "is_most", picture.bytes[most] > picture.rss_bytes / 2);
     claim_set(claim, "live_bytes", (int64_t)picture.bytes[PICTURE_LIVE]);
     claim_set_text(claim, "what", words[most]);
     claim_set(claim, "at_ns", (int64_t)picture.at_ns);

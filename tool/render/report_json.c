@@ -143,11 +143,14 @@ static void put_figures(struct json *json, const struct profile *profile) {
         put_calls(json, totals);
         return;
     }
-    PUT_FIGURES(json, "totals", total_keys, (int64_t)totals->allocations, (int64_t)totals->frees,
-                (int64_t)totals->allocated_bytes, (int64_t)totals->freed_bytes,
-                (int64_t)totals->failed, (int64_t)totals->temporary,
-                (int64_t)totals->watched.blocks, (int64_t)totals->watched.short_lived,
-                (int64_t)totals->slack_bytes, (int64_t)totals->waste_bytes);
+    const bool has_calls = profile_has_calls(profile);
+    PUT_FIGURES(json, "totals", total_keys, has_calls ? (int64_t)totals->allocations : UNKNOWN,
+                has_calls ? (int64_t)totals->frees : UNKNOWN,
+                has_calls ? (int64_t)totals->allocated_bytes : UNKNOWN,
+                has_calls ? (int64_t)totals->freed_bytes : UNKNOWN, (int64_t)totals->failed,
+                (int64_t)totals->temporary, (int64_t)totals->watched.blocks,
+                (int64_t)totals->watched.short_lived, (int64_t)totals->slack_bytes,
+                (int64_t)totals->waste_bytes);
     PUT_FIGURES(json, "inherited", inherited_keys, (int64_t)inherited->blocks,
                 (int64_t)inherited->bytes, inherited->peak_blocks, inherited->peak_bytes,
                 inherited->exit_blocks, inherited->exit_bytes);

@@ -43,7 +43,20 @@ static void print_key(const struct terminal *terminal, const char *key) {
     terminal_print(terminal, STYLE_DIM, "%-*s", KEY_COLUMNS, key);
 }
 
+// Prints the head of a directory into which somebody put recordings.
+static void print_collection(const struct terminal *terminal, const struct run_screen *screen) {
+    const struct run *run = screen->run;
+    fprintf(terminal->out, "%s%s of %s that were started apart: sums are of all of them\n",
+            screen->has_prefix ? "cairn: " : "",
+            units_counted((int64_t)run->rows.count, "recording", "recordings").text,
+            units_counted((int64_t)run->root_count, "program", "programs").text);
+}
+
 void run_screen_print_ending(const struct terminal *terminal, const struct run_screen *screen) {
+    if (!screen->run->has_index && screen->run->root_count > 1) {
+        print_collection(terminal, screen);
+        return;
+    }
     const struct run_row *first = &screen->run->rows.items[screen->run->first];
     const struct ending ending = {first->state, first->stop_reason, first->has_exit,
                                   first->exit_status, first->exit_signal};

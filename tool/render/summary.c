@@ -132,7 +132,7 @@ static void print_left(const struct terminal *terminal, const struct summary *su
     fputc('\n', terminal->out);
 }
 
-static void print_totals(const struct terminal *terminal, const struct summary *summary) {
+static void print_allocated(const struct terminal *terminal, const struct summary *summary) {
     const struct profile *profile = summary->profile;
     const struct profile_totals *totals = &profile->totals;
     print_key(terminal, "allocated");
@@ -145,8 +145,12 @@ static void print_totals(const struct terminal *terminal, const struct summary *
         terminal_print(terminal, STYLE_WARNING, ", %s failed",
                        units_count((int64_t)totals->failed).text);
     fputc('\n', terminal->out);
+}
+
+static void print_totals(const struct terminal *terminal, const struct summary *summary) {
+    if (profile_has_calls(summary->profile)) print_allocated(terminal, summary);
     print_inherited(terminal, summary);
-    if (!profile_has_frees(profile)) return;
+    if (!profile_has_frees(summary->profile)) return;
     print_left(terminal, summary);
 }
 
@@ -254,6 +258,8 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
         reason = "every allocation failed";
     else if (!reason && summary->profile->recording->header.is_attached)
         reason = "the program made none since, or has an allocator of its own linked in";
+    else if (!reason && recording_imported(summary->profile->recording))
+        reason = "the imported file has none";
     else if (!reason)
         reason = "the program made none, or has an allocator of its own linked in";
     bool has_others = summary->profile->recording->header.unkept.processes != 0;

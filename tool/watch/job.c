@@ -94,6 +94,16 @@ static void execute_as_script(const char *path, char **words) {
     free(shell);
 }
 
+int launch_plain(const char *path, char **words, const sigset_t *mask,
+                 const struct limits *limits) {
+    limits_restore(limits);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execv(path, words);
+    int problem = errno;
+    if (problem == ENOEXEC) execute_as_script(path, words);
+    return problem;
+}
+
 // In the child: waits for the output's name, becomes the program.
 static void launch_execute(const struct launch *launch, const char *path, char **words,
                            const sigset_t *mask, const struct limits *limits, int go, int report) {
@@ -104,14 +114,8 @@ static void launch_execute(const struct launch *launch, const char *path, char *
     if (length <= 0) _exit(STATUS_NOT_FOUND);
     output[length] = 0;
     own.output = output;
-    limits_restore(limits);
     int problem = ENOMEM;
-    if (launch_set_environment(&own, &error)) {
-        sigprocmask(SIG_SETMASK, mask, NULL);
-        execv(path, words);
-        problem = errno;
-        if (problem == ENOEXEC) execute_as_script(path, words);
-    }
+    if (launch_set_environment(&own, &error)) problem = launch_plain(path, words, mask, limits);
     ssize_t unused = write(report, &problem, sizeof problem);
     (void)unused;
     _exit(STATUS_NOT_FOUND);
@@ -316,4 +320,18 @@ void job_finish(struct job *job) {
     sigprocmask(SIG_UNBLOCK, &handled, NULL);
     close(job->signal_file);
     witness_end(job);
+}
+
+void job_end_alike(const struct job *job) {
+    const struct rlimit none = {0};
+    sigset_t one;
+    int number = WIFSIGNALED(job->wait_status) ? WTERMSIG(job->wait_status) : 0;
+    if (number != SIGINT && number != SIGQUIT) return;
+    fflush(NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    raise(number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
 }

@@ -50,6 +50,11 @@ void job_handle(struct job *job);
 // The program is over and everything is saved: signals mean the tool itself again.
 void job_finish(struct job *job);
 
+// Ends the tool as the program ended that the terminal's keys told to: a shell goes on with a loop
+// or a list where its command ended with a status. Returns where another signal, or none, ended it,
+// and in PID 1, which lives on.
+void job_end_alike(const struct job *job);
+
 struct launch_variable {
     const char *name, *value;
 };
@@ -87,6 +92,10 @@ struct launched {
 
 // Puts the variables into this process' environment, the library first in LD_PRELOAD.
 bool launch_set_environment(const struct launch *launch, struct error *error);
+
+// Becomes the program as it is, with the signal mask `mask` and these limits. Returns, with errno,
+// if it cannot.
+int launch_plain(const char *path, char **words, const sigset_t *mask, const struct limits *limits);
 
 // Makes the child that will execute `path` with the signal mask `mask` and these limits. Its pid is
 // known then, and nothing of the program has run.

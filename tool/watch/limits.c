@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/watch/limits.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "tool/base/units.h"
 #include "tool/watch/memory.h"
 
-static void raise_one(int resource, struct rlimit *old) {
-    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
-    struct rlimit wanted;
+enum {
+    FILES_USUAL = 1024,
+    FILES_LEAST = 7,  // that are open together until a first process is recorded
+};
+
+// Root may go beyond what is the most for others, up to `wanted`.
+static void raise_one(int resource, rlim_t wanted, struct rlimit *old) {
     if (getrlimit(resource, old) != 0) return;
-    wanted = *old;
-    wanted.rlim_cur = wanted.rlim_max;
-    // root may go beyond; of descriptors the kernel has a limit of its own
-    if (resource != RLIMIT_FSIZE || setrlimit(resource, &none) != 0) setrlimit(resource, &wanted);
+    const struct rlimit beyond = {wanted, wanted}, most = {old->rlim_max, old->rlim_max};
+    if (most.rlim_cur >= wanted || setrlimit(resource, &beyond) != 0) setrlimit(resource, &most);
 }
 
 void limits_raise(struct limits *old) {
-    raise_one(RLIMIT_NOFILE, &old->files);
-    raise_one(RLIMIT_FSIZE, &old->file_bytes);
+    raise_one(RLIMIT_NOFILE, FILES_USUAL, &old->files);
+    raise_one(RLIMIT_FSIZE, RLIM_INFINITY, &old->file_bytes);
 }
 
 void limits_restore(const struct limits *old) {
@@ -30,4 +37,12 @@ bool limits_leave_room(struct error *error) {
     return error_set(error, "files may become no larger than %s (ulimit -f), and cairn needs %s",
                      units_size((int64_t)now.rlim_cur).text,
                      units_size((int64_t)MEMORY_LEAST_BYTES).text);
+}
+
+bool limits_leave_files(struct error *error) {
+    int files[FILES_LEAST], count = 0, problem = 0;
+    while (count < FILES_LEAST && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) count++;
+    if (count < FILES_LEAST) problem = errno;
+    while (count > 0) close(files[--count]);
+    return !problem || error_set(error, "%s (ulimit -n)", strerror(problem));
 }

@@ -112,7 +112,8 @@ static bool is_picture_due(const struct rss *rss, const struct rss_now *now, uin
 }
 
 // The heap's figures at this moment, and what the recording helps to tell apart.
-static void add_heap(pid_t pid, struct recording *recording, struct rss_parts *parts) {
+static void add_heap(pid_t pid, struct recording *recording, uint64_t most_ns,
+                     struct rss_parts *parts) {
     struct cairn_picture *picture = &parts->picture;
     struct figures figures = figures_of(recording);
     picture->live_bytes = figures.exit_bytes;
@@ -122,7 +123,7 @@ static void add_heap(pid_t pid, struct recording *recording, struct rss_parts *p
         picture->slack_bytes = slack_of_live(recording);
         picture->knows |= CAIRN_PICTURE_KNOWS_SLACK;
     }
-    if (rss_parts_find_mapped(pid, parts, recording, picture))
+    if (rss_parts_find_mapped(pid, parts, recording, most_ns, picture))
         picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
 }
 
@@ -135,7 +136,7 @@ static void count_free(pid_t pid, struct recording *recording, uint64_t most_ns,
     for (int i = 0; i < TRIES; i++) {
         if (!free_chunks_find(pid, data->start, data->end, most_ns, picture)) return;
         if (!rss_parts_settle_free(picture, figures_of(recording).exit_bytes)) return;
-        add_heap(pid, recording, parts);
+        add_heap(pid, recording, most_ns, parts);
     }
 }
 
@@ -150,7 +151,7 @@ static bool complete(pid_t pid, struct recording *recording, uint64_t most_ns,
                                         rss_parts_samples_bytes(pid, recording->header.live_samples)
                                   : own_map_bytes(pid, &recording->header);
     rss_parts_settle_own(parts, own_bytes);
-    add_heap(pid, recording, parts);
+    add_heap(pid, recording, most_ns, parts);
     if (is_glibc) count_free(pid, recording, most_ns, parts);
     struct rss_now after = rss_look(pid);
     return after.rss_bytes && picture->rss_bytes <= after.peak_bytes + peak_lag_bytes;

@@ -2,16 +2,19 @@
 // Finds the resident memory that the program mapped itself.
 #include <stdlib.h>
 
+#include "tool/base/clock.h"
 #include "tool/glibc/chunks.h"
 #include "tool/proc/pagemap.h"
 #include "tool/proc/remote.h"
+#include "tool/watch/free_chunks.h"
 #include "tool/watch/rss_parts.h"
 
-enum { PAGES_MAX = 1 << 16, PAGES_LONG_MAX = 1 << 20, LIST_MAX = 1 << 22, TRIES = 3 };
+enum { LIST_MAX = 1 << 22, TRIES = 3 };
 
 struct search {
     struct remote remote;
-    uint64_t pages_left;        // to be checked: a picture may not take for ever
+    uint64_t until_ns;          // of processor time: a picture may not take for ever
+    bool is_cut;                // it did not suffice
     uint64_t untouched_bytes;   // of blocks, without last pages: how much of one was asked for ...
     uint64_t last_pages_bytes;  // ... is not known; these are not resident either
 };
@@ -26,16 +29,26 @@ static void note_untouched(struct search *search, uint64_t end, uint64_t bytes) 
     search->last_pages_bytes += has_last ? 0 : page_bytes;
 }
 
-// Resident bytes of malloc's large blocks in [at, end); search->pages_left 0: not all was seen.
+static struct search search_begin(pid_t pid, uint64_t most_ns) {
+    struct search search = {.remote = remote_of(pid),
+                            .until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + most_ns};
+    search.remote.pagemap = pagemap_open(pid);
+    return search;
+}
+
+static bool has_time(struct search *search) {
+    search->is_cut |= clock_ns(CLOCK_THREAD_CPUTIME_ID) >= search->until_ns;
+    return !search->is_cut;
+}
+
+// Returns resident bytes of malloc's large blocks in [at, end), as far as there is time.
 static uint64_t large_blocks(struct search *search, uint64_t at, uint64_t end) {
     const struct pagemap *pagemap = &search->remote.pagemap;
     const uint64_t page_bytes = pagemap->page_bytes;
     struct page_heads heads;
     uint64_t found = 0;
-    while (at < end && search->pages_left) {
-        uint64_t most = at + search->pages_left * page_bytes;
-        page_heads_read(&heads, &search->remote, PAGE_RESIDENT, at, end < most ? end : most);
-        search->pages_left -= (heads.end - at) / page_bytes;
+    while (at < end && has_time(search)) {
+        page_heads_read(&heads, &search->remote, PAGE_RESIDENT, at, end);
         for (size_t i = 0; i < heads.count; i++) {
             uint64_t address = heads.items[i].address;
             if (address < at) continue;  // inside the block before
@@ -60,7 +73,7 @@ static bool sum_by_heads(struct search *search, const struct rss_parts *parts, u
         const struct mapped_memory *memory = &parts->memory.items[i];
         if (!memory->is_plain) continue;
         uint64_t blocks = large_blocks(search, memory->start, memory->end);
-        if (!search->pages_left) return false;
+        if (search->is_cut) return false;
         uint64_t resident =
             pagemap_resident_bytes(&search->remote.pagemap, memory->start, memory->end);
         if (resident > memory->rss_bytes) resident = memory->rss_bytes;
@@ -70,8 +83,7 @@ static bool sum_by_heads(struct search *search, const struct rss_parts *parts, u
 }
 
 bool rss_parts_find_other(pid_t pid, const struct rss_parts *parts, uint64_t *bytes) {
-    struct search search = {.remote = remote_of(pid), .pages_left = PAGES_LONG_MAX};
-    search.remote.pagemap = pagemap_open(pid);
+    struct search search = search_begin(pid, FREE_CHUNKS_LONG_NS);
     if (search.remote.pagemap.file < 0) return false;
     bool is_known = sum_by_heads(&search, parts, bytes);
     remote_close(&search.remote);
@@ -127,9 +139,8 @@ static bool sum_by_list(const struct search *search, const struct rss_parts *par
 }
 
 bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct recording *recording,
-                           struct cairn_picture *picture) {
-    struct search search = {.remote = remote_of(pid), .pages_left = PAGES_MAX};
-    search.remote.pagemap = pagemap_open(pid);
+                           uint64_t most_ns, struct cairn_picture *picture) {
+    struct search search = search_begin(pid, most_ns);
     bool is_glibc = recording->header.allocator == CAIRN_ALLOCATOR_GLIBC, is_known = false;
     if (search.remote.pagemap.file < 0) return false;
     if (recording->header.has_mappings)

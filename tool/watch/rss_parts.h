@@ -101,8 +101,9 @@ bool rss_parts_find_other(pid_t pid, const struct rss_parts *parts, uint64_t *by
 // Finds which anonymous memory the program mapped itself: sets mapped_bytes, resident, and what of
 // the allocator's large blocks is not (untouched_bytes). With --mmap the process keeps a list
 // (format.h, cairn_mapping_table). Without it glibc's large blocks are known by their first words;
-// what is neither that nor an arena is the program's. False: that is not known.
+// what is neither that nor an arena is the program's. False: that is not known, as where it takes
+// more than `most_ns` of processor time.
 bool rss_parts_find_mapped(pid_t pid, const struct rss_parts *parts, struct recording *recording,
-                           struct cairn_picture *picture);
+                           uint64_t most_ns, struct cairn_picture *picture);
 
 #endif

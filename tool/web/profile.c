@@ -432,10 +432,7 @@ static void put_points(struct writer *writer) {
 }
 
 static bool put_facts(struct writer *writer, struct json *json) {
-    static const char *const roles[] = {[WEB_ONE] = "one",
-                                        [WEB_PROCESS] = "process",
-                                        [WEB_BEFORE] = "before",
-                                        [WEB_AFTER] = "after"};
+    static const char *const roles[] = {"one", "process", "before", "after"};  // by enum web_role
     const struct export *export = writer->about->export;
     const struct profile *profile = export->profile;
     json_open_object(json, NULL);
@@ -451,6 +448,7 @@ static bool put_facts(struct writer *writer, struct json *json) {
     json_put_string(json, "executable", profile->recording->header.executable);
     json_put_uint(json, "point_ns", profile->recording->header.totals.point_ns);
     json_put_bool(json, "has_ended", profile_has_ended(profile));
+    json_put_bool(json, "has_calls", profile_has_calls(profile));
     json_put_bool(json, "of_owners", recording_is_of_owners(profile->recording));
     report_json_put_facts(json, profile, export->names);
     report_json_put_threads(json, profile);

@@ -84,6 +84,8 @@ export interface Facts {
   heap?: string; // an allocator by name in the place of malloc's heap (heaps.ts)
   of_owners: boolean; // its stacks are who keeps blocks, from a root inwards (cairn core save)
   process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
+  /** False: an import that says only what was live. */
+  has_calls: boolean;
   totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
   /** `from_ns`: it may have been as high from then on. */
   peak: { bytes: number; blocks: number; at_ns: number; from_ns?: number | null; error_bytes: number };

@@ -127,7 +127,9 @@ export class Overview implements Screen {
         peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null,
         estimate(facts.sampling?.peak_estimate),
       ),
-      card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate),
+      facts.has_calls
+        ? card("Allocated", units.size(totals.allocated_bytes), `in ${units.plural(totals.allocations, "call")}`, rate)
+        : null,
       card(
         facts.has_ended ? "At the end" : "Now",
         units.size(units.shown(at_exit.bytes, facts.sampling?.at_exit_estimate.most_bytes)),
@@ -195,8 +197,12 @@ export class Overview implements Screen {
         before.sampling?.peak_estimate,
         after.sampling?.peak_estimate,
       ),
-      one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
-      one("Calls", before.totals.allocations, after.totals.allocations, units.count),
+      ...(before.has_calls && after.has_calls
+        ? [
+            one("Allocated", before.totals.allocated_bytes, after.totals.allocated_bytes, units.size),
+            one("Calls", before.totals.allocations, after.totals.allocations, units.count),
+          ]
+        : []),
       one(
         after.has_ended ? "At the end" : "Live",
         before.at_exit.bytes,

@@ -107,7 +107,7 @@ static void test_one_function(void **state) {
     (void)state;
     ADD(900, MAIN, LOAD, VECTOR);
     ADD(100, MAIN, STORE);
-    check("90 % of the peak heap (900 B) came through main \u2192 load");
+    check("90 % of the peak heap, 900 B, came through main \u2192 load");
 }
 
 static void test_calls_of_two_lines_are_one_function(void **state) {
@@ -115,7 +115,7 @@ static void test_calls_of_two_lines_are_one_function(void **state) {
     ADD(450, MAIN, VECTOR, LOAD);
     ADD(450, MAIN, LOAD, VECTOR);
     ADD(100, MAIN, STORE);
-    check("90 % of the peak heap (900 B) came through main \u2192 load");
+    check("90 % of the peak heap, 900 B, came through main \u2192 load");
 }
 
 static void test_the_way_parts(void **state) {
@@ -124,7 +124,7 @@ static void test_the_way_parts(void **state) {
     ADD(350, MAIN, STORE);
     ADD(200, MAIN, PARSE);
     ADD(50, MAIN, VECTOR);
-    check("100 % of the peak heap (1000 B) came through main: load 40 %, store 35 %, parse 20 %");
+    check("100 % of the peak heap, 1000 B, came through main: load 40 %, store 35 %, parse 20 %");
 }
 
 // Three of many that are as large say so.
@@ -135,7 +135,7 @@ static void test_the_way_parts_in_many(void **state) {
     ADD(200, MAIN, PARSE);
     ADD(190, MAIN, OTHER);
     ADD(100, MAIN, NO_NAME);
-    check("100 % of the peak heap (1000 B) came through main: load 30 %, store 21 %, parse 20 %, "
+    check("100 % of the peak heap, 1000 B, came through main: load 30 %, store 21 %, parse 20 %, "
           "and 1 more");
 }
 
@@ -144,7 +144,7 @@ static void test_one_name_in_two_files(void **state) {
     (void)state;
     ADD(600, MAIN, LOAD);
     ADD(400, MAIN, OTHER_LOAD);
-    check("100 % of the peak heap (1000 B) came through main: load (a.c) 60 %, load (b.c) 40 %");
+    check("100 % of the peak heap, 1000 B, came through main: load (a.c) 60 %, load (b.c) 40 %");
 }
 
 // The same in the list of functions and in the tree of calls.
@@ -180,7 +180,7 @@ static void test_what_is_inlined(void **state) {
     (void)state;
     ADD(900, MAIN, SHORT);
     ADD(100, MAIN, STORE);
-    check("90 % of the peak heap (900 B) came through append \u2192 push");
+    check("90 % of the peak heap, 900 B, came through append \u2192 push");
 }
 
 static void test_a_recursion_is_told_once(void **state) {
@@ -188,14 +188,14 @@ static void test_a_recursion_is_told_once(void **state) {
     ADD(100, MAIN, LOAD);
     ADD(100, MAIN, LOAD, LOAD);
     ADD(800, MAIN, LOAD, LOAD, LOAD);
-    check("100 % of the peak heap (1000 B) came through main \u2192 load");
+    check("100 % of the peak heap, 1000 B, came through main \u2192 load");
 }
 
 static void test_a_library_is_told_by_the_function_that_was_called(void **state) {
     (void)state;
     ADD(900, NO_NAME, LIBRARY, LIBRARY, VECTOR);
     ADD(100, NO_NAME, NO_NAME);
-    check("90 % of the peak heap (900 B) came through xmlReadFile");
+    check("90 % of the peak heap, 900 B, came through xmlReadFile");
 }
 
 static void test_a_wrapper_of_malloc_tells_nothing(void **state) {
@@ -220,17 +220,17 @@ static void test_cut_stacks(void **state) {
     ADD(900, MAIN, LOAD);
     ADD(100, LOAD);
     stacks[1].cut = 1;
-    check("at least 90 % of the peak heap (900 B) came through main \u2192 load");
+    check("at least 90 % of the peak heap, 900 B, came through main \u2192 load");
     stacks[1].peak_bytes = 700;
     stacks[0].peak_bytes = 300;
-    check("at least 70 % of the peak heap (700 B) came through load");
+    check("at least 70 % of the peak heap, 700 B, came through load");
 }
 
 static void test_all_in_main(void **state) {
     (void)state;
     ADD(600, MAIN);
     ADD(400, MAIN, STORE);
-    check("100 % of the peak heap (1000 B) came through main");
+    check("100 % of the peak heap, 1000 B, came through main");
 }
 
 static void test_what_was_allocated(void **state) {
@@ -239,7 +239,7 @@ static void test_what_was_allocated(void **state) {
     ADD(0, MAIN, LOAD);
     stacks[0].allocated_bytes = 500;
     profile.totals.allocated_bytes = 500;
-    check("100 % of all that was allocated (500 B) came through main \u2192 load");
+    check("100 % of all that was allocated, 500 B, came through main \u2192 load");
     recording.header.has_no_frees = false;
 }
 
