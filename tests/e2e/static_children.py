@@ -126,7 +126,7 @@ int main(int count, char **words) {
 HOWS = ("execv", "execvp", "execl", "fexecve", "execveat", "number", "thread", "fork", "vfork", "spawn", "spawnp", "system", "popen")
 FAILS = ("execv", "vfork", "spawnp")
 OFTEN = 20 if t.IS_LONG else 3
-KILLS = 10_000 if t.IS_LONG else 4  # at as many steps of the tool
+KILLS = 10_000 if t.IS_LONG else 2  # at as many steps of the tool
 PAGE, ROOM = 4096, 400  # behind the code of a program in which a call has no place
 
 
@@ -230,7 +230,7 @@ def check_tool_killed(starter, how, program):
     steps = kill_tool_at(0, starter, how, program)
     if not t.check(steps > KILLS or t.IS_LONG, f"{how}: {steps} steps"):
         return
-    for step in sorted({1 + turn * (steps - 1) // KILLS for turn in range(KILLS)}):
+    for step in sorted({1 + (2 * turn + 1) * (steps - 1) // (2 * KILLS + 1) for turn in range(KILLS)}):
         kill_tool_at(step, starter, how, program)
 
 

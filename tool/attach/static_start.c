@@ -76,15 +76,21 @@ struct starting {
     struct static_program program;
 };
 
+static bool set_options(const struct starting *starting, bool has_stub) {
+    const uintptr_t options = has_stub ? CALL_OPTIONS : START_OPTIONS;
+    return ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)options) == 0;
+}
+
 // Without a stub the program ends with the tool from here on: its thread would not get back.
 static bool open_caller(struct starting *starting, struct error *error) {
     const struct call_site site = static_program_site(&starting->program, &starting->remote);
-    const uintptr_t options = site.stub_at ? CALL_OPTIONS : START_OPTIONS;
     starting->thread.tid = starting->remote.pid;
-    if (ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)options) != 0 ||
+    if (!set_options(starting, site.stub_at != 0) ||
         !registers_get(starting->thread.tid, &starting->thread.registers) || !site.system_call_at)
         return error_set(error, "no system call can be made in it");
-    return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
+    return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error) &&
+           (starting->caller.stub.place || set_options(starting, false) ||
+            error_set(error, "it has ended"));
 }
 
 static const char how_to_record[] = "CAIRN_", where_programs_are[] = "PATH=";
