@@ -126,7 +126,7 @@ int main(int count, char **words) {
 HOWS = ("execv", "execvp", "execl", "fexecve", "execveat", "number", "thread", "fork", "vfork", "spawn", "spawnp", "system", "popen")
 FAILS = ("execv", "vfork", "spawnp")
 OFTEN = 20 if t.IS_LONG else 3
-KILLS = 10_000 if t.IS_LONG else 2  # at as many steps of the tool
+KILLS = 300 if t.IS_LONG else 2  # at as many steps of the tool
 PAGE, ROOM = 4096, 400  # behind the code of a program in which a call has no place
 
 
