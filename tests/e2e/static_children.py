@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Static programs that recorded ones start, static or not, by every call that starts programs: each is recorded to the call
 and byte, also under libc's own shells, by scripts, in the place of its starter and without variables, with the same output
-and status. What cannot be recorded is named, and a start that fails names nobody and leaves nobody held."""
+and status. What cannot be recorded is named, and a start that fails names nobody and leaves nobody held. A tool that is
+killed while it changes a program lets it begin, also one with no room behind its code; what is recorded then is whole."""
 
 import os
 import pathlib
@@ -125,6 +126,8 @@ int main(int count, char **words) {
 HOWS = ("execv", "execvp", "execl", "fexecve", "execveat", "number", "thread", "fork", "vfork", "spawn", "spawnp", "system", "popen")
 FAILS = ("execv", "vfork", "spawnp")
 OFTEN = 20 if t.IS_LONG else 3
+KILLS = 300 if t.IS_LONG else 2  # at as many steps of the tool
+PAGE, ROOM = 4096, 400  # behind the code of a program in which a call has no place
 
 
 def build(name, text, libc, *options):
@@ -148,14 +151,22 @@ def recorded(what, argv, env=None):
     return [found for found in (t.report(file) for file in ledger.files(path)) if found] if os.path.exists(path) else []
 
 
+def recordings_of(reports, leaf):
+    return [found for found in reports if found["process"]["command"].split()[0] == leaf]
+
+
+def check_whole(what, found):
+    blocks = [(s["allocations"], s["allocated_bytes"]) for s in t.stacks_through(found, "leaf_work")]
+    t.check_equal(f"{what}: blocks", blocks, [(1000, 100_000)])
+    t.check_nothing_lost(what, found)
+
+
 def check_leaf(what, reports, leaf, count=1):
     """So many recordings of the leaf, each with all that it allocates."""
-    of_leaf = [found for found in reports if found["process"]["command"].split()[0] == leaf]
+    of_leaf = recordings_of(reports, leaf)
     t.check_equal(f"{what}: recordings of it", len(of_leaf), count)
     for found in of_leaf:
-        blocks = [(s["allocations"], s["allocated_bytes"]) for s in t.stacks_through(found, "leaf_work")]
-        t.check_equal(f"{what}: blocks", blocks, [(1000, 100_000)])
-        t.check_nothing_lost(what, found)
+        check_whole(what, found)
     t.check_equal(f"{what}: named", named(reports), [])
 
 
@@ -183,6 +194,46 @@ def check_unrecorded(starter, leaf, what):
         t.check_equal(f"{what}, stripped, {how}: named", named(found), [(os.path.basename(stripped), "static")])
 
 
+def room_behind(program):
+    """Bytes from the end of its code to that of the page."""
+    headers = t.run(["readelf", "-lW", program]).out.decode().splitlines()
+    code = next(line.split() for line in headers if " LOAD " in line and " R E " in line)
+    return -(int(code[2], 16) + int(code[5], 16)) % PAGE
+
+
+def build_without_room(program):
+    """The same with more code, up to the end of its last page but for that little."""
+    more = (room_behind(program) - ROOM) % PAGE & ~15
+    narrow = build("narrow", LEAF + f'__asm__(".text; .balign 16; .skip {more}, 0x90");\n', "gcc", "-static")
+    t.check(0 < room_behind(narrow) <= ROOM + 64, f"narrow: {room_behind(narrow)} bytes of room")
+    return narrow
+
+
+def kill_tool_at(step, starter, how, program):
+    """How many steps the tool made. The output is read to its end, which is that of all who outlive the tool. What the
+    tool was killed before it could say or write is not asked: that the program is recorded, a file beyond a checkpoint."""
+    what, path = f"{os.path.basename(program)}, {how}, the tool killed at step {step}", t.fresh_path("killed")
+    result = t.run([*t.program("killed_at"), str(step), t.CAIRN, "run", "-q", "-o", path, "--", "sh", "-c",
+                    '"$@"; echo "status $?"', "sh", starter, how, program])
+    lines = result.out.decode().splitlines()
+    steps = [line for line in lines if line.isdigit()]
+    t.check_equal(f"{what}: it goes on", [line for line in lines if line not in steps],
+                  [f"leaf 1 {program}", "status 5"], is_grave=True)
+    files = ledger.files(path) if os.path.exists(path) else []
+    for found in recordings_of(filter(None, map(t.report, files)), program):
+        if "checkpoint" not in found["trust"]:
+            check_whole(what, found)
+    return int(steps[0])
+
+
+def check_tool_killed(starter, how, program):
+    steps = kill_tool_at(0, starter, how, program)
+    if not t.check(steps > KILLS or t.IS_LONG, f"{how}: {steps} steps"):
+        return
+    for step in sorted({1 + (2 * turn + 1) * (steps - 1) // (2 * KILLS + 1) for turn in range(KILLS)}):
+        kill_tool_at(step, starter, how, program)
+
+
 t.need("gcc", "musl-gcc", "strip")
 leaf = {libc: build("leaf", LEAF, libc, "-static") for libc in ("gcc", "musl-gcc")}
 dynamic = build("starts", STARTS, "gcc")
@@ -199,6 +250,8 @@ script.chmod(0o755)
 check_leaf("a script", recorded("a script", [dynamic, "spawn", script.absolute()]), leaf["gcc"])
 for libc in ("gcc", "musl-gcc"):
     check_leaf(f"{libc}, by a number", recorded(f"{libc}, by a number", [build("bare", BARE, libc, "-static"), leaf["gcc"]]), leaf["gcc"])
+check_tool_killed(dynamic, "spawn", leaf["gcc"])
+check_tool_killed(dynamic, "execv", build_without_room(leaf["gcc"]))
 many = " & ".join([leaf["gcc"]] * OFTEN)
 check_leaf("many at once", recorded("many at once", ["sh", "-c", f"({many} &) >many; while [ $(wc -l <many) -lt {OFTEN} ]; do :; done"]),
            leaf["gcc"], OFTEN)

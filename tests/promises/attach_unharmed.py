@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn attach beside threads that are being made, also on a busy machine: none of them is harmed. And the tool killed
 by SIGKILL at any system call by which it changes the process, or at any time: the program goes on as before, no
-thread stays stopped or with signals blocked, and the next attach works. CAIRN_LONG=1 takes 1,000 cycles, and every
+thread stays stopped or with signals blocked, no memory of its calls stays, and the next attach works. CAIRN_LONG=1 takes 1,000 cycles, and every
 second of the steps."""
 
 import contextlib
@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from attached import Target, check_left
+from attached import Target, check_left, mapped_anew, mappings
 from cairn_test import (CAIRN, PROGRAMS, check, check_equal, environment, finish, fresh_path, need_attach, skip_part,
                         wait_until)
 
@@ -21,7 +21,8 @@ MAKERS = [("joined", 120), ("stacks", 16), ("pool", 8), ("detached", 1)]
 if IS_LONG:
     MAKERS += [("joined", 2), ("joined", 8), ("joined", 32), ("stacks", 64), ("pool", 32), ("detached", 4)]
 CYCLES_A_MAKER = 50 if IS_LONG else 2
-KILLED_AT = 6
+KILLED_AT = 5
+KEPT, KEPT_LIST_BYTES = 60_000, 900_000  # blocks; cairn writes the list of them, and nothing else as large
 KILLED_WHENEVER = 300 if IS_LONG else 3
 BUSY_A_PROCESSOR = 4 if IS_LONG else 1
 BUSY_LIMIT_S = "600"
@@ -96,43 +97,53 @@ def check_goes_on(what, target):
     return check(target.process.poll() is None, f"{what}: the program ended: {target.process.returncode}")
 
 
-def check_killed_at(step, is_exact):
+def check_again(what, pid, before):
+    run_attach(f"{what}: attach again", pid)
+    check_left(what, pid)
+    check_equal(f"{what}: memory of calls", mapped_anew(before, mappings(pid)), [])
+
+
+def check_killed_at(step, *options):
     """A program of its own: what is loaded into it is there the next time."""
     what = f"killed at step {step}"
     target = Target(3)
-    command = [str(PROGRAMS / "killed_at"), str(step), *attach_command(target.pid, *(["--exact"] * is_exact))]
+    if "--scan-heap" in options:
+        target.tell(f"keep {KEPT} 16")
+    before = mappings(target.pid)
+    command = [str(PROGRAMS / "killed_at"), str(step), *attach_command(target.pid, *options)]
     result = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             check=False)
     check(result.returncode in (0, 128 + signal.SIGKILL), f"{what}: {result.returncode}: {result.stderr}")
     if check_goes_on(what, target):
-        if step % 3 == 0:
-            run_attach(f"{what}: attach again", target.pid)
-            check_left(what, target.pid)
+        if int(step) % 3 == 0:
+            check_again(what, target.pid, before)
         target.end(what)
     return int(result.stdout)
 
 
 def check_steps():
-    steps = check_killed_at(0, False)
+    steps = check_killed_at("0")
     if not steps:
         skip_part("the kernel does not tell system calls (PTRACE_GET_SYSCALL_INFO, Linux 5.3)")
         return
     stride = 2 if IS_LONG else max(1, steps // KILLED_AT)
     for turn, step in enumerate(range(1 + stride // 2, steps, stride)):
-        check_killed_at(step, turn % 2 == 1)
+        check_killed_at(str(step), *(["--exact"] * (turn % 2)))
+    check_killed_at(f"+{KEPT_LIST_BYTES}", "--scan-heap")
 
 
 def check_whenever():
     """At any time: a call may be under way then."""
     source = random.Random(7)
     target = Target(8)
+    before = mappings(target.pid)
     for turn in range(KILLED_WHENEVER):
         with subprocess.Popen(attach_command(target.pid), env=environment(), stderr=subprocess.DEVNULL) as process:
             time.sleep(source.uniform(0, 0.1))
             process.kill()
         if not check_goes_on(f"killed whenever, {turn}", target):
             return
-    run_attach("killed whenever: attach again", target.pid)
+    check_again("killed whenever", target.pid, before)
     target.end("killed whenever")
 
 

@@ -80,6 +80,26 @@ def check_left(what, pid):
     check_equal(f"{what}: it is not recorded", is_recorded(pid), False)
 
 
+CALL_BYTES = 512 << 10  # the least that a call of cairn attach maps
+
+
+def mappings(pid):
+    """(start, end, access, name) of each."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        lines = [line.split(maxsplit=5) for line in maps]
+    return [(*(int(word, 16) for word in line[0].split("-")), line[1], line[5].strip() if len(line) > 5 else "")
+            for line in lines]
+
+
+def mapped_anew(before, after):
+    """Memory that may be written, has no name and was not there before; but for arenas of malloc, behind which the
+    rest of their place follows, and what is as small as the library's data."""
+    known = {one[0] for one in before}
+    arenas = {start for start, _, access, _ in after if access == "---p"}
+    return [(hex(start), end - start) for start, end, access, name in after
+            if access == "rw-p" and not name and start not in known and end not in arenas and end - start >= CALL_BYTES]
+
+
 def state_of(pid):
     """What attaching must not change."""
     fields = ("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "Seccomp", "NoNewPrivs", "TracerPid")

@@ -156,12 +156,12 @@ static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bo
 }
 
 // The thread enters the system call, then leaves it.
-bool caller_system_call(struct caller *caller, long number,
-                        const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
-                        struct error *error) {
+static bool make_system_call(struct caller *caller, uint64_t at, long number,
+                             const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
+                             struct error *error) {
     struct registers registers = caller->saved;
     bool is_late;
-    registers_for_system_call(&registers, caller->system_call_at, (uint64_t)number, arguments);
+    registers_for_system_call(&registers, at, (uint64_t)number, arguments);
     if (!registers_set(caller->tid, &registers)) return tell_end(error);
     for (int stop = 0; stop < 2; stop++) {
         if (!caller_step(caller, STEP_SYSTEM_CALL, SYSTEM_CALL_PATIENCE_NS, &is_late, error))
@@ -172,22 +172,42 @@ bool caller_system_call(struct caller *caller, long number,
     return true;
 }
 
-bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
+bool caller_system_call(struct caller *caller, long number,
+                        const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
+                        struct error *error) {
+    return make_system_call(caller, caller->system_call_at, number, arguments, result, error);
+}
+
+// Maps memory that the thread unmaps itself if the tool is killed, which is to tell the stub of it.
+static bool map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
     const int64_t errors = 4096;
     const uint64_t arguments[] = {
         0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+    const uint64_t at = caller->stub.place ? stub_map(&caller->stub) : caller->system_call_at;
     int64_t result = 0;
-    if (!caller_system_call(caller, SYS_mmap, arguments, &result, error)) return false;
+    if (!make_system_call(caller, at, SYS_mmap, arguments, &result, error)) return false;
     if (result < 0 && result > -errors)
         return error_set(error, "no memory can be mapped in it: %s", strerror((int)-result));
     *address = (uint64_t)result;
     return true;
 }
 
-void caller_unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
+static void unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {address, bytes};
+    const uint64_t at = caller->stub.place ? stub_unmap(&caller->stub) : caller->system_call_at;
     int64_t result = 0;
-    caller_system_call(caller, SYS_munmap, arguments, &result, NULL);
+    make_system_call(caller, at, SYS_munmap, arguments, &result, NULL);
+}
+
+bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
+    if (!map(caller, bytes, address, error)) return false;
+    stub_set_room(&caller->stub, *address, bytes);
+    return true;
+}
+
+void caller_unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
+    unmap(caller, address, bytes);
+    stub_set_room(&caller->stub, 0, 0);
 }
 
 // The thread gives them back to itself, from the top of the stack.
@@ -197,14 +217,14 @@ static bool keep_vectors(struct caller *caller) {
     if (!remote_write(caller->remote, caller->stack_top, vectors->bytes, vectors->used))
         return false;
     stub_set_vectors(&caller->stub, caller->stack_top, vectors->kind);
-    stub_set_stack(&caller->stub, caller->stack, caller->stack_bytes);
     return true;
 }
 
 static bool make_stack(struct caller *caller, struct error *error) {
     if (caller->stack) return true;
-    if (!caller_map(caller, CALL_STACK_BYTES, &caller->stack, error)) return false;
+    if (!map(caller, CALL_STACK_BYTES, &caller->stack, error)) return false;
     caller->stack_bytes = CALL_STACK_BYTES;
+    stub_set_stack(&caller->stub, caller->stack, caller->stack_bytes);
     caller->stack_top =
         (caller->stack + caller->stack_bytes - CALL_ALIGN) & ~(uint64_t)(CALL_ALIGN - 1);
     if (caller->stub.place && !keep_vectors(caller)) return tell_end(error);
@@ -288,14 +308,15 @@ bool caller_function(struct caller *caller, uint64_t function,
     return caller->has_faults || caller->signal || drop_system_call(caller, error);
 }
 
-// The thread itself must not read it or unmap it once it is gone.
+// The thread itself must not read it once it is gone.
 static void drop_stack(struct caller *caller) {
-    if (caller->stack && caller->stub.place) {
+    if (!caller->stack) return;
+    if (caller->stub.place) {
         vector_registers_set(caller->tid, &caller->vectors);
         stub_set_vectors(&caller->stub, 0, caller->vectors.kind);
-        stub_set_stack(&caller->stub, 0, 0);
     }
-    if (caller->stack) caller_unmap(caller, caller->stack, caller->stack_bytes);
+    unmap(caller, caller->stack, caller->stack_bytes);
+    stub_set_stack(&caller->stub, 0, 0);
     caller->stack = 0;
 }
 

@@ -71,7 +71,8 @@ bool caller_function(struct caller *caller, uint64_t function,
                      const uint64_t arguments[REGISTERS_ARGUMENTS], uint64_t *result,
                      struct error *error);
 
-// Memory of the process for what a call is given.
+// Memory of the process for what a call is given, one at a time. Should the tool be killed, the
+// thread unmaps it.
 bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error);
 void caller_unmap(struct caller *caller, uint64_t address, uint64_t bytes);
 

@@ -102,7 +102,7 @@ static bool take_stopped(const struct entries *entries, const struct remote *rem
     struct caller caller = {.when_slow = NULL};
     struct error unused;
     struct call_site site = {.system_call_at = call_at};
-    stub_find(&site.stub_at, remote, entries->low);
+    if (!stub_find(&site.stub_at, remote, entries->low)) stub_find_last(&site.stub_at, remote);
     if (!caller_begin(&caller, remote, thread, &site, error)) return false;
     bool is_taken = patch_prepare(&patch, entries, known->entry_hooks, &caller, error);
     if (is_taken && !is_free(&patch, threads))

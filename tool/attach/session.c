@@ -85,7 +85,7 @@ bool session_libc_range(const struct attach *attach, uint64_t *start, uint64_t *
 }
 
 // Behind code that stays: in libc, the dynamic linker, the executable; else in the modules that it
-// was started with.
+// was started with, or the kernel's.
 static uint64_t find_stub(const struct attach *attach, const struct loaded_module *libc) {
     const struct remote *remote = &attach->remote;
     uint64_t place = 0;
@@ -93,7 +93,8 @@ static uint64_t find_stub(const struct attach *attach, const struct loaded_modul
         return place;
     for (size_t i = 0; i < attach->modules.items.count; i++)
         if (stub_find(&place, remote, attach->modules.items.items[i].start)) return place;
-    return 0;
+    stub_find_last(&place, remote);
+    return place;
 }
 
 bool session_find_functions(struct attach *attach, struct error *error) {

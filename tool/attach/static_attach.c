@@ -35,9 +35,8 @@ static bool is_led(const struct attach *attach) {
 }
 
 static bool find_places(struct attach *attach, struct error *error) {
-    attach->site.system_call_at = static_program_system_call(&attach->remote);
+    attach->site = static_program_site(attach->program, &attach->remote);
     attach->site.has_filter = attach->has_filter;
-    stub_find(&attach->site.stub_at, &attach->remote, attach->entries.low);
     return attach->site.system_call_at || error_set(error, "no system call can be made in it");
 }
 

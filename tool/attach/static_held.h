@@ -6,8 +6,8 @@
 // held.
 //
 // ptrace belongs to a thread of the tool, which calls all of this and gets the stops by its
-// wait4(-1). Nothing here waits. Should the tool be killed, the program goes on by itself, but for
-// the moment in which it is changed, before its first instruction: then it ends.
+// wait4(-1). Nothing here waits. Should the tool be killed, the program goes on by itself
+// (static_start.h).
 #ifndef TOOL_ATTACH_STATIC_HELD_H
 #define TOOL_ATTACH_STATIC_HELD_H
 

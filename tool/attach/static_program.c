@@ -2,6 +2,7 @@
 #include "tool/attach/static_program.h"
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,7 +32,8 @@ _Static_assert(STATIC_NOTED + QUICK + 1 < (int)CAIRN_BARE_FUNCTIONS, "all have a
 // A function of glibc's allocator that no other has.
 #define GLIBC_ALONE "__malloc_arena_thread_freeres"
 
-uint64_t static_program_system_call(const struct remote *remote) {
+// Finds an instruction that makes system calls, in the kernel's own code; 0: none.
+static uint64_t find_system_call(const struct remote *remote) {
     uint8_t code[2 * 4096];
     uint64_t at = 0;
     if (!process_auxiliary(remote->pid, AT_SYSINFO_EHDR, &at) ||
@@ -42,6 +44,14 @@ uint64_t static_program_system_call(const struct remote *remote) {
         if (!memcmp(code + i, registers_system_call_code, sizeof registers_system_call_code))
             return at + i;
     return 0;
+}
+
+struct call_site static_program_site(const struct static_program *program,
+                                     const struct remote *remote) {
+    struct call_site site = {.system_call_at = find_system_call(remote)};
+    if (!stub_find(&site.stub_at, remote, program->entries->low))
+        stub_find_last(&site.stub_at, remote);
+    return site;
 }
 
 // ---- what is read beforehand --------------------------------------------------------------------
@@ -139,6 +149,13 @@ static bool make_ways(struct static_program *program, struct caller *caller, str
     move_ways(program);
     return patch_prepare(program->patch, program->entries, program->attachment->entry_hooks, caller,
                          error);
+}
+
+bool static_program_begin(const struct static_program *program, const struct remote *remote) {
+    const uint32_t is_by_tool = 0;
+    uint64_t at = bare_library_address(&program->library, "cairn_attachment");
+    return remote_write(remote, at + offsetof(struct cairn_attachment, is_by_tool), &is_by_tool,
+                        sizeof is_by_tool);
 }
 
 bool static_program_make(struct static_program *program, struct caller *caller,

@@ -42,7 +42,13 @@ bool static_program_find(struct static_program *program, const struct remote *re
 bool static_program_make(struct static_program *program, struct caller *caller,
                          const struct bare_locals *locals, struct error *error);
 
-// An instruction that makes system calls, in the kernel's own code; 0: none.
-uint64_t static_program_system_call(const struct remote *remote);
+// The library, which records nothing until then (`is_by_tool`), begins at the program's first
+// event.
+bool static_program_begin(const struct static_program *program, const struct remote *remote);
+
+// Finds where calls are made once the functions are found; system_call_at is 0 if there is no
+// place.
+struct call_site static_program_site(const struct static_program *program,
+                                     const struct remote *remote);
 
 #endif

@@ -15,7 +15,8 @@
 
 // ---- the process, held --------------------------------------------------------------------------
 
-#define START_OPTIONS ((uintptr_t)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
+#define CALL_OPTIONS ((uintptr_t)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC))
+#define START_OPTIONS (CALL_OPTIONS | PTRACE_O_EXITKILL)
 
 bool static_start_hold(pid_t pid, struct error *error) {
     if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)START_OPTIONS) == 0) return true;
@@ -75,14 +76,21 @@ struct starting {
     struct static_program program;
 };
 
-// From here on the program ends with the tool: it would begin half changed.
+static bool set_options(const struct starting *starting, bool has_stub) {
+    const uintptr_t options = has_stub ? CALL_OPTIONS : START_OPTIONS;
+    return ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)options) == 0;
+}
+
+// Without a stub the program ends with the tool from here on: its thread would not get back.
 static bool open_caller(struct starting *starting, struct error *error) {
-    struct call_site site = {.system_call_at = static_program_system_call(&starting->remote)};
+    const struct call_site site = static_program_site(&starting->program, &starting->remote);
     starting->thread.tid = starting->remote.pid;
-    if (ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)START_OPTIONS) != 0 ||
+    if (!set_options(starting, site.stub_at != 0) ||
         !registers_get(starting->thread.tid, &starting->thread.registers) || !site.system_call_at)
         return error_set(error, "no system call can be made in it");
-    return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error);
+    return caller_begin(&starting->caller, &starting->remote, &starting->thread, &site, error) &&
+           (starting->caller.stub.place || set_options(starting, false) ||
+            error_set(error, "it has ended"));
 }
 
 static const char how_to_record[] = "CAIRN_", where_programs_are[] = "PATH=";
@@ -160,13 +168,16 @@ static bool change_vector(struct starting *starting, bool is_final) {
 
 // ---- the order ----------------------------------------------------------------------------------
 
-// Everything that may fail comes before what the program would notice: the vector and the jumps.
+// Everything that may fail comes before what the program would notice: the vector and the jumps. If
+// the tool is killed after any of these writes, the program begins as it would: a library that it
+// does not know, room for thread-locals that nobody uses, functions that lead to a library which
+// records nothing.
 static bool put_in(struct starting *starting, struct error *error) {
     struct static_program *program = &starting->program;
     const struct bare_locals locals = {CAIRN_BARE_LOCALS_GIVEN,
                                        static_headers_locals(&program->headers)};
+    program->attachment->is_by_tool = 1;
     if (!bare_library_map(&program->library, &starting->caller, error) ||
-        !static_program_find(program, &starting->remote, error) ||
         !static_program_make(program, &starting->caller, &locals, error))
         return false;
     if (!change_vector(starting, false)) return error_set(error, "its memory cannot be written");
@@ -179,12 +190,13 @@ static bool record(struct starting *starting, const char *library, const char *v
     struct static_program *program = &starting->program;
     if (!read_variables(starting, variables, error) ||
         !static_program_open(program, &starting->remote, library, error) ||
-        !open_caller(starting, error))
+        !static_program_find(program, &starting->remote, error) || !open_caller(starting, error))
         return false;
     bool is_in = put_in(starting, error);
     if (!caller_end(&starting->caller, is_in ? error : &unused)) return false;
     if (!is_in) return false;
-    return (change_vector(starting, true) && patch_take(program->patch, &starting->remote)) ||
+    return (change_vector(starting, true) && patch_take(program->patch, &starting->remote) &&
+            static_program_begin(program, &starting->remote)) ||
            error_set(error, "its memory cannot be written");
 }
 

@@ -3,7 +3,8 @@
 // libcairn-bare.so, and its functions that allocate are led there by jumps (patch.h).
 //
 // ptrace belongs to a thread of the tool: the one that forked the program calls all of this. Should
-// the tool be killed in the middle, so is the program, which has not begun.
+// the tool be killed before the process has become the program, it does not begin; afterwards it
+// begins, and is not recorded unless all is in its place.
 #ifndef TOOL_ATTACH_STATIC_START_H
 #define TOOL_ATTACH_STATIC_START_H
 

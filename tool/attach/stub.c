@@ -37,6 +37,7 @@ struct stub_values {
     uint64_t flags, rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15,
         rip;
     struct scheduling flagged;  // if the thread may not give up the flag that it got
+    uint64_t room, room_bytes;
 };
 #define WORD_IS(field, number)                                                                     \
     _Static_assert(offsetof(struct stub_values, field) == (number) * sizeof(uint64_t), #field)
@@ -52,12 +53,28 @@ WORD_IS(flags, 17);
 WORD_IS(rsp, 25);
 WORD_IS(rip, 34);
 WORD_IS(flagged, 35);
+WORD_IS(room, 41);
 
 // The return address of functions is stub_code_return, with the result in rax. Neither gettid nor
 // tkill of a signal that the process ignores does anything without a tracer.
+//
+// Memory is the thread's to unmap from the moment at which it is mapped, and never twice, since
+// other threads may have mapped some there: until the values have its address, its registers do,
+// and once it is unmapped, rbp has what the values still have.
 __asm__(".pushsection .rodata\n"
         ".macro VALUE instruction, number, register\n"
         "  \\instruction (stub_code_values + 8 * \\number)(%rip), \\register\n"
+        ".endm\n"
+        ".macro UNMAP number\n"  // address and bytes
+        "  VALUE mov, \\number, %rdi\n"
+        "  test %rdi, %rdi\n"
+        "  jz 5f\n"
+        "  cmp %rdi, %rbp\n"
+        "  je 5f\n"
+        "  mov (stub_code_values + 8 * \\number + 8)(%rip), %rsi\n"
+        "  mov $11, %eax\n"
+        "  syscall\n"
+        "5:\n"
         ".endm\n"
         ".macro LABEL name\n"
         "  .globl \\name\n"
@@ -68,6 +85,22 @@ __asm__(".pushsection .rodata\n"
         "LABEL stub_code\n"
         "  syscall\n"
         "  jmp stub_code_leave\n"
+        "LABEL stub_code_map\n"
+        "  syscall\n"
+        "  VALUE cmp, 7, %rax\n"
+        "  je stub_code_leave\n"
+        "  VALUE cmp, 41, %rax\n"
+        "  je stub_code_leave\n"
+        "  test %rax, %rax\n"
+        "  js stub_code_leave\n"
+        "  mov %rax, %rdi\n"
+        "  mov $11, %eax\n"  // munmap, of as much
+        "  syscall\n"
+        "  jmp stub_code_leave\n"
+        "LABEL stub_code_unmap\n"
+        "  syscall\n"
+        "  mov %rdi, %rbp\n"
+        "  jmp 0f\n"
         "LABEL stub_code_return\n"
         "  mov %rax, %rbx\n"
         "  mov $186, %eax\n"  // gettid
@@ -81,6 +114,8 @@ __asm__(".pushsection .rodata\n"
         "  syscall\n"
         "LABEL stub_code_signalled\n"
         "LABEL stub_code_leave\n"
+        "  xor %ebp, %ebp\n"
+        "0:\n"
         "  VALUE mov, 2, %rax\n"
         "  test %rax, %rax\n"
         "  jz 1f\n"
@@ -109,13 +144,8 @@ __asm__(".pushsection .rodata\n"
         // from here on on the program's stack, beyond its red zone, and what is pushed onto that
         "  VALUE mov, 25, %rsp\n"
         "  lea -128(%rsp), %rsp\n"
-        "  VALUE mov, 7, %rdi\n"
-        "  test %rdi, %rdi\n"
-        "  jz 5f\n"
-        "  VALUE mov, 8, %rsi\n"
-        "  mov $11, %eax\n"  // munmap
-        "  syscall\n"
-        "5:\n"
+        "  UNMAP 7\n"
+        "  UNMAP 41\n"
         "  VALUE mov, 9, %rax\n"
         "  test %rax, %rax\n"
         "  jz 6f\n"
@@ -159,8 +189,9 @@ __asm__(".pushsection .rodata\n"
         "LABEL stub_code_values\n"
         ".popsection\n");
 
-extern __attribute__((visibility("hidden"))) const uint8_t stub_code[], stub_code_return[],
-    stub_code_stepped[], stub_code_signalled[], stub_code_leave[], stub_code_values[];
+extern __attribute__((visibility("hidden"))) const uint8_t stub_code[], stub_code_map[],
+    stub_code_unmap[], stub_code_return[], stub_code_stepped[], stub_code_signalled[],
+    stub_code_leave[], stub_code_values[];
 
 static size_t code_bytes(void) {
     return (size_t)(stub_code_values - stub_code);
@@ -205,6 +236,12 @@ bool stub_find(uint64_t *place, const struct remote *remote, uint64_t module_sta
                     remote_read(remote, page_end - 1, &byte, sizeof byte);
     *place = has_room ? at : 0;
     return has_room;
+}
+
+bool stub_find_last(uint64_t *place, const struct remote *remote) {
+    uint64_t kernel_code = 0;
+    process_auxiliary(remote->pid, AT_SYSINFO_EHDR, &kernel_code);
+    return stub_find(place, remote, kernel_code);
 }
 
 bool stub_is_busy(uint64_t place, const struct remote *remote, const struct threads *threads) {
@@ -283,6 +320,14 @@ uint64_t stub_system_call(const struct stub *stub) {
     return address_of(stub, stub_code);
 }
 
+uint64_t stub_map(const struct stub *stub) {
+    return address_of(stub, stub_code_map);
+}
+
+uint64_t stub_unmap(const struct stub *stub) {
+    return address_of(stub, stub_code_unmap);
+}
+
 uint64_t stub_return(const struct stub *stub) {
     return address_of(stub, stub_code_return);
 }
@@ -312,6 +357,11 @@ void stub_set_signal(const struct stub *stub, int signal) {
 void stub_set_stack(const struct stub *stub, uint64_t start, uint64_t bytes) {
     SET(stub, stack_bytes, bytes);
     SET(stub, stack, start);
+}
+
+void stub_set_room(const struct stub *stub, uint64_t start, uint64_t bytes) {
+    SET(stub, room_bytes, bytes);
+    SET(stub, room, start);
 }
 
 void stub_set_vectors(const struct stub *stub, uint64_t at, int kind) {
@@ -349,6 +399,10 @@ bool stub_find(uint64_t *place, const struct remote *remote, uint64_t module_sta
     return false;
 }
 
+bool stub_find_last(uint64_t *place, const struct remote *remote) {
+    return stub_find(place, remote, 0);
+}
+
 bool stub_is_busy(uint64_t place, const struct remote *remote, const struct threads *threads) {
     (void)place, (void)remote, (void)threads;
     return false;
@@ -366,6 +420,14 @@ void stub_erase(struct stub *stub) {
 }
 
 uint64_t stub_system_call(const struct stub *stub) {
+    return stub->place;
+}
+
+uint64_t stub_map(const struct stub *stub) {
+    return stub->place;
+}
+
+uint64_t stub_unmap(const struct stub *stub) {
     return stub->place;
 }
 
@@ -387,6 +449,10 @@ void stub_set_signal(const struct stub *stub, int signal) {
 }
 
 void stub_set_stack(const struct stub *stub, uint64_t start, uint64_t bytes) {
+    (void)stub, (void)start, (void)bytes;
+}
+
+void stub_set_room(const struct stub *stub, uint64_t start, uint64_t bytes) {
     (void)stub, (void)start, (void)bytes;
 }
 

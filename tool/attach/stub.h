@@ -22,6 +22,10 @@
 // A place for a stub in the process, by the start of a module's ELF header. False: it has none.
 bool stub_find(uint64_t *place, const struct remote *remote, uint64_t module_start);
 
+// Finds one in the code that the kernel maps into each process, of which a page that is written to
+// becomes the process' own: for processes that have no other.
+bool stub_find_last(uint64_t *place, const struct remote *remote);
+
 // Tells if a thread is still in a call that a tool began which is gone: its stub is needed. All
 // threads are stopped.
 bool stub_is_busy(uint64_t place, const struct remote *remote, const struct threads *threads);
@@ -38,8 +42,11 @@ bool stub_write(struct stub *stub, uint64_t place, const struct remote *remote,
                 const struct registers *registers, uint64_t signal_mask);
 void stub_erase(struct stub *stub);
 
-// Addresses in it: of an instruction that makes a system call, and where functions return to.
+// Addresses in it: of instructions that make a system call, of those that make mmap and munmap, and
+// where functions return to. The stub is told afterwards of memory that was mapped or unmapped.
 uint64_t stub_system_call(const struct stub *stub);
+uint64_t stub_map(const struct stub *stub);
+uint64_t stub_unmap(const struct stub *stub);
 uint64_t stub_return(const struct stub *stub);
 
 // Tells if a thread that has returned stands where it stops: by the signal that it sends itself, or
@@ -50,6 +57,7 @@ uint64_t stub_result(const struct registers *now);
 // Things that the thread does on its way back, as far as that is known now; 0 or -1: nothing.
 void stub_set_signal(const struct stub *stub, int signal);
 void stub_set_stack(const struct stub *stub, uint64_t start, uint64_t bytes);
+void stub_set_room(const struct stub *stub, uint64_t start, uint64_t bytes);
 void stub_set_vectors(const struct stub *stub, uint64_t at, int kind);
 void stub_set_errno(const struct stub *stub, uint64_t at, int value);
 void stub_set_file(const struct stub *stub, int64_t file);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool that ends in the middle of a call, and the thread that it has borrowed: that goes on with
-// all its registers, its signal mask and its errno.
+// all its registers, its signal mask and its errno, and has no memory more than before.
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -24,12 +26,14 @@
 enum ending {
     END_BEGUN,        // the thread stands at the stub
     END_SYSTEM_CALL,  // after a system call
+    END_MAPPED,       // with memory for what a function is given
     END_FUNCTION,     // after a function
     END_IN_FUNCTION,  // it is in a function
     END_WHOLE,        // nothing is cut off
     ENDINGS,
 };
 
+enum { GIVEN_BYTES = 1 << 20, LEFT_BYTES = 64 << 10 };
 enum { MASKED = SIGUSR2, SLOW_US = 200000, ERRNO_BEFORE = 77, FAILED = 9 };
 
 // Shared with the children.
@@ -70,8 +74,18 @@ __attribute__((noinline)) static long spoil(long seconds_us) {
     return ERRNO_BEFORE + 1;
 }
 
+// All that is mapped in this process.
+static long mapped_bytes(void) {
+    char line[64] = "";
+    int file = open("/proc/self/statm", O_RDONLY);
+    ssize_t count = read(file, line, sizeof line - 1);
+    close(file);
+    return count > 0 ? strtol(line, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
+}
+
 static int be_target(void) {
     sigset_t mask, now;
+    long before = mapped_bytes();
     sigemptyset(&mask);
     sigaddset(&mask, MASKED);
     sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -79,6 +93,7 @@ static int be_target(void) {
     shared->is_ready = 1;
     if (hold_registers(&shared->is_over)) return 1;
     if (errno != ERRNO_BEFORE) return 2;
+    if (mapped_bytes() >= before + LEFT_BYTES) return 4;
     sigprocmask(SIG_SETMASK, NULL, &now);
     return sigismember(&now, MASKED) == 1 && sigismember(&now, SIGUSR1) == 0 ? 0 : 3;
 }
@@ -92,15 +107,20 @@ static bool make_calls(struct caller *caller, enum ending ending, uint64_t stack
     const uint64_t none[REGISTERS_ARGUMENTS] = {0}, slow[REGISTERS_ARGUMENTS] = {SLOW_US};
     struct error error;
     int64_t pid = 0;
-    uint64_t result = 0;
+    uint64_t result = 0, room = 0;
     if (ending == END_BEGUN) return true;
     if (!caller_system_call(caller, SYS_getpid, none, &pid, &error) || pid != caller->remote->pid)
         return false;
     if (ending == END_SYSTEM_CALL) return true;
+    if (ending != END_FUNCTION && !caller_map(caller, GIVEN_BYTES, &room, &error)) return false;
+    if (ending == END_MAPPED) return true;
     caller_keep_errno(caller, stack, ERRNO_BEFORE);
     const uint64_t *arguments = ending == END_IN_FUNCTION ? slow : none;
-    return caller_function(caller, (uint64_t)(uintptr_t)spoil, arguments, &result, &error) &&
-           result == ERRNO_BEFORE + 1;
+    if (!caller_function(caller, (uint64_t)(uintptr_t)spoil, arguments, &result, &error) ||
+        result != ERRNO_BEFORE + 1)
+        return false;
+    if (room && ending == END_WHOLE) caller_unmap(caller, room, GIVEN_BYTES);
+    return true;
 }
 
 // What becomes of its thread when a tool ends so: 0 if everything is as it was.
