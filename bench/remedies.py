@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -66,9 +67,9 @@ SQLITE = "create table t(a, b); with recursive n(i) as (select 1 union all selec
          "insert into t select i, hex(randomblob(90)) from n; delete from t where a % 5; select 'ready';\n"
 
 
-def resident(pid):
+def resident(pid, kind="Rss"):
     with open(f"/proc/{pid}/smaps_rollup") as rollup:
-        return int(re.search(r"^Rss: +(\d+)", rollup.read(), re.M).group(1)) << 10
+        return int(re.search(rf"^{kind}: +(\d+)", rollup.read(), re.M).group(1)) << 10
 
 
 def get(port, path="/", times=200):
@@ -178,6 +179,43 @@ def load_rsyslogd(place):
                 time.sleep(0.01)
 
 
+def load_postgres(place):
+    """Queries of one connection that take much memory for a while; the process that serves it is looked at."""
+    for _ in range(100):
+        if not subprocess.run(["pg_isready", "-q", "-h", place, "-p", "7419"], check=False).returncode:
+            break
+        time.sleep(0.3)
+    link = subprocess.Popen(["psql", "-qAt", "-h", place, "-p", "7419", "-U", "nobody", "postgres"], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE)
+    KEPT.append(link)
+    link.stdin.write(b"set work_mem = '300MB'; select count(*) from (select distinct md5(n::text) from generate_series(1, 100000) n) m;\n"
+                     b"select length(string_agg(md5(n::text), ' ' order by md5(n::text))) from generate_series(1, 200000) n;\n"
+                     b"select pg_backend_pid();\n")
+    link.stdin.flush()
+    return int([link.stdout.readline() for _ in range(3)][-1])
+
+
+def get_at_once(port, threads=8, times=4):
+    """The same address from several threads at once, when the server is there."""
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.1)
+    loaders = [threading.Thread(target=get, args=(port, "/", times)) for _ in range(threads)]
+    for loader in loaders:
+        loader.start()
+    for loader in loaders:
+        loader.join()
+
+
+def worker_of(port):
+    """Loads a server that forks; returns the process that answers, which says its number."""
+    get_at_once(port)
+    return int(urllib.request.urlopen(f"http://127.0.0.1:{port}/pid", timeout=10).read())
+
+
 def through(port, *addresses):
     """Asks a proxy for each of the addresses, many times."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
@@ -189,6 +227,26 @@ def through(port, *addresses):
 
 
 KEPT = []  # connections that stay
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+JSON_WORK = "kept = json.dumps([json.loads(json.dumps({'id': i, 'tokens': list(range(i % 300))})) for i in range(1500)]).encode()"
+JSON_SERVER = f"""
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        {JSON_WORK}
+        self.send_response(200); self.send_header("Content-Length", str(len(kept))); self.end_headers(); self.wfile.write(kept)
+    def log_message(self, *words): pass
+ThreadingHTTPServer(("127.0.0.1", 7420), Handler).serve_forever()
+"""
+GUNICORN_APP = f"""
+import json, os
+def app(environ, start):
+    start("200 OK", [])
+    if environ["PATH_INFO"] == "/pid": return [str(os.getpid()).encode()]
+    {JSON_WORK}
+    return [kept]
+"""
 
 # Name, command, letter that it waits for on standard input before it is ready (None: a server), and its load.
 PROGRAMS = {
@@ -232,9 +290,14 @@ SERVERS = {
     "rsyslogd": (["rsyslogd", "-n", "-f", "{place}/rsyslog.conf", "-i", "{place}/rsyslog.pid", "-M", RSYSLOG_MODULES], load_rsyslogd),
     "tor": (["tor", "-f", "{place}/torrc", "--DataDirectory", "{place}/tor", "--DisableNetwork", "1", "--SocksPort", "7418"],
             lambda place: None),
+    "postgres (backend)": ([*NOBODY, "postgres", "-D", "{place}/pg", "-p", "7419", "-k", "{place}", "-h", ""], load_postgres),
+    "python3 (8 threads, JSON)": (["python3", "-c", JSON_SERVER], lambda place: get_at_once(7420)),
+    "gunicorn (8 threads, JSON)": (["gunicorn", "-b", "127.0.0.1:7421", "--threads", "8", "--timeout", "600", "--chdir", "{place}", "jsonapp:app"],
+                                   lambda place: worker_of(7421)),
     "lighttpd": (["lighttpd", "-D", "-f", "{place}/lighttpd.conf"], lambda place: get(7400, times=2000)),
 }
 FILES = {
+    "jsonapp.py": GUNICORN_APP,
     "nginx.conf": "daemon off; master_process off; pid nginx.pid; error_log e.log; events {} http { access_log off; "
                   "server { listen 7392; root .; } }",
     "unbound.conf": "server:\n interface: 127.0.0.1\n port: 7411\n username: ''\n chroot: ''\n directory: .\n pidfile: ''\n"
@@ -265,14 +328,15 @@ def environment(place, settings):
 
 
 def start(name, place, settings):
-    """Starts it and loads it; returns the process and the pid to look at."""
+    """Starts it and loads it; returns the process and the pid to look at, which a load returns if it is another."""
+    pid = None
     is_server = name in SERVERS
     command = [word.replace("{place}", place) for word in (SERVERS[name][0] if is_server else PROGRAMS[name])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place,
                                env=environment(place, settings))
     if is_server:
         time.sleep(1)
-        SERVERS[name][1](place)
+        pid = SERVERS[name][1](place)
     elif name.startswith("sqlite3"):
         process.stdin.write(SQLITE.encode())
         process.stdin.flush()
@@ -284,12 +348,19 @@ def start(name, place, settings):
     else:
         process.stdout.readline()
     time.sleep(1.5)
-    return process
+    return process, pid or process.pid
 
 
 def stop(process):
-    process.kill()
-    process.communicate()
+    for link in KEPT:
+        (link.kill if isinstance(link, subprocess.Popen) else link.close)()
+    KEPT.clear()
+    process.send_signal(signal.SIGQUIT if process.args[0] == NOBODY[0] else signal.SIGTERM)
+    try:
+        process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
 
 
 def ask(pid, *options):
@@ -310,9 +381,11 @@ def large_pieces(answer):
 
 
 def trim(pid, place):
+    """Has malloc_trim(0) called; returns by how much anonymous memory falls. (In a forked child, as PostgreSQL's, the first
+    call makes the dynamic linker read a megabyte of libraries, which are files' pages.)"""
     done = f"{place}/done"
     size = os.path.getsize(done) if os.path.exists(done) else 0
-    before = resident(pid)
+    before = resident(pid, "Anonymous")
     os.kill(pid, SIGNAL)
     for _ in range(200):
         if os.path.exists(done) and os.path.getsize(done) > size:
@@ -320,7 +393,7 @@ def trim(pid, place):
         time.sleep(0.05)
     else:
         return None
-    return before - resident(pid)
+    return before - resident(pid, "Anonymous")
 
 
 def is_near(foretold, truth):
@@ -332,17 +405,17 @@ def mib(value):
 
 
 def look(name, place):
-    process = start(name, place, {})
-    whole = resident(process.pid)
-    stopped, running = ask(process.pid, "--no-copy-limit"), ask(process.pid, "--no-stop")
-    truth = trim(process.pid, place)
+    process, pid = start(name, place, {})
+    whole = resident(pid)
+    stopped, running = ask(pid, "--no-copy-limit"), ask(pid, "--no-stop")
+    truth = trim(pid, place)
     stop(process)
     if not stopped["remedies"] or truth is None:
         print(f"| {name} | {mib(whole)} | not known: {stopped.get('error', 'no answer to the signal').strip()} | | | | |")
         return None
     foretold = bytes_of(stopped)
-    twin = start(name, place, {})
-    second = resident(twin.pid)
+    twin, pid = start(name, place, {})
+    second = resident(pid)
     noise, whole = abs(second - whole), second
     stop(twin)
     are_right = is_near(foretold["malloc_trim"], truth) and is_near(bytes_of(running)["malloc_trim"], truth)
@@ -350,8 +423,8 @@ def look(name, place):
     for setting, variables in SETTINGS.items():
         if foretold[setting] < MIB and stopped["mmap_threshold"] == 131072:
             continue
-        other = start(name, place, variables)
-        saved = whole - resident(other.pid)
+        other, pid = start(name, place, variables)
+        saved = whole - resident(pid)
         stop(other)
         holds = saved <= foretold[setting] + max(noise, MIB)
         are_right &= holds
@@ -368,7 +441,8 @@ def main():
     print("| program | RSS, MiB | malloc_trim, stopped | running | truth | saved by settings, of at most | right |")
     print("|---|--:|--:|--:|--:|---|---|")
     for name in names:
-        command = (SERVERS[name][0] if name in SERVERS else PROGRAMS[name])[0]
+        words = SERVERS[name][0] if name in SERVERS else PROGRAMS[name]
+        command = words[len(NOBODY) if words[0] == NOBODY[0] else 0]
         if not shutil.which(command):
             continue
         with tempfile.TemporaryDirectory() as place:
@@ -379,6 +453,8 @@ def main():
             subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", f"{place}/trim.so", f"{TOP}/tests/tools/trim_preload.c"], check=True)
             if name == "mariadbd":
                 shell("mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={place}/my", "--auth-root-authentication-method=normal")
+            if command == "postgres":
+                shell(*NOBODY, "initdb", "-D", f"{place}/pg", "-A", "trust", "-U", "nobody", "--no-sync")
             results.append(look(name, place))
     known = [result for result in results if result is not None]
     print(f"\n{sum(known)} of {len(known)} right; {len(results) - len(known)} not known")

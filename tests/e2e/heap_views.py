@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The views heap and pages, of processes and of cores: blocks as many as the program holds, resident pages as
 /proc says it by another way, who keeps them, estimates of samples, the picture in the page of `cairn open`; and
-processes that cannot be looked at, with nothing left behind in any."""
+processes that cannot be looked at, with nothing left behind in any; and the memory that it takes to look at many blocks,
+which is the same for large and small ones (33 million where CAIRN_LONG is set)."""
 
 import ctypes
 import json
@@ -23,14 +24,16 @@ from page_data import read_page
 PAGES, THREAD_PAGES = 10000, 1000
 SIZE, PAGE = 64, 4096
 TURNS = 8 if t.IS_LONG else 3
+KINDS = ("used", "mapped", "free_bins", "free_fast", "free_cached", "free_top")
+BLOCK_COST, COST_NOISE = 64, 8 << 20  # bytes
 PTRACE_SEIZE = 0x4206
 
 
 class Fragmented:
     """tests/programs/fragmented.c, recorded or not, as it waits."""
 
-    def __init__(self, env=None, run=(), pages=PAGES):
-        self.process = subprocess.Popen([*run, *t.program("fragmented", pages)], env=t.environment(env),
+    def __init__(self, env=None, run=(), pages=PAGES, blocks=0):
+        self.process = subprocess.Popen([*run, *t.program("fragmented", pages, blocks)], env=t.environment(env),
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         words = self.process.stdout.readline().decode().split()
         self.facts = {name: int(value) for name, value in (word.split("=") for word in words)}
@@ -170,6 +173,8 @@ def types():
     if core:
         t.check_equal("types: of the core", {one["type"]: one["live_blocks"] for one in core["pages"]["owners"]
                                              if "type" in one}, blocks)
+        for part in ("sizes", *KINDS):  # of a process it has the heads of blocks, of a core all of them
+            t.check_equal(f"types: {part} of the core", core["heap"][part], found["heap"][part])
 
 
 def check_recorded(what, target):
@@ -253,6 +258,38 @@ def sampled():
         t.check_equal("sampled: live in the core", core["heap"]["live"], found["heap"]["live"])
     t.check(b"what stacks hold and keep is estimated" in said and b"keeps about" in said, f"sampled: {said}")
     target.end("sampled")
+
+
+def taken_by(*words):
+    """The most memory of a tool that is asked, and its processor time."""
+    with open("answer", "wb") as out, subprocess.Popen([t.CAIRN, "report", *words], stdout=out, stderr=subprocess.STDOUT) as tool:
+        _, status, used = os.wait4(tool.pid, 0)
+        tool.returncode = os.waitstatus_to_exitcode(status)
+    t.check_equal(f"{words}: status", tool.returncode, 0)
+    return used.ru_maxrss << 10, used.ru_utime + used.ru_stime
+
+
+def many():
+    """Memory grows with the number of blocks, and not with the heap."""
+    for view in ("heap", "remedies"):
+        taken = []
+        for pages in (20000, 50000):
+            target = Fragmented(pages=pages)
+            taken.append((taken_by("--view", view, "--no-copy-limit", str(target.pid))[0], 2 * target.facts["kept"]))
+            target.end("many")
+        (few_bytes, few), (most_bytes, most) = taken
+        t.check(most_bytes - few_bytes < BLOCK_COST * (most - few) + COST_NOISE, f"{view}: {few_bytes} for {few} blocks, {most_bytes} for {most}")
+
+
+def most():
+    """33 million blocks of 16 to 32 bytes, and beside them a heap of larger ones."""
+    target = Fragmented(pages=100000, blocks=33000000)
+    for words in (["--view", "heap"], ["--view", "pages"], ["--view", "remedies", "--no-copy-limit"], ["--view", "remedies"], ["--view", "waste"], []):
+        taken, seconds = taken_by(*words, str(target.pid))
+        t.check(taken < 1.5 * (1 << 30) and seconds < 60, f"most: {words}: {taken} bytes, {seconds} s of a processor")
+    heap = look(target.pid, "heap")["heap"]
+    t.check(heap["used"]["blocks"] > 33000000 and heap["broken_stretches"] == 0, f"most: {heap['used']}")
+    target.end("most")
 
 
 def busy():
@@ -359,6 +396,9 @@ unrecorded()
 types()
 recorded()
 sampled()
+many()
+if t.IS_LONG:
+    most()
 busy()
 refused()
 t.finish()

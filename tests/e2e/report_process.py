@@ -4,11 +4,13 @@
 the others, parts that add up to resident memory and agree with mallinfo2, within 40 lines of 80 columns; what cannot
 be looked at is refused with the reason; the process goes on. `cairn report CORE` says the same of its core."""
 
+import ctypes
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import cairn_test as t
@@ -145,6 +147,32 @@ def check_refused():
     if os.geteuid() == 0:
         result = t.run(["setpriv", "--reuid=65534", "--clear-groups", str(t.CAIRN), "report", "1"])
         t.check(result.status == 1 and b"it belongs to user 0; ask as root" in result.err, f"another's: {result}")
+
+
+def child_of(pid):
+    t.wait_until(lambda: os.path.exists(f"/proc/{pid}/task/{pid}/children")
+                 and pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii"))
+    return int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
+
+
+def check_ending():
+    """A process that has given its memory up and is not a zombie yet, nor the kernel's: the first one of a namespace waits
+    for the others, of which one is a zombie that is traced from here."""
+    if os.geteuid() or not shutil.which("unshare"):
+        return
+    ptrace_seize, wait_all = 0x4206, 0x40000000
+    with t.Process(["unshare", "--pid", "--fork", "sh", "-c", "sleep 300 & wait"], stderr=subprocess.DEVNULL) as outside:
+        first = child_of(outside.pid)
+        traced = child_of(first)
+        t.check_equal("traced", ctypes.CDLL(None).ptrace(ptrace_seize, traced, None, None), 0)
+        os.kill(first, signal.SIGKILL)
+        t.wait_until(lambda: "VmSize" not in pathlib.Path(f"/proc/{first}/status").read_text(encoding="utf-8"))
+        for view in ((), ("--view", "heap"), ("--view", "remedies"), ("--view", "owners")):
+            result = report(first, *view)
+            t.check((result.status, result.out) == (1, b"") and result.err.endswith(b": it is ending: its memory is gone already\n"),
+                    f"ending: {view}: {result}", is_grave=True)
+        os.waitpid(traced, wait_all)
+        outside.wait(timeout=t.PATIENCE_S)
 
 
 def check_several():
@@ -290,6 +318,7 @@ for twin in TWINS:
     check_twin(twin)
 check_python()
 check_refused()
+check_ending()
 check_several()
 check_foreign()
 check_linked()

@@ -2,7 +2,8 @@
 // Fragments its heap: of each page but one block of 64 bytes stays, in the main arena and in that
 // of a thread; beside it holds blocks that fill their pages, and one with a mapping of its own of
 // which a quarter was touched. Says the numbers in a line, and waits for the end of its input.
-//     fragmented PAGES
+// Before that it makes so many BLOCKS of 16 to 32 bytes.
+//     fragmented PAGES [BLOCKS]
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,14 @@ static void fragment(void **blocks, size_t pages) {
     free(fillers);
 }
 
+static void keep_many(size_t count) {
+    enum { LEAST = 16, STEP = 8, SIZES = 3 };
+    for (size_t i = 0; i < count; i++) {
+        size_t *block = malloc(LEAST + i % SIZES * STEP);
+        *block = i;
+    }
+}
+
 static void *keep_full(void) {
     void *block = malloc(FULL_BYTES);
     memset(block, 'f', FULL_BYTES);
@@ -55,6 +64,7 @@ int main(int count, char **words) {
     pthread_t thread;
     size_t pages = count > 1 ? strtoul(words[1], NULL, 10) : 10000;
     char line[256], byte;
+    if (count > 2) keep_many(strtoul(words[2], NULL, 10));
     pthread_barrier_init(&done, NULL, 2);
     kept[0] = calloc(pages, sizeof **kept);
     kept[1] = calloc(THREAD_PAGES, sizeof **kept);

@@ -364,7 +364,7 @@ static bool read_look(struct remedies_answer *answer, const struct heap_look *lo
 
 static bool read_stopped(struct remedies_answer *answer, const struct remedies_wish *wish,
                          struct error *error) {
-    const struct heap_wish look_wish = {.depth = HEAP_BLOCKS,
+    const struct heap_wish look_wish = {.depth = HEAP_HEADS,
                                         .bytes_max =
                                             wish->has_limit ? CORE_COPIED_BYTES_MAX : UINT64_MAX,
                                         .way_around = "--no-copy-limit"};

@@ -182,7 +182,7 @@ static bool put_sides(struct web *web, const struct page *page, struct error *er
 // A process, or its core, with the picture of its heap.
 static bool put_one(struct web *web, const struct page *page, struct error *error) {
     const char *path = page->subjects[0].path, *word = page->words[0];
-    const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
+    const struct heap_wish wish = {.depth = HEAP_HEADS, .bytes_max = UINT64_MAX};
     struct heap_look look;
     struct error reason;
     bool has_heap = word && !page->snapshots[0] && heap_look_is_possible(word);

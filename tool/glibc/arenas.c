@@ -123,6 +123,12 @@ bool arenas_find(struct arenas *arenas, const struct memory_reader *memory, uint
     return is_found;
 }
 
+bool arenas_find_again(struct arenas *arenas, const struct memory_reader *memory,
+                       unsigned broken_most) {
+    return arenas->addresses.count &&
+           follow(arenas, memory, arenas->addresses.items[0], broken_most);
+}
+
 void arenas_free(struct arenas *arenas) {
     array_free(&arenas->addresses);
 }

@@ -41,6 +41,9 @@ struct arenas {
 // when the process was stopped while it changed one. False: there is none, or no memory.
 bool arenas_find(struct arenas *arenas, const struct memory_reader *memory, uint64_t start,
                  uint64_t end, unsigned broken_most);
+// Follows the circle anew that was found before. False if it is no longer one, or without memory.
+bool arenas_find_again(struct arenas *arenas, const struct memory_reader *memory,
+                       unsigned broken_most);
 void arenas_free(struct arenas *arenas);
 
 // Reads one of them. False if it cannot be read or no longer looks like an arena.

@@ -5,6 +5,8 @@
 #include "tool/base/search.h"
 #include "tool/glibc/chunks.h"
 
+const struct chunk_cache_form chunk_cache_forms[CHUNK_CACHE_FORMS] = {{0x288, 2}, {0x248, 1}};
+
 bool chunk_is_free(const struct glibc_chunk *chunk) {
     return chunk->kind >= CHUNK_BINNED;
 }

@@ -8,11 +8,8 @@
 
 enum {
     WORD = 8,
-    CHUNK_LEAST = 32,
-    FENCE = 16,  // size of the last chunk of a heap that is not its arena's newest
     BROKEN_BINS_MAX = 2,
     HEAPS_MAX = 4096,
-    FENCE_ROOM = 4096,  // at the end of a heap, where that chunk is
 };
 
 // A stretch of memory that chunks fill, or where some with mappings of their own may be.
@@ -64,11 +61,9 @@ static bool walk_chunks(struct walk *walk, uint64_t at, uint64_t end) {
     uint64_t word, behind;
     while (at < end) {
         if (!memory_window_word(&walk->window, at + WORD, &word)) break;
-        uint64_t size = word & ~(uint64_t)CHUNK_FLAGS;
-        if (size <= FENCE && at + CHUNK_HEADER_BYTES + WORD >= end - FENCE_ROOM)
-            return true;  // a heap's end
-        if (size == FENCE) return true;
-        if (size < CHUNK_LEAST || size % CHUNK_HEADER_BYTES || size > end - at) break;
+        const uint64_t size = chunk_walk_bytes(word, at, end);
+        if (!size) return true;
+        if (size == CHUNK_BROKEN) break;
         if (!memory_window_word(&walk->window, at + size + WORD, &behind)) break;
         enum chunk_kind kind = behind & CHUNK_USED_BEFORE ? CHUNK_USED : CHUNK_BINNED;
         if (!add_chunk(walk, at, size - WORD, kind)) return false;
@@ -184,19 +179,11 @@ static bool find_ranges(struct walk *walk, const struct arena *arena) {
 
 enum {
     FASTBINS = 10,
-    CACHE_BINS = 64,
+    CACHE_BINS = CHUNK_CACHE_BINS,
     CHAIN_MAX = 1 << 20,
     PROTECT_SHIFT = 12,
     RIGHT_LISTS_LEAST = 8,
 };
-
-// Two forms of a thread's cache: counts of 2 bytes (since 2.30) or 1.
-struct cache_form {
-    uint64_t usable_bytes;  // of its block; CHUNK_HEADER_BYTES more if what was left was too small
-                            // for a chunk
-    unsigned count_bytes;
-};
-static const struct cache_form cache_forms[] = {{0x288, 2}, {0x248, 1}};
 
 static struct glibc_chunk *find_chunk(const struct glibc_heap *heap, uint64_t address) {
     const struct glibc_chunk *chunk = glibc_chunk_of(heap, address);
@@ -254,7 +241,7 @@ struct cache {
     uint64_t counts[CACHE_BINS], heads[CACHE_BINS];
 };
 
-static bool read_cache(const struct memory_reader *memory, const struct cache_form *form,
+static bool read_cache(const struct memory_reader *memory, const struct chunk_cache_form *form,
                        uint64_t address, struct cache *cache) {
     uint8_t counts[2 * CACHE_BINS];
     size_t bytes = (size_t)form->count_bytes * CACHE_BINS;
@@ -301,15 +288,10 @@ static void mark_cache(const struct memory_reader *memory, struct glibc_heap *he
     }
 }
 
-static bool has_size_of(const struct glibc_chunk *chunk, const struct cache_form *form) {
-    return chunk->size == form->usable_bytes ||
-           chunk->size == form->usable_bytes + CHUNK_HEADER_BYTES;
-}
-
 // Marks what is in the cache at that chunk, if it is one: known by its counts, which are those of
 // its lists.
 static void mark_if_cache(const struct memory_reader *memory, struct glibc_heap *heap,
-                          const struct cache_form *form, uint64_t address) {
+                          const struct chunk_cache_form *form, uint64_t address) {
     struct cache cache;
     if (!read_cache(memory, form, address, &cache)) return;
     enum link link = is_cache(memory, heap, LINK_XORED, &cache) ? LINK_XORED : LINK_PLAIN;
@@ -322,9 +304,9 @@ static void mark_cached(const struct memory_reader *memory, struct glibc_heap *h
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         if (chunk->kind != CHUNK_USED) continue;
-        for (size_t k = 0; k < sizeof cache_forms / sizeof *cache_forms; k++)
-            if (has_size_of(chunk, &cache_forms[k]))
-                mark_if_cache(memory, heap, &cache_forms[k], chunk->address);
+        for (size_t k = 0; k < CHUNK_CACHE_FORMS; k++)
+            if (chunk_may_be_cache(chunk->size, &chunk_cache_forms[k]))
+                mark_if_cache(memory, heap, &chunk_cache_forms[k], chunk->address);
     }
 }
 
@@ -413,15 +395,28 @@ static bool read_arena(const struct walk *walk, size_t number, struct arena *are
                        BROKEN_BINS_MAX, arena);
 }
 
-static bool walk_all(struct walk *walk) {
+static bool see_nothing(void *context, const struct arena *arena) {
+    (void)context;
+    (void)arena;
+    return true;
+}
+
+static bool find_all_ranges(struct walk *walk,
+                            bool (*see)(void *context, const struct arena *arena), void *context) {
     struct glibc_heap *heap = walk->heap;
     struct arena arena;
     bool is_ok = true;
     for (size_t i = 0; i < walk->arenas.addresses.count && is_ok; i++)
-        is_ok = !read_arena(walk, i, &arena) || find_ranges(walk, &arena);
+        is_ok = !read_arena(walk, i, &arena) || (find_ranges(walk, &arena) && see(context, &arena));
     if (heap->ranges.count)
         qsort(heap->ranges.items, heap->ranges.count, sizeof *heap->ranges.items, compare_ranges);
-    is_ok = is_ok && find_stretches(walk);
+    return is_ok;
+}
+
+static bool walk_all(struct walk *walk) {
+    struct glibc_heap *heap = walk->heap;
+    struct arena arena;
+    bool is_ok = find_all_ranges(walk, see_nothing, NULL) && find_stretches(walk);
     for (size_t i = 0; i < walk->stretches.count && is_ok; i++) {
         const struct stretch *stretch = &walk->stretches.items[i];
         is_ok = stretch->is_mapped ? walk_mapped(walk, stretch)
@@ -451,6 +446,17 @@ bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, st
     return error_set(error, is_found ? "out of memory"
                                      : "its malloc heap could not be found: no arena of glibc's "
                                        "lies in the data of its modules");
+}
+
+bool glibc_heap_ranges(const struct memory_view *view, struct arenas *arenas,
+                       struct glibc_heap *heap,
+                       bool (*see)(void *context, const struct arena *arena), void *context) {
+    struct walk walk = {.view = view, .heap = heap, .arenas = *arenas};
+    *heap = (struct glibc_heap){0};
+    bool is_known = arenas_find_again(&walk.arenas, &view->reader, BROKEN_BINS_MAX);
+    bool is_ok = (is_known || find_arenas(&walk)) && find_all_ranges(&walk, see, context);
+    *arenas = walk.arenas;
+    return is_ok && heap->ranges.count;
 }
 
 void glibc_heap_free(struct glibc_heap *heap) {

@@ -7,6 +7,7 @@
 
 #include "tool/base/array.h"
 #include "tool/base/error.h"
+#include "tool/glibc/arenas.h"
 #include "tool/glibc/other_heap.h"
 #include "tool/proc/memory_reader.h"
 
@@ -14,6 +15,9 @@
 // flags in the lowest three bits. The block that malloc returns follows.
 enum {
     CHUNK_HEADER_BYTES = 16,
+    CHUNK_LEAST_BYTES = 32,
+    CHUNK_FENCE_BYTES = 16,   // of the last chunk of a heap that is not its arena's newest
+    CHUNK_FENCE_ROOM = 4096,  // at the end of a heap, where that chunk is
     CHUNK_FLAGS = 7,
     CHUNK_USED_BEFORE = 1,  // the chunk before is in use
     CHUNK_HAS_MAPPING = 2,  // of its own
@@ -29,6 +33,32 @@ static inline uint64_t chunk_mapped_bytes(const uint64_t words[2], uint64_t page
     const uint64_t size = words[1] & ~(uint64_t)CHUNK_FLAGS;
     bool is_mapped = !words[0] && (words[1] & CHUNK_FLAGS) == CHUNK_HAS_MAPPING;
     return is_mapped && size >= least && size % page_bytes == 0 && size <= room ? size : 0;
+}
+
+#define CHUNK_BROKEN UINT64_MAX
+
+// Returns the bytes of the chunk at `at` by its size word, in memory that chunks fill up to `end`.
+// 0: it ends a heap; CHUNK_BROKEN: the word makes no sense there.
+static inline uint64_t chunk_walk_bytes(uint64_t word, uint64_t at, uint64_t end) {
+    const uint64_t size = word & ~(uint64_t)CHUNK_FLAGS;
+    bool is_near_end = at + CHUNK_HEADER_BYTES + sizeof word >= end - CHUNK_FENCE_ROOM;
+    if (size == CHUNK_FENCE_BYTES || (size < CHUNK_FENCE_BYTES && is_near_end)) return 0;
+    bool is_sound = size >= CHUNK_LEAST_BYTES && size % CHUNK_HEADER_BYTES == 0 && size <= end - at;
+    return is_sound ? size : CHUNK_BROKEN;
+}
+
+// The block of a thread's cache has a certain size. Two forms: counts of 2 bytes (since 2.30) or 1,
+// one a bin, and then a link to the first block of each bin.
+enum { CHUNK_CACHE_BINS = 64, CHUNK_CACHE_FORMS = 2 };
+struct chunk_cache_form {
+    uint64_t usable_bytes;  // of its block; CHUNK_HEADER_BYTES more if what was left was too small
+                            // for a chunk
+    unsigned count_bytes;
+};
+extern const struct chunk_cache_form chunk_cache_forms[CHUNK_CACHE_FORMS];
+
+static inline bool chunk_may_be_cache(uint64_t usable, const struct chunk_cache_form *form) {
+    return usable == form->usable_bytes || usable == form->usable_bytes + CHUNK_HEADER_BYTES;
 }
 
 enum chunk_kind {
@@ -74,6 +104,13 @@ bool chunk_is_free(const struct glibc_chunk *chunk);
 // have `piece`.
 bool glibc_heap_read(const struct memory_view *view, struct glibc_heap *heap, struct error *error);
 void glibc_heap_free(struct glibc_heap *heap);
+
+// Finds the ranges alone, and calls `see` for each arena that they are of. `arenas` is zero, or has
+// what was found before, where it is looked for again. False if there is none, if `see` was, or
+// without memory; to be freed then too.
+bool glibc_heap_ranges(const struct memory_view *view, struct arenas *arenas,
+                       struct glibc_heap *heap,
+                       bool (*see)(void *context, const struct arena *arena), void *context);
 
 // Moves the chunks of another allocator's heap, and what it is, to those of the heap. False without
 // memory: then both are as before.

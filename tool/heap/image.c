@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tool/base/search.h"
+#include "tool/glibc/heads.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
 enum { SEGMENTS_MAX = 1 << 20 };
@@ -183,15 +184,30 @@ static uint64_t find_bytes(const struct core_image *core, uint64_t address, uint
     return segment->bytes - inside;
 }
 
+// Reads what is known of memory that chunks fill; returns how many bytes that are, and bounds by
+// `size` what lies before it.
+static size_t read_heads(const struct core_image *core, uint64_t address, void *out, size_t *size) {
+    uint64_t next;
+    if (!core->heads) return 0;
+    const size_t known = heap_heads_read(core->heads, address, out, *size, &next);
+    if (!known && next - address < *size) *size = (size_t)(next - address);
+    return known;
+}
+
+static bool read_source(const struct core_image *core, uint64_t offset, void *out, size_t size) {
+    if (!core->map) return source_read(&core->source, offset, out, size) == size;
+    memcpy(out, core->map + offset, size);
+    return true;
+}
+
 bool core_read(const struct core_image *core, uint64_t address, void *out, size_t size) {
     for (size_t done = 0; done < size;) {
-        uint64_t offset = 0, there = find_bytes(core, address + done, &offset);
-        size_t part = size - done < there ? size - done : (size_t)there;
+        size_t part = size - done;
+        const size_t known = read_heads(core, address + done, (char *)out + done, &part);
+        uint64_t offset = 0, there = known ? known : find_bytes(core, address + done, &offset);
+        if (part > there) part = (size_t)there;
         if (!there) return false;
-        if (core->map)
-            memcpy((char *)out + done, core->map + offset, part);
-        else if (source_read(&core->source, offset, (char *)out + done, part) != part)
-            return false;
+        if (!known && !read_source(core, offset, (char *)out + done, part)) return false;
         done += part;
     }
     return true;
@@ -199,6 +215,9 @@ bool core_read(const struct core_image *core, uint64_t address, void *out, size_
 
 size_t core_piece(const struct core_image *core, uint64_t address, void *scratch, size_t size,
                   const uint8_t **bytes) {
+    const size_t known = read_heads(core, address, scratch, &size);
+    *bytes = scratch;
+    if (known) return known;
     uint64_t offset = 0, there = find_bytes(core, address, &offset);
     size_t part = size < there ? size : (size_t)there;
     *bytes = core->map ? core->map + offset : scratch;

@@ -35,7 +35,9 @@ struct core_thread {
 
 struct core_image {
     struct source source;
-    const uint8_t *map;  // the whole source in memory; NULL: it is read in pieces
+    const uint8_t *map;        // the whole source in memory; NULL: it is read in pieces
+    struct heap_heads *heads;  // what is kept of memory that chunks fill (tool/glibc/heads.h), in
+                               // place of what the source has there; NULL: the source has it
     ARRAY(struct memory_segment) segments;  // ascending, apart from each other
     ARRAY(struct core_file) files;          // ascending
     ARRAY(struct core_thread) threads;

@@ -26,7 +26,8 @@ static const uint64_t aligned_most = 2ull << 20;  // larger alignments have page
 struct planning {
     const struct remote *remote;
     struct plan *plan;
-    bool has_sizes;  // blocks tell their sizes in the map: their heads are not needed
+    enum piece_kind chunks;  // kind of pieces of glibc's arenas
+    bool has_sizes;          // blocks tell their sizes in the map: their heads are not needed
     unsigned searched_left;
     uint64_t reach;         // of blocks that begin in the extent: what lies behind it without a gap
     uint64_t blocks_until;  // the end of the last one with a mapping of its own
@@ -186,7 +187,7 @@ static uint64_t add_at(struct planning *planning, const struct page_head *head,
     uint64_t at = head->address, size = arena_heap_bytes(planning, head, extent->end);
     if (size) {
         note_place(planning, at);
-        add_piece(planning, at, at + size, PIECE_WHOLE);
+        add_piece(planning, at, at + size, planning->chunks);
         return at + size;
     }
     // a block that does not begin where one is expected has the usual size at least
@@ -273,7 +274,9 @@ static void add_of_heap(struct planning *planning, const struct extent *extent) 
         add_memory(planning, extent);
     else if (extent->kind == EXTENT_CONSTANT && is_small)
         add_constants(planning, extent);
-    else if (extent->kind == EXTENT_BREAK || (extent->kind == EXTENT_DATA && is_small))
+    else if (extent->kind == EXTENT_BREAK)
+        add_piece(planning, extent->start, extent->end, planning->chunks);
+    else if (extent->kind == EXTENT_DATA && is_small)
         add_piece(planning, extent->start, extent->end, PIECE_WHOLE);
 }
 
@@ -308,7 +311,7 @@ static void add_extents(struct planning *planning, const struct extents *extents
         const struct extent *extent = &extents->items.items[i];
         planning->is_code = extent->is_code;
         if (planning->reach < extent->end) planning->reach = reach_of(extents, i);
-        if (scope == PLAN_HEAP)
+        if (scope != PLAN_ALL)
             add_of_heap(planning, extent);
         else if (!is_recording(extent, header))
             add_of_all(planning, extent);
@@ -343,7 +346,8 @@ static void join_pieces(struct plan *plan) {
 bool plan_make(const struct remote *remote, const struct cairn_header *header,
                enum plan_scope scope, struct plan *plan, struct error *error) {
     struct extents extents = {0};
-    struct planning planning = {.remote = remote, .plan = plan};
+    struct planning planning = {
+        .remote = remote, .plan = plan, .chunks = scope == PLAN_HEADS ? PIECE_CHUNKS : PIECE_WHOLE};
     plan->pieces.count = plan->head_pages.count = plan->block_stretches.count = 0;
     bool is_ok = extents_of_process(remote->pid, &extents, error);
     if (is_ok && header) {

@@ -14,6 +14,7 @@ enum piece_kind {
     PIECE_PAGES,     // which of its pages are resident is wanted, not their content
     PIECE_CONSTANT,  // of a module: that the program does not write
     PIECE_HEADS,     // blocks with mappings of their own: the pages with their heads
+    PIECE_CHUNKS,    // memory of glibc's arenas: the heads of its chunks (tool/glibc/heads.h)
     PIECE_PRESENT,   // those of its pages that are there, the process' own and shared ones
     PIECE_WHOLE,     // those that are the process' own
 };
@@ -42,8 +43,9 @@ struct plan {
 };
 
 enum plan_scope {
-    PLAN_HEAP,  // what is needed to know which blocks there are
-    PLAN_ALL,   // what is in them, and whatever may refer to them but `hidden`
+    PLAN_HEADS,  // the same as PLAN_HEAP, but of chunks their heads alone
+    PLAN_HEAP,   // what is needed to know which blocks there are
+    PLAN_ALL,    // what is in them, and whatever may refer to them but `hidden`
 };
 
 // The first plan takes the longest: it searches all pages for what later ones look at again, beside

@@ -38,6 +38,9 @@ struct taking {
     size_t known_rooms;   // of the rehearsal: ascending by start
     uint64_t used_bytes;  // of the memory
     struct remote_runs runs;
+    enum plan_scope scope;
+    struct heads_work heads;  // of PLAN_HEADS
+    uint64_t chunk_bytes;     // on pages that are there, of which heads are taken
 };
 
 static uint64_t page_size(const struct taking *taking) {
@@ -144,7 +147,7 @@ static bool add_segment(struct taking *taking, const struct piece *piece, uint64
         free(flags);
         return false;
     }
-    *segment = (struct stopped_segment){piece->start, piece->end, flags};
+    *segment = (struct stopped_segment){piece->start, piece->end, flags, piece->kind};
     struct memory_segment *of_core = array_push(&image->core.segments);
     if (of_core)
         *of_core = (struct memory_segment){.start = piece->start,
@@ -172,6 +175,11 @@ static bool look_at_piece(struct taking *taking, const struct piece *piece, size
     pagemap_flags(&taking->remote.pagemap, piece->start, count, flags);
     if (!add_segment(taking, piece, offset, flags)) return false;
     if (piece->kind == PIECE_HEADS) return add_heads(taking, piece, flags, offset, head);
+    if (piece->kind == PIECE_CHUNKS) {
+        for (size_t i = 0; i < count; i++)
+            if (flags[i] & PAGE_OWN) taking->chunk_bytes += page_size(taking);
+        return true;
+    }
     if (piece->kind == PIECE_WHOLE || piece->kind == PIECE_PRESENT)
         return add_runs(taking, piece, flags, offset);
     return piece->kind != PIECE_CONSTANT ||
@@ -183,9 +191,10 @@ static bool look(struct taking *taking, struct error *error) {
     size_t head = 0;
     drop_segments(taking->image);
     taking->runs.items.count = 0;
+    taking->chunk_bytes = 0;
     const struct stopped_request *request = taking->request;
     if (!taking->is_drawn &&
-        !plan_make(&taking->remote, request->header, request->scope, &taking->plan, error))
+        !plan_make(&taking->remote, request->header, taking->scope, &taking->plan, error))
         return false;
     if (!taking->image->memory && !reserve(taking, error)) return false;
     for (size_t i = 0; i < taking->plan.pieces.count; i++)
@@ -195,7 +204,7 @@ static bool look(struct taking *taking, struct error *error) {
 }
 
 static uint64_t wanted_bytes(const struct taking *taking) {
-    uint64_t bytes = 0;
+    uint64_t bytes = taking->chunk_bytes;
     for (size_t i = 0; i < taking->runs.items.count; i++) bytes += taking->runs.items.items[i].size;
     return bytes;
 }
@@ -243,9 +252,32 @@ static bool draw(struct taking *taking, struct error *error) {
            look(taking, error);
 }
 
+// Tells where to look for heads.
+static void show_segments(struct taking *taking) {
+    taking->heads.pages = taking->image->segments.items;
+    taking->heads.memory = taking->image->core.segments.items;
+    taking->heads.count = taking->image->segments.count;
+}
+
+// Makes ready to take heads; a heap that is not glibc's is copied. `spared_bytes` is what is read
+// of it and not kept.
+static bool rehearse_heads(struct taking *taking, uint64_t *spared_bytes, struct error *error) {
+    uint64_t kept_bytes;
+    *spared_bytes = 0;
+    if (!taking->chunk_bytes) return true;
+    show_segments(taking);
+    if (stopped_heads_rehearse(&taking->heads, taking->chunk_bytes, &kept_bytes)) {
+        if (kept_bytes < taking->chunk_bytes) *spared_bytes = taking->chunk_bytes - kept_bytes;
+        return true;
+    }
+    taking->scope = PLAN_HEAP;
+    return look(taking, error);
+}
+
 static bool rehearse(struct taking *taking, struct error *error) {
     const struct stopped_request *request = taking->request;
-    if (!look(taking, error)) return false;
+    uint64_t spared_bytes;
+    if (!look(taking, error) || !rehearse_heads(taking, &spared_bytes, error)) return false;
     if (request->may_draw && wanted_bytes(taking) > request->bytes_max && !draw(taking, error))
         return false;
     uint64_t wanted = wanted_bytes(taking), there = available_bytes();
@@ -255,7 +287,7 @@ static bool rehearse(struct taking *taking, struct error *error) {
                          "some %s: %s does that",
                          units_size((int64_t)wanted).text,
                          units_duration(estimate_ns(taking, wanted)).text, request->way_around);
-    if (wanted > there / 100 * MEMORY_PERCENT)
+    if (wanted - spared_bytes > there / 100 * MEMORY_PERCENT)
         return error_set(error, "its memory of %s would not fit beside it: %s of memory are left",
                          units_size((int64_t)wanted).text, units_size((int64_t)there).text);
     make_ready(taking->runs.items.items, taking->runs.items.count);
@@ -281,6 +313,42 @@ static bool note_threads(struct stopped_image *image, const struct threads *thre
     return is_ok;
 }
 
+// Copies what heads leave of the memory that chunks fill.
+static bool copy_beside_heads(struct taking *taking) {
+    struct stopped_image *image = taking->image;
+    struct spans skipped = {0};
+    bool is_ok = stopped_heads_skip(&taking->heads, &skipped);
+    taking->runs.items.count = 0;
+    for (size_t i = 0; i < image->segments.count && is_ok; i++) {
+        const struct stopped_segment *segment = &image->segments.items[i];
+        const uint64_t offset = image->core.segments.items[i].offset;
+        uint64_t at = segment->start;
+        struct span gap;
+        if (segment->kind != PIECE_CHUNKS) continue;
+        while (is_ok && spans_gap(&skipped, &at, segment->end, &gap)) {
+            const struct piece piece = {gap.start, gap.end, PIECE_WHOLE, false};
+            const uint64_t inside = gap.start - segment->start;
+            is_ok = add_runs(taking, &piece, segment->are_resident + inside / page_size(taking),
+                             offset + inside);
+        }
+    }
+    spans_free(&skipped);
+    return is_ok;
+}
+
+static bool take_heads(struct taking *taking, struct error *error) {
+    struct stopped_image *image = taking->image;
+    image->heads.heads.stretches.count = 0;  // the rehearsal's
+    if (!taking->chunk_bytes || taking->scope != PLAN_HEADS) return true;
+    show_segments(taking);
+    stopped_heads_take(&taking->heads);
+    if (!copy_beside_heads(taking)) return error_set(error, "out of memory");
+    image->copied_bytes +=
+        taking->heads.copied_bytes +
+        remote_copy(&taking->remote, taking->runs.items.items, taking->runs.items.count);
+    return true;
+}
+
 static bool take(struct taking *taking, struct error *error) {
     struct threads threads = {0};
     struct stopped_image *image = taking->image;
@@ -290,6 +358,7 @@ static bool take(struct taking *taking, struct error *error) {
         if (is_ok)
             image->copied_bytes =
                 remote_copy(&taking->remote, taking->runs.items.items, taking->runs.items.count);
+        is_ok = is_ok && take_heads(taking, error);
         threads_go(&threads, 0);
         image->core.taken_ns = threads.since_ns;
         image->pause_ns = clock_now_ns() - threads.since_ns;
@@ -305,6 +374,7 @@ static void settle(struct stopped_image *image, pid_t pid) {
     image->core.pid = (uint32_t)pid;
     image->core.machine = REGISTERS_MACHINE;
     image->core.page_bytes = process_page_bytes();
+    if (image->heads.heads.stretches.count) image->core.heads = &image->heads.heads;
     for (size_t i = 0; i < image->segments.count; i++) {
         struct stopped_segment *segment = &image->segments.items[i];
         size_t count = (segment->end - segment->start) / image->core.page_bytes;
@@ -314,22 +384,25 @@ static void settle(struct stopped_image *image, pid_t pid) {
 
 bool stopped_take(const struct stopped_request *request, struct stopped_image *image,
                   struct error *error) {
-    struct taking taking = {.request = request, .image = image};
+    struct taking taking = {.request = request, .image = image, .scope = request->scope};
     pid_t pid = request->pid;
     *image = (struct stopped_image){.core.source.descriptor = -1};
     if (!examine_to_read(pid, error)) return false;
     taking.remote = remote_of(pid);
     taking.remote.pagemap = pagemap_open(pid);
+    taking.heads = (struct heads_work){.remote = &taking.remote, .out = &image->heads};
     if (taking.remote.pagemap.file < 0)
         return error_set(error, "its pages cannot be looked at: %s", strerror(errno));
     process_auxiliary(pid, AT_RANDOM, &image->core.first_stack);
-    bool is_ok = (request->scope == PLAN_HEAP || plan_find_hidden(&taking.plan, pid, error)) &&
+    bool is_ok = (request->scope != PLAN_ALL || plan_find_hidden(&taking.plan, pid, error)) &&
                  rehearse(&taking, error) && take(&taking, error) &&
-                 core_read_process_files(&image->core, pid, error);
+                 core_read_process_files(&image->core, pid, error) &&
+                 (heap_heads_settle(&image->heads.heads) || error_set(error, "out of memory"));
     remote_close(&taking.remote);
     plan_free(&taking.plan);
     array_free(&taking.rooms);
     array_free(&taking.runs.items);
+    stopped_heads_end(&taking.heads);
     if (is_ok)
         settle(image, pid);
     else
@@ -363,4 +436,5 @@ void stopped_free(struct stopped_image *image) {
     core_close(&image->core);
     if (image->memory) munmap(image->memory, image->memory_bytes);
     image->memory = NULL;
+    stopped_heads_free(&image->heads);
 }

@@ -6,13 +6,14 @@
 //     copied for blocks   data of libraries and what they relocated, what brk moves, the heaps of
 //                         threads' arenas, the heads of blocks with mappings of their own, the map
 //                         of live blocks
+//     of arenas, where it is enough, the heads of chunks alone (stopped_heads.h)
 //     only for references the inside of large blocks, stacks, mappings of the program's own, shared
 //                         memory without a path: what a core has by default
 //     never               code, files, memory that the process cannot read
 //
-// Parsing a heap while it is stopped takes longer than copying it, and keeping a copy from going
-// stale without a stop is not possible from outside; so it is copied, by process_vm_readv, into
-// memory that a rehearsal has made ready: everything is searched once before anything is stopped.
+// Keeping a copy from going stale without a stop is not possible from outside; so it is copied, by
+// process_vm_readv, into memory that a rehearsal has made ready: everything is searched once before
+// anything is stopped.
 // Only pages that are there are read, so that nothing changes in the process. The tool is a tracer
 // (PTRACE_SEIZE): if it is killed meanwhile, the kernel lets the threads go on.
 #ifndef TOOL_HEAP_STOPPED_H
@@ -21,12 +22,8 @@
 #include "format/format.h"
 #include "tool/heap/image.h"
 #include "tool/heap/plan.h"
+#include "tool/heap/stopped_heads.h"
 #include "tool/heap/windows.h"
-
-struct stopped_segment {
-    uint64_t start, end;
-    uint8_t *are_resident;  // a byte a page, not 0: it is
-};
 
 struct stopped_image {
     struct core_image core;                  // with copies in memory; what is not copied reads as 0
@@ -37,6 +34,7 @@ struct stopped_image {
     struct heap_windows windows;  // what was drawn where not everything was copied
     uint8_t *memory;              // that the copies lie in
     uint64_t memory_bytes;
+    struct stopped_heads heads;  // what is kept of arenas where that is all that is asked for
 };
 
 struct stopped_request {

@@ -29,6 +29,14 @@ static long number(const char *status, const char *name) {
     return strtol(process_field(status, name), NULL, 10);
 }
 
+// Refuses a process without memory: it is the kernel's, or has given its memory up to end.
+static bool refuse_absent(pid_t pid, struct error *error) {
+    struct process_stat stat;
+    if (!process_stat(pid, &stat)) return error_set(error, "it has ended");
+    return error_set(error, stat.is_of_kernel ? "it is a thread of the kernel"
+                                              : "it is ending: its memory is gone already");
+}
+
 static bool check_state(pid_t pid, const char *status, struct error *error) {
     char state = *process_field(status, "State");
     long process = number(status, "Tgid"), tracer = number(status, "TracerPid");
@@ -38,7 +46,7 @@ static bool check_state(pid_t pid, const char *status, struct error *error) {
         return error_set(error, "its first thread has ended, and by that alone the kernel shows "
                                 "the memory of the others");
     if (state == 'Z' || state == 'X') return error_set(error, "it has ended (a zombie)");
-    if (!*process_field(status, "VmSize")) return error_set(error, "it is a thread of the kernel");
+    if (!*process_field(status, "VmSize")) return refuse_absent(pid, error);
     if (tracer)
         return error_set(error, "it is traced already, by process %ld (a debugger, strace?)",
                          tracer);
@@ -175,9 +183,12 @@ bool examine_absence(pid_t pid, struct error *error) {
     if (!process_stat(pid, &stat)) return error_set(error, "process %d: it has ended", (int)pid);
     bool is_zombie = stat.state == 'Z' && !examine_to_read(pid, &why);
     if (is_zombie) return error_set(error, "process %d: %s", (int)pid, why.text);
-    if (process_read(pid, "statm", pages, sizeof pages) && !strcmp(pages, "0 "))
+    bool is_absent = process_read(pid, "statm", pages, sizeof pages) && !strcmp(pages, "0 ");
+    if (is_absent && stat.is_of_kernel)
         return error_set(error, "process %d: it has no memory of its own: it is the kernel's",
                          (int)pid);
+    if (is_absent && !refuse_absent(pid, &why))
+        return error_set(error, "process %d: %s", (int)pid, why.text);
     if (examine_to_read(pid, &why)) error_set(&why, "its size is not known");
     return error_set(error, "process %d: its memory may not be read: %s%s", (int)pid, why.text,
                      geteuid() ? "; ask as root (sudo)" : "");

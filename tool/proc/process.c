@@ -101,7 +101,8 @@ const char *process_field(const char *status, const char *name) {
 
 bool process_stat(pid_t pid, struct process_stat *stat) {
     enum { STATE = 3, PARENT = 4, USER_TIME = 14, SYSTEM_TIME = 15, THREADS = 20, BORN = 22 };
-    enum { EXIT_CODE = 52 };
+    enum { FLAGS = 9, EXIT_CODE = 52 };
+    const unsigned long kernel_flag = 0x200000;  // PF_KTHREAD of the kernel's sources
     char text[STAT_BYTES];
     process_read(pid, "stat", text, sizeof text);
     // fields are counted behind the name, which may hold any byte
@@ -113,6 +114,7 @@ bool process_stat(pid_t pid, struct process_stat *stat) {
     for (const char *word; field <= EXIT_CODE && (word = strsep(&rest, " ")); field++) {
         if (field == STATE) stat->state = *word;
         if (field == PARENT) stat->parent = (pid_t)strtol(word, NULL, 10);
+        if (field == FLAGS) stat->is_of_kernel = strtoul(word, NULL, 10) & kernel_flag;
         if (field == USER_TIME || field == SYSTEM_TIME) stat->ticks += strtoull(word, NULL, 10);
         if (field == THREADS) stat->thread_count = strtol(word, NULL, 10);
         if (field == BORN) stat->born = strtoull(word, NULL, 10);

@@ -50,8 +50,9 @@ struct process_stat {
     pid_t parent;
     uint64_t ticks;  // of processor time, user and system
     long thread_count;
-    uint64_t born;  // clock ticks since the system's start
-    int exit_code;  // of a process that has ended, in the form of wait(2)
+    uint64_t born;      // clock ticks since the system's start
+    int exit_code;      // of a process that has ended, in the form of wait(2)
+    bool is_of_kernel;  // a thread of the kernel
 };
 
 // False if it cannot be read.

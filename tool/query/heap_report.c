@@ -72,7 +72,7 @@ static bool report(const struct heap_look *look, const struct request *request,
 }
 
 bool heap_views_report(const char *word, const struct request *request, struct error *error) {
-    const struct heap_wish wish = {.depth = HEAP_BLOCKS, .bytes_max = UINT64_MAX};
+    const struct heap_wish wish = {.depth = HEAP_HEADS, .bytes_max = UINT64_MAX};
     struct heap_look look;
     if (!heap_look_take(word, &wish, &look, error)) return false;
     bool is_ok = report(&look, request, error) || heap_look_blame(&look, error);

@@ -64,6 +64,7 @@ static enum plan_scope scope_of(const struct heap_look *look, enum heap_depth de
     if (depth == HEAP_REFERENCES) return PLAN_ALL;
     // the tables of jemalloc lie anywhere
     if (heap_look_may_be_another(look) && process_has_other_heap(look->pid)) return PLAN_ALL;
+    if (depth == HEAP_HEADS) return PLAN_HEADS;
     return depth == HEAP_TYPES && is_other ? PLAN_ALL : PLAN_HEAP;
 }
 

@@ -24,9 +24,10 @@ bool heap_views_have_memory(const char *word);
 
 // What of a process is needed; a core has everything.
 enum heap_depth {
-    HEAP_BLOCKS,      // which blocks there are
-    HEAP_TYPES,       // and their first words
-    HEAP_REFERENCES,  // and everything that is in them or may refer to them
+    HEAP_HEADS,       // which blocks there are, and the first word of each
+    HEAP_BLOCKS,      // what is in those of glibc
+    HEAP_TYPES,       // the same of other allocators'
+    HEAP_REFERENCES,  // everything that is in them or may refer to them
 };
 
 struct heap_wish {
