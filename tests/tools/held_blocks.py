@@ -55,14 +55,14 @@ def view_of(subject, view):
 
 def check_views(what, subject, wanted, beside):
     """The views heap and pages have the same blocks, and what the allocator's statistics leave of pages beside blocks
-    (`beside`; jemalloc's of small blocks, 0: it keeps none); who keeps pages adds up."""
+    (`beside`; jemalloc's and mimalloc's of small blocks, 0: it keeps none); who keeps pages adds up."""
     answer = view_of(subject, "heap")
     states = {row["name"]: row for row in answer["rows"] if row["part"] == "state"}
     classes = [row for row in answer["rows"] if row["part"] == "class"]
     used = sum(row["used_bytes"] for row in classes)
     t.check(sum(wanted.values()) <= used <= sum(wanted.values()) + (1 << 20), f"{what}: used {used}", is_grave=True)
     t.check(states["used"]["bytes"] <= used <= states["used"]["bytes"] + (1 << 20), f"{what}: {states['used']}, {used}")
-    largest = 14 << 10 if answer["facts"]["allocator"] == "jemalloc" else 1 << 40
+    largest = {"jemalloc": 14 << 10, "mimalloc": 8 << 10}.get(answer["facts"]["allocator"], 1 << 40)
     found = sum(row["wasted_bytes"] for row in classes if row["size_from"] <= largest)
     t.check(not beside or abs(found - beside) <= 0.001 * beside, f"{what}: beside blocks: {found}, truth {beside}", is_grave=True)
     pages = view_of(subject, "pages")
@@ -109,6 +109,30 @@ def stops(what, argv, env=None, has_core=False, root=""):
             t.check(used >= sum(wanted.values()), f"{what}, core: in use: {answer['resident']}", is_grave=True)
         process.stdin.close()
         t.check_equal(f"{what}: status", process.wait(), 0)
+
+
+def recorded(what, library):
+    """Of a recorded process: the blocks of the stacks that asked for them have the allocator's sizes, so that what it
+    gave beyond the bytes asked for is known."""
+    argv = [t.CAIRN, "run", "-q", "-o", t.fresh_path("held.cairn"), "--", "env", f"LD_PRELOAD={library}", *t.program("held_blocks")]
+    with t.Process(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        path = os.path.abspath("held-recorded")
+        process.stdin.write(path.encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        wanted = held_in(path, "")
+        pid = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0]
+        result = t.run_cairn("report", "--json", "--view", "waste", "--top", "0", pid)
+        t.check_equal(f"{what}, recorded: status", result.status, 0)
+        t.check(b"not all that are leaked" not in result.err, f"{what}, recorded: its own lists are known: {result.err}")
+        answer = json.loads(result.out)
+        rows = [row for row in answer["rows"] if re.match(r"(take|work) ", row["name"])]
+        t.check_equal(f"{what}, recorded: blocks", sum(row["blocks"] for row in rows), len(wanted), is_grave=True)
+        t.check_equal(f"{what}, recorded: bytes", sum(row["bytes"] for row in rows), sum(wanted.values()), is_grave=True)
+        t.check(answer["claims"][0]["evidence"]["slack_bytes"] > len(wanted), f"{what}, recorded: no slack: {answer['claims'][0]}")
+        t.check("slack is not known" not in str(answer["notes"]), f"{what}, recorded: {answer['notes']}")
+        process.stdin.close()
+        t.check_equal(f"{what}, recorded: status", process.wait(), 0)
 
 
 MANY = 3000  # of the 3,200 blocks that it holds once it has gone on for a while
