@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""jemalloc and tcmalloc of other Debians, in chroots: the blocks are those that the program holds. Of mimalloc, whose
-versions there are laid out in another way, it is said that they are not read, without any figure."""
+"""jemalloc and tcmalloc of other Debians, in chroots: the blocks are those that the program holds; under load none
+of them is called free. Of mimalloc, whose versions there are laid out in another way, it is said that they are not read,
+without any figure."""
 
 import shutil
 import subprocess
 
 import cairn_test as t
 import chroots
-from held_blocks import stops
+from held_blocks import stops, under_load
 
 PACKAGES = {
     "bullseye": ["libjemalloc2", "libtcmalloc-minimal4"],
     "trixie": ["libjemalloc2", "libtcmalloc-minimal4t64", "libmimalloc3"],
     "sid": ["libjemalloc2", "libtcmalloc-minimal4t64", "libmimalloc3"],
 }
+LOADED = 10  # stops under load
 LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.3"}
 
 
@@ -50,6 +52,7 @@ def check_suite(suite):
             refused(f"{suite}: {name}", argv)
         else:
             stops(f"{suite}: {name}", argv, root=str(root))
+            under_load(f"{suite}: {name}", library, LOADED, root=str(root))
 
 
 for one in PACKAGES:

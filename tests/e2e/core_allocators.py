@@ -13,7 +13,7 @@ import re
 import subprocess
 
 import cairn_test as t
-from held_blocks import blocks_of, dump, stops, under_load
+from held_blocks import blocks_of, dump, recorded, stops, under_load
 
 MIMALLOC = next(iter(glob.glob("/usr/lib/*/libmimalloc.so.2.*")), None)
 LOADED = 100 if t.IS_LONG else 3  # stops under load
@@ -72,6 +72,15 @@ def others():
         for view in ("heap", "pages", "remedies"):
             result = t.run_cairn("report", "--view", view, str(process.pid))
             t.check(b"it used libtcmalloc_minimal_debug.so" in result.out + result.err, f"tcmalloc for debugging: {view}: {result}")
+    argv = [t.CAIRN, "run", "-q", "-o", "debugging.cairn", "--", "env", f"LD_PRELOAD={library}", "cat"]
+    with t.Process(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"it has begun\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        pid = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()[0]
+        result = t.run_cairn("report", "--view", "waste", pid)
+        t.check(b"slack is not known: sizes are those asked for" in result.out, f"tcmalloc for debugging, recorded: {result}")
+        process.stdin.close()
 
 
 if LIBRARY:
@@ -79,6 +88,7 @@ if LIBRARY:
     stops("preloaded", t.program("held_blocks"), preload, has_core=True)
     stops("without caches", t.program("held_blocks"), {**preload, "MALLOC_CONF": "tcache:false,narenas:1"})
     if t.IS_LONG:
+        recorded("preloaded", LIBRARY)
         stops("decay", t.program("held_blocks"),
               {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
     under_load("preloaded", LIBRARY, LOADED)
@@ -89,6 +99,7 @@ else:
     t.skip_part("jemalloc, since libjemalloc.so.2 is not here")
 if MIMALLOC:
     stops("mimalloc", t.program("held_blocks"), {"LD_PRELOAD": MIMALLOC}, has_core=True)
+    recorded("mimalloc", MIMALLOC)
     under_load("mimalloc", MIMALLOC, LOADED if t.IS_LONG else 1)
     if t.IS_LONG:
         damaged(MIMALLOC)
@@ -98,6 +109,7 @@ if TCMALLOC:
     stops("tcmalloc", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC}, has_core=True)
     under_load("tcmalloc", TCMALLOC, LOADED if t.IS_LONG else 1)
     if t.IS_LONG:
+        recorded("tcmalloc", TCMALLOC)
         stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
         damaged(TCMALLOC)
 else:

@@ -97,12 +97,18 @@ static bool refuse_sample(const struct core_subject *subject, struct error *erro
                      other ? other : "another allocator than glibc");
 }
 
+// Says whether the blocks of another allocator than glibc's matter: of a recorded process, whose
+// slots tell that it has one, for their sizes, and for its own lists, which refer to blocks.
+static bool may_have_other(const struct core_subject *subject) {
+    return !subject->is_recorded || core_is_sampled(subject) ||
+           subject->header.slot_bytes == sizeof(uint64_t);
+}
+
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
-    bool is_part = !subject->is_recorded || core_is_sampled(subject);
     const struct memory_view view = core_view(subject->core);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
-    if (is_part && !core_add_other_heaps(subject->core, &subject->heap))
+    if (may_have_other(subject) && !core_add_other_heaps(subject->core, &subject->heap))
         return error_set(error, "out of memory");
     subject->has_heap |= subject->heap.other.name != NULL;
     if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t) &&

@@ -114,6 +114,13 @@ static const struct waste_row *most_copies(const struct waste_sums *sums, bool a
     return most;
 }
 
+// Says whether it is known what the allocator gave beyond the sizes asked for: a recording has
+// these, and the heap its blocks', if it is read.
+static bool knows_slack(const struct core_subject *subject) {
+    return subject->is_recorded &&
+           (subject->header.slot_bytes != sizeof(uint64_t) || core_heap_of(subject)->other.name);
+}
+
 static void claim_of_waste(const struct waste_sums *sums, struct claim *claim) {
     const struct waste_row *all = &sums->all;
     char share[64];
@@ -127,7 +134,7 @@ static void claim_of_waste(const struct waste_sums *sums, struct claim *claim) {
     claim_set(claim, "zero_bytes", waste_value(all, WASTE_ZERO));
     claim_set(claim, "equal_bytes", waste_value(all, WASTE_DUPLICATE));
     claim_set(claim, "tail_bytes", waste_value(all, WASTE_TAIL));
-    if (sums->subject->is_recorded) claim_set(claim, "slack_bytes", waste_value(all, WASTE_SLACK));
+    if (knows_slack(sums->subject)) claim_set(claim, "slack_bytes", waste_value(all, WASTE_SLACK));
     claim_set(claim, "is_estimate", sums->windows != NULL);
     claim_set_text(claim, "share_text", share);
 }
@@ -201,6 +208,10 @@ static void tell_limits(const struct waste_sums *sums, struct answer *answer) {
     if (!sums->subject->is_recorded)
         answer_note_above(answer, STYLE_DIM,
                           "not recorded: sizes are the allocator's, so a tail may be its slack");
+    else if (!knows_slack(sums->subject))
+        answer_note_above(answer, STYLE_DIM,
+                          "slack is not known: sizes are those asked for, the allocator's were not "
+                          "read");
 }
 
 // --- the rows

@@ -361,6 +361,26 @@ static size_t count_outside(const struct core_blocks *blocks, const struct glibc
     return count;
 }
 
+// Lets a block of another allocator begin where the program uses it: mimalloc aligns within a
+// larger one, of which the recording knows the aligned address.
+static void begin_as_used(const struct core_blocks *blocks, struct glibc_heap *heap) {
+    struct core_block_cursor cursor = {.blocks = blocks};
+    struct core_block block;
+    size_t next = 0, last = 0;
+    while (core_blocks_next(&cursor, &block)) {
+        if (!is_in_chunk(heap, &next, block.address)) continue;
+        struct glibc_chunk *chunk = &heap->chunks.items[next - 1];
+        const uint64_t skipped = block.address - chunk->address;
+        const bool is_first = last != next;
+        last = next;
+        if (!is_first || skipped >= chunk->size || chunk_is_free(chunk) ||
+            !spans_have(&heap->other.memory, chunk->address))
+            continue;
+        chunk->address += skipped;
+        chunk->size -= skipped;
+    }
+}
+
 // A size that was half written may reach far beyond the memory that the block lies in.
 static uint64_t size_there(const struct core_image *core, const struct core_block *block) {
     const struct memory_segment *segment = core_segment_of(core, block->address);
@@ -371,6 +391,7 @@ static uint64_t size_there(const struct core_image *core, const struct core_bloc
 
 bool core_add_blocks(const struct core_image *core, const struct core_blocks *blocks,
                      struct glibc_heap *heap, bool *are_all_glibc) {
+    if (heap->other.name) begin_as_used(blocks, heap);
     size_t outside = count_outside(blocks, heap), count = 0, next = 0;
     if (!outside) return true;
     *are_all_glibc = false;

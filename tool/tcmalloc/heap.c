@@ -304,9 +304,9 @@ static bool sum_spans(struct reading *reading) {
 }
 
 // Says whether blocks begin with what the debugging variant of tcmalloc puts in front of what the
-// program gets: sizes and a magic number, which are not known here.
+// program gets: sizes and a magic number, which are not known here. Its own blocks have none.
 static bool is_for_debugging(const struct reading *reading) {
-    enum { LOOKED_AT = 64, MAGIC_OFFSET = 16 };
+    enum { LOOKED_AT = 4096, MAGIC_OFFSET = 16, LEAST_PART = 8 };
     const uint64_t magic = 0xdeadbeef;
     const struct glibc_heap *heap = &reading->found;
     size_t seen = 0, marked = 0;
@@ -319,7 +319,7 @@ static bool is_for_debugging(const struct reading *reading) {
         marked += word == magic;
         seen++;
     }
-    return marked > seen / 2;
+    return marked > seen / LEAST_PART;
 }
 
 static bool read_all(struct reading *reading, const struct tcmalloc_source *source) {
