@@ -58,7 +58,8 @@ def few_samples():
     for _ in range(40):
         target.tell("keep 125 1000")
     attached.leave()
-    check("little: take --rate" in attached.err and "--exact for all blocks" in attached.err, f"advice: {attached.err}")
+    advice = " ".join(attached.err.split())
+    check("little: take --rate" in advice and "--exact for all blocks" in advice, f"advice: {attached.err}")
     rate = attached.err.split("--rate ")[1].split()[0]
     for amount, interval in re.findall(r"([\d,]+) ± ([\d,]+) blocks", attached.err):
         check(int(amount.replace(",", "")) >= int(interval.replace(",", "")), f"{amount} ± {interval}")
@@ -73,6 +74,12 @@ def few_samples():
     said = " ".join(attached.err.split())
     check("say little" not in said and "before not counted" in said and f"next: cairn report {target.pid}" in said,
           f"nothing was allocated since: {attached.err}")
+    for command, is_none in ((None, True), ("keep 10 1000", False)):
+        attached = Attached(target.pid, "--exact", "--no-scan-heap")
+        if command:
+            target.tell(command)
+        attached.leave()
+        check_equal(f"{command}: made none since: {attached.err}", "the program made none since" in " ".join(attached.err.split()), is_none)
     target.end("few samples")
 
 

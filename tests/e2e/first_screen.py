@@ -25,6 +25,18 @@ def check_next(what, line):
         done = t.run(["sh", "-c", f"exec {t.CAIRN} {command[1]}"])
         t.check(done.status == 0 and done.out, f"{what}: {command[1]}: {done}")
 
+def check_width(what, screen):
+    wide = [line for line in screen.splitlines() if len(line) > COLUMNS and "/" not in line]  # but for paths
+    t.check(not wide, f"{what}: wide: {wide}")
+
+def check_views(subject):
+    """Estimates have their intervals behind each figure: all of it stays within the columns, and no figure loses its unit."""
+    for words in (("--view", "stacks"), ("--view", "sizes"), ("--view", "growth"), ("--view", "heap"), ("--by", "allocated"), ()):
+        screen = report(*words, subject).out.decode()
+        check_width(f"{subject} {words}", screen)
+        t.check(not re.search(r"[\d.] *\n +(?:[KMG]iB|B|ms|s|%)\b|±\n", screen), f"{subject} {words}: a figure is cut:\n{screen}")
+    check_width(f"info {subject}", t.run_cairn("info", subject, env={**os.environ, "COLUMNS": str(COLUMNS)}).out.decode().split("\nmodules")[0])
+
 def check(subject, may_be_silent=False):
     what = pathlib.Path(str(subject)).name
     result = report(str(subject))
@@ -32,8 +44,7 @@ def check(subject, may_be_silent=False):
     lines = screen.splitlines()
     t.check_equal(f"{what}: status {result.err}", result.status, 0)
     t.check(0 < len(lines) <= LINES, f"{what}: {len(lines)} lines:\n{screen}")
-    wide = [line for line in lines if len(line) > COLUMNS and "/" not in line and "no names for" not in line]  # but for paths
-    t.check(not wide, f"{what}: wide: {wide}")
+    check_width(what, screen)
     said = " ".join(line.strip() for line in lines[1:3])
     t.check(may_be_silent or any(words in said for words in SENTENCES), f"{what}: no sentence: {said}")
     check_next(what, lines[-1])
@@ -57,18 +68,33 @@ for path in sorted(pathlib.Path(kept.PLACE).glob("*.cairn")):
     check(path)
 check("logs/threads.events")
 
+# a process that was left goes on: its end is not an exit
+for name, word, other in (("attached", "at detach", "at exit"), ("exact", "at exit", "at detach")):
+    compared = t.run_cairn("diff", *2 * [f"{kept.PLACE}/{name}.cairn"]).out.decode()
+    t.check(word in compared and other not in compared, f"{name}: {compared}")
+
 for form in ("heaptrack", "massif", "dhat", "pprof"):
     there = t.export_file(f"{kept.PLACE}/exact.cairn", form)
     t.check_equal(f"{form}: import", t.run_cairn("import", "-o", f"{form}.cairn", there).status, 0)
     check(f"{form}.cairn")
 
+sampled = t.fresh_path("sampled") + ".cairn"
+t.run_cairn("run", "-q", "--sample", "--rate", "128KiB", "-o", sampled, *t.program("containers", "20"))
+for path in (sampled, f"{kept.PLACE}/sampled.cairn", f"{kept.PLACE}/processes.cairn"):
+    check_views(path)
+
 path = t.record(t.program("containers"))[1]
 check(path)
 check_whole(path)
 path = t.fresh_path("python") + ".cairn"
-code = "kept = [str(i) * 3 for i in range(20000)]"
-t.run_cairn("run", "-q", "--python", "--children", "none", "-o", path, os.path.realpath(sys.executable), "-c", code)
-check(path)
+script = pathlib.Path("rows.py")
+for code, said in (("kept = list(map(bytes, [700] * 20000))", "<module> (rows.py)"),
+                   ("def load(): return list(map(bytes, [700] * 20000))\nkept = load()", "load")):
+    script.write_text(code)
+    t.run_cairn("run", "-q", "--python", "--children", "none", "-o", path, os.path.realpath(sys.executable), "-IS", str(script))
+    sentence = " ".join(check(path).split("\n  peak heap")[0].split())
+    t.check(re.search(rf"( through| →) {re.escape(said)}$", sentence), f"code of a file is called by it, a function is not: {sentence}")
+    os.unlink(path)
 
 # more processes than rows: the others are one, and the view that is named has each
 path = t.fresh_path("many") + ".cairn"

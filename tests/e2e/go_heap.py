@@ -167,6 +167,8 @@ def without_profile(name, sentence):
     text = t.run_cairn("report", str(running.pid)).out.decode()
     t.check(re.search(sentence, text), f"{name}: the overview says why: {text}")
     t.check("objects of 112 bytes" in text, f"{name}: spans are shown: {text}")
+    command = text.splitlines()[-1].removeprefix("next: cairn ").split()
+    t.check(command[:3] == ["report", "--view", "memory"] and t.run_cairn(*command).status == 0, f"{name}: next: {command}")
     running.end(name)
 
 

@@ -81,7 +81,22 @@ def check_none():
     t.check_equal("none: names", named, [])
 
 
+def check_directory():
+    """A name with a slash at its end is a directory: one that is missing or a file is refused, one that is there gets the file."""
+    place = t.fresh_path("named")
+    for wanted, before in (("no such directory", None), ("not a directory", lambda: open(place, "w", encoding="utf-8").close()),
+                           (None, lambda: (os.unlink(place), os.mkdir(place)))):
+        if before:
+            before()
+        result = t.run_cairn("run", "-q", "-o", f"{place}/", "true")
+        if wanted:
+            t.check(result.status != 0 and f"{place}/: {wanted}".encode() in result.err, f"{wanted}: {result}")
+        else:
+            t.check_equal(f"there: {result}", (result.status, [name.split(".")[0] for name in os.listdir(place)]), (0, ["true"]))
+
+
 check_same()
 check_summary()
 check_none()
+check_directory()
 t.finish()

@@ -357,7 +357,7 @@ def budgets():
     t.check(found["sampling"]["slowed"] > 0 and found["sampling"]["rate_most_bytes"] > 2048,
             f"never slowed: {found['sampling']}")
     t.check(found["totals"]["allocations"] >= 3000000, f"slowed: {found['totals']}")
-    shown = t.run_cairn("report", slow).out
+    shown = b" ".join(t.run_cairn("report", slow).out.split())
     t.check(b"--cpu-budget 0.01% left one in up to" in shown and b"take a higher one" in shown, f"what to do: {shown[:900]}")
 
 
@@ -446,7 +446,7 @@ def formats():
     rows = t.run_cairn("sql", path, "select peak_interval_bytes, peak_samples from summary").out.decode()
     t.check(re.search(r"\n\d{6,}\t\d+", rows), f"sql: {rows}")
     for arguments, said in ((["info"], "stacks add up to"), (["check", "--max-peak", "1M"], "more than 1.0 MiB")):
-        shown = t.run_cairn(*arguments, path).out.decode()
+        shown = " ".join(t.run_cairn(*arguments, path).out.decode().split())
         t.check(re.search(r"MiB \u00b1 \S+ MiB \([\d,]+ samples(?:, [\d,]+ certain)?\)", shown) and said in shown, f"{arguments}: {shown}")
     interval = t.report(path)["sampling"]["peak_estimate"]["interval_bytes"]
     peak = t.report(path)["peak"]["bytes"]

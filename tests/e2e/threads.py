@@ -39,7 +39,7 @@ if pipe:
 # of threads that shared an account nothing is told that is not known
 for command, is_shared in (("relay", True), ("pipe", False)):
     _, path = t.record(t.program("threads", command))
-    view = t.run_cairn("report", "--view", "threads", path).out.decode()
+    view = " ".join(t.run_cairn("report", "--view", "threads", path).out.decode().split())
     t.check(("which of them freed whose blocks is not known" in view) == is_shared, f"{command}: {view}")
 
 # 12 jobs one after the other, each but the last leaves 10 blocks of 100 bytes; then four that leave nothing
@@ -57,7 +57,7 @@ t.check_equal("account of the jobs", {by_name[name].get("account") for name in n
 for arguments in (("report", "--view", "threads"), ("report", "--view", "threads", "--group")):
     shown = t.run_cairn(*arguments, path).out.decode()
     t.check("10.7 KiB  job0 ... tidy3 (16 threads share an account)" in shown and "job3" not in shown, shown)
-shown = t.run_cairn("info", path).out.decode()
+shown = " ".join(t.run_cairn("info", path).out.decode().split())
 t.check_equal("info", shown.count("10.7 KiB left of the 16 threads that share its account"), 16)
 for command in ("report", "leaks"):
     shown = t.run_cairn(command, "--thread", "^job3$", path).out.decode()

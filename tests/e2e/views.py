@@ -198,7 +198,9 @@ def check_rankings(recording):
     wanted = [t.run_cairn("report", *options, recording).out for options in (
         ("--by", "peak"), *(("--view", "stacks", "--by", one) for one in ("exit", "calls")), ("--view", "temporary"))]
     t.check_equal("four rankings", (every.status, every.out), (0, b"\n".join(wanted)))
-    for options, meant in ((("--by", "peak,nothing"), b'cannot rank by "nothing"'), (("--by", "peak,exit", "--json"), b"one measure")):
+    for options, meant in ((("--by", "peak,nothing"), b'cannot rank by "nothing", but by'),
+                           (("--by", "exit,peek"), b'cannot rank by "peek" (did you mean "peak"?)'),
+                           (("--by", "peak,exit", "--json"), b"one measure")):
         refused = t.run_cairn("report", *options, recording)
         t.check((refused.status, refused.out) == (2, b"") and meant in refused.err, f"{options}: {refused}")
 

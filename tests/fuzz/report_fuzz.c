@@ -42,7 +42,7 @@ static void print_shapes(const struct terminal *terminal, const struct profile *
     if (growth_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     struct answer snapshots;
     if (snapshots_answer(&snapshots, profile, view, NULL)) print_answer(terminal, &snapshots);
-    chart_print(terminal, profile, names, view, NULL);
+    if (timeline_answer(&stacks, profile, names, view, NULL)) print_answer(terminal, &stacks);
     if (memory_answer(&stacks, profile, view, NULL)) print_answer(terminal, &stacks);
     memory_print_line(terminal, profile, view);
 }

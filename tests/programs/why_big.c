@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Twins that are large for one reason each: blocks that are used; those, nearly all of them freed
-// again; memory that is mapped; blocks that were never written; blocks with equal contents; blocks
-// that nothing refers to. Prints mallinfo2's bytes in use and free, and waits for its input to end.
+// again; memory that is mapped, or mapped and not writable any more; blocks that were never
+// written; blocks with equal contents; blocks that nothing refers to. Prints mallinfo2's bytes in
+// use and free, and waits for its input to end.
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,9 +33,10 @@ static void allocate(int is_equal) {
 
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "used";
-    if (!strcmp(way, "mapped")) {
+    if (!strcmp(way, "mapped") || !strcmp(way, "closed")) {
         mapped = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         memset(mapped, 1, LARGE);
+        if (!strcmp(way, "closed") && mprotect(mapped, LARGE, PROT_READ) != 0) return 1;
     } else if (!strcmp(way, "untouched")) {
         table[0] = malloc(LARGE);
         if (!table[0]) return 1;

@@ -186,7 +186,11 @@ struct answer {
     // Makes of it what a screen of so many columns shows, where that is more or other than its
     // rows, before the first of them is asked for. False with an error. NULL: it is the same.
     bool (*to_screen)(struct answer *answer, size_t columns, struct error *error);
-    struct answer *above, *below;  // further tables of a screen, by answer_add_table; NULL: none
+    // Draws it on a screen, in the place of its rows. False with an error. NULL: its rows are
+    // shown.
+    bool (*draw)(const struct terminal *terminal, const struct answer *answer, struct error *error);
+    const struct frame_names *names;  // that it draws with
+    struct answer *above, *below;     // further tables of a screen, by answer_add_table; NULL: none
     bool is_failed;
     bool is_screen;   // rows are for people: internal frames are hidden, unless they are asked for
     bool is_unknown;  // there are no rows, since what they are ranked by is not known; see title

@@ -7,7 +7,7 @@
 #include "tool/render/interval.h"
 #include "tool/render/stacks.h"
 
-enum { PHRASE_BYTES = 256 };
+enum { PHRASE_BYTES = 256, RANK_COLUMNS = 4, SHARE_COLUMNS = 5, TITLE_INDENT = 2 };
 
 // A sentence in phrases with commas between them; what does not fit goes to the next line.
 struct phrases {
@@ -21,8 +21,9 @@ static void phrases_add(struct phrases *phrases, const char *phrase) {
     bool is_new = phrases->used + 2 + columns > terminal->columns;
     if (phrases->used) fputs(is_new ? ",\n" : ", ", terminal->out);
     if (!phrases->used || is_new) terminal_indent(terminal, STACKS_NOTE_INDENT);
-    phrases->used = (phrases->used && !is_new ? phrases->used + 2 : STACKS_NOTE_INDENT) + columns;
-    terminal_print(terminal, STYLE_DIM, "%s", phrase);
+    phrases->used = phrases->used && !is_new ? phrases->used + 2 : STACKS_NOTE_INDENT;
+    phrases->used =
+        terminal_print_words(terminal, STYLE_DIM, phrases->used, STACKS_NOTE_INDENT + 2, phrase);
 }
 
 struct amount {
@@ -61,7 +62,9 @@ static void phrase_text(const struct answer *answer, const struct answer_row *ro
 
 static void print_phrases(const struct terminal *terminal, const struct answer *answer,
                           const struct answer_row *row) {
-    struct phrases phrases = {.terminal = terminal};
+    struct terminal narrower = *terminal;  // by the comma that may follow
+    struct phrases phrases = {.terminal = &narrower};
+    narrower.columns--;
     for (size_t i = 0; i < answer->column_count; i++) {
         const struct answer_column *column = &answer->columns[i];
         char phrase[PHRASE_BYTES] = "";
@@ -72,17 +75,26 @@ static void print_phrases(const struct terminal *terminal, const struct answer *
     if (phrases.used) fputc('\n', terminal->out);
 }
 
-static void print_note(const struct terminal *terminal, struct measured measured) {
-    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_DIM, ", %s",
-                   interval_note(measured).text);
+// Prints the figures of a row from column `used` on, and how sure the first of them is; NULL: that
+// is not said.
+static void print_amounts(const struct terminal *terminal, const char *amounts, size_t used,
+                          const struct measured *sure) {
+    char note[PHRASE_BYTES];
+    used = terminal_print_words(terminal, STYLE_PLAIN, used, STACKS_NOTE_INDENT, amounts);
+    if (!sure) return;
+    snprintf(note, sizeof note, " %s", interval_note(*sure).text);
+    terminal_print_words(terminal, measured_is_unreliable(*sure) ? STYLE_WARNING : STYLE_DIM, used,
+                         STACKS_NOTE_INDENT, note);
 }
 
 // "  1  75 % 20.7 MiB ± 1.2 MiB in 812 ± 90 blocks, ± 6 %, 62 samples".
 static void print_head(const struct terminal *terminal, const struct answer *answer,
                        const struct answer_row *row) {
     const struct measured *first = NULL;
-    const char *noun = NULL;
+    const char *noun = "";
     bool has_note = false;
+    char amounts[PHRASE_BYTES] = "";
+    size_t bytes = 0, used = RANK_COLUMNS;
     for (size_t i = 0; i < answer->column_count; i++) {
         const struct answer_column *column = &answer->columns[i];
         const struct measured *measured = &row->cells[i].measured;
@@ -90,24 +102,29 @@ static void print_head(const struct terminal *terminal, const struct answer *ans
         if (column->unit == ANSWER_SHARE) {
             // of estimates that stand on samples of their own a part may be more than the whole
             int64_t whole = answer->whole > measured->value ? answer->whole : measured->value;
-            terminal_print(terminal, STYLE_STRONG, "%5s",
+            terminal_print(terminal, STYLE_STRONG, "%*s", SHARE_COLUMNS,
                            units_percent(measured->value, whole).text);
+            used += SHARE_COLUMNS;
             continue;
         }
-        fprintf(terminal->out, "%s%s", first ? " in " : " ",
-                amount_of(answer, column, *measured).text);
+        if (bytes < sizeof amounts)
+            bytes +=
+                (size_t)snprintf(amounts + bytes, sizeof amounts - bytes, "%s%s",
+                                 first ? " in " : " ", amount_of(answer, column, *measured).text);
         if (!first) noun = answer->noun[measured->blocks != 1];
         if (!first) first = measured;
         has_note |= column->note != ANSWER_NO_NOTE;
     }
-    fprintf(terminal->out, " %s", noun ? noun : "");
-    if (first && has_note) print_note(terminal, *first);
+    has_note &= first != NULL;
+    if (bytes < sizeof amounts)
+        snprintf(amounts + bytes, sizeof amounts - bytes, " %s%s", noun, has_note ? "," : "");
+    print_amounts(terminal, amounts, used, has_note ? first : NULL);
     fputc('\n', terminal->out);
 }
 
 static void print_block(const struct terminal *terminal, struct answer *answer,
                         const struct answer_row *row, size_t rank) {
-    terminal_print(terminal, STYLE_DIM, "\n%3zu ", rank);
+    terminal_print(terminal, STYLE_DIM, "\n%*zu ", RANK_COLUMNS - 1, rank);
     if (answer->noun) print_head(terminal, answer, row);
     if (answer->noun) print_phrases(terminal, answer, row);
     if (!answer->noun) answer->say(terminal, answer, ANSWER_SAY_FIGURES);
@@ -126,7 +143,7 @@ static void print_notes(const struct terminal *terminal, const struct answer *an
         if (line->is_part)
             parts_add(&parts, line->style, "%s", line->text);
         else
-            terminal_print(terminal, line->style, "%s\n", line->text);
+            terminal_print_line(terminal, line->style, "%s", line->text);
     }
     parts_end(&parts);
 }
@@ -134,12 +151,14 @@ static void print_notes(const struct terminal *terminal, const struct answer *an
 void blocks_print(const struct terminal *terminal, struct answer *answer) {
     struct answer_row row;
     size_t rank = 0, hidden = 0;
-    terminal_print(terminal, STYLE_STRONG, "%s", answer->title);
-    fputs(answer->title_rest, terminal->out);
+    const size_t used =
+        terminal_print_words(terminal, STYLE_STRONG, 0, TITLE_INDENT, answer->title);
+    terminal_print_words(terminal, STYLE_PLAIN, used, TITLE_INDENT, answer->title_rest);
     list_print_cut(terminal, answer->options, answer->shown, answer->count);
     fputc('\n', terminal->out);
     print_notes(terminal, answer, true);
-    if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
+    if (!answer->count && *answer->none)
+        terminal_print_line(terminal, STYLE_DIM, "%s", answer->none);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) {
         if (answer->noun) hidden += row.frames->frames.count - row.frames->shown_count;
         print_block(terminal, answer, &row, ++rank);

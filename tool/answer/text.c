@@ -19,6 +19,7 @@ enum {
     CUT_COLUMNS_MIN = 8,
     TAIL_BYTES = 8192,
     TAIL_GAP = 2,
+    TITLE_INDENT = 2,
 };
 
 static size_t note_columns(const struct answer_column *column) {
@@ -255,34 +256,41 @@ static void print_lines(const struct terminal *terminal, const struct answer *an
                         bool are_above) {
     for (size_t i = 0; i < answer->note_count; i++)
         if (answer->notes[i].is_above == are_above)
-            terminal_print(terminal, answer->notes[i].style, "%s\n", answer->notes[i].text);
+            terminal_print_line(terminal, answer->notes[i].style, "%s", answer->notes[i].text);
 }
 
 static void print_title(const struct terminal *terminal, struct answer *answer) {
+    static const char separator[] = " \xc2\xb7 ";
     const size_t rest = text_columns(answer->title_rest);
+    size_t used = 0;
     if (!*answer->title && !answer->subject) return;
     if (answer->subject) {
         terminal_print(terminal, STYLE_STRONG, "%s", answer->subject);
-        fputs(" \xc2\xb7 ", terminal->out);
+        fputs(separator, terminal->out);
+        used = text_columns(answer->subject) + text_columns(separator);
     }
     if (answer->is_path)
         shorten_path(answer->title, terminal->columns > rest ? terminal->columns - rest : 0);
-    terminal_print(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, "%s", answer->title);
+    used = terminal_print_words(terminal, answer->subject ? STYLE_PLAIN : STYLE_STRONG, used,
+                                TITLE_INDENT, answer->title);
     list_print_cut(terminal, answer->options, answer->shown, answer->count);
-    terminal_print(terminal, STYLE_DIM, "%s\n", answer->title_rest);
+    terminal_print_words(terminal, STYLE_DIM, used, TITLE_INDENT, answer->title_rest);
+    fputc('\n', terminal->out);
 }
 
 static void print_table(const struct terminal *terminal, struct answer *answer) {
     struct answer_row row;
     print_title(terminal, answer);
     print_lines(terminal, answer, true);
-    if (!answer->count && *answer->none) terminal_print(terminal, STYLE_DIM, "%s\n", answer->none);
+    if (!answer->count && *answer->none)
+        terminal_print_line(terminal, STYLE_DIM, "%s", answer->none);
     if (answer->count || answer->has_heads_always) print_heads(terminal, answer);
     while (answer_next(answer, ANSWER_FOR_PEOPLE, &row)) print_row(terminal, answer, &row);
     print_lines(terminal, answer, false);
 }
 
 static bool print_one(const struct terminal *terminal, struct answer *answer, struct error *error) {
+    if (answer->draw) return answer->draw(terminal, answer, error);
     if (answer->are_blocks)
         blocks_print(terminal, answer);
     else if (answer->are_branches)

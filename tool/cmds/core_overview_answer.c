@@ -227,6 +227,7 @@ static const char *next_view(const struct overview *overview) {
 
 void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTES]) {
     const char *view = next_view(overview);
+    if (!view && overview->go_finding != GO_ABSENT) view = "memory";  // the rest is Go's own
     char word[OVERVIEW_NEXT_BYTES];
     struct program program;
     int pid = (int)overview->pid;
@@ -234,7 +235,7 @@ void overview_next(const struct overview *overview, char text[OVERVIEW_NEXT_BYTE
     text_quote_word(word, sizeof word, overview->word);
     if (view)
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --view %s %s", view, word);
-    else if (overview->is_core || overview->go_finding != GO_ABSENT)
+    else if (overview->is_core)
         return;  // nothing more can be asked of it
     else if (strstr(overview->why_no_heap, "--no-copy-limit"))
         snprintf(text, OVERVIEW_NEXT_BYTES, "cairn report --no-copy-limit %d", pid);

@@ -18,7 +18,7 @@
 static bool choose_view(struct request *request, struct compared *compared, struct error *error) {
     const char *name = request->view ? request->view->name : "stacks";
     compared->kind = request->view ? request->view->compared : COMPARED_STACKS;
-    compared->grouping = compared->kind == COMPARED_GROUPS ? grouping_find(name) : NULL;
+    compared->grouping = compared->kind == COMPARED_GROUPS ? request->view->grouping : NULL;
     if (compared->kind != COMPARED_VIEWS) return true;
     if (request->view->run == RUN_TABLE)
         return error_set(error, "diff: view %s is of one run: cairn report --view %s", name, name);

@@ -22,8 +22,18 @@ static struct unit_text size_of(const struct command_args *args, uint64_t bytes)
     return units_size_as((int64_t)bytes, args_has(args, OPTION_BYTES));
 }
 
+enum { KEY_COLUMNS = 13, THREAD_COLUMN = 28, LINE_BYTES = 256 };
+
 static void print_key(const char *key) {
-    printf("%-12s ", key);
+    printf("%-*s ", KEY_COLUMNS - 1, key);
+}
+
+// Prints the rest of a line behind `used` columns of it; what does not fit stands below, at
+// `indent`.
+static void end_line(size_t used, size_t indent, const char *text) {
+    const struct terminal terminal = terminal_of(stdout);
+    terminal_print_words(&terminal, STYLE_PLAIN, used, indent, text);
+    putchar('\n');
 }
 
 static void print_text(const char *key, const char *text) {
@@ -184,10 +194,13 @@ static void print_contents(const struct command_args *args, const struct opened 
         puts("unknown: the imported file does not say what was freed");
         return;
     }
-    printf("counted %s, stacks add up to %s%s%s\n", size_of(args, header->totals.peak_bytes).text,
-           size_of(args, (uint64_t)measured_shown(peak)).text,
-           interval_amount(peak, true, args_has(args, OPTION_BYTES)).text,
-           interval_samples(peak).text);
+    char text[LINE_BYTES];
+    snprintf(text, sizeof text, "counted %s, stacks add up to %s%s%s",
+             size_of(args, header->totals.peak_bytes).text,
+             size_of(args, (uint64_t)measured_shown(peak)).text,
+             interval_amount(peak, true, args_has(args, OPTION_BYTES)).text,
+             interval_samples(peak).text);
+    end_line(KEY_COLUMNS, KEY_COLUMNS, text);
 }
 
 // Looks for the names of all frames.
@@ -327,15 +340,15 @@ static void print_modules(const struct profile *profile, const struct names *nam
     }
 }
 
-// Prints what is left of its blocks, or of those of all that share its account.
-static void print_left(const struct profile_thread *thread, bool is_plain) {
+// Writes what is left of its blocks, or of those of all that share its account.
+static void left_text(const struct profile_thread *thread, bool is_plain, char *out, size_t size) {
     int64_t bytes = thread->is_shared ? thread->account_exit_bytes : thread->exit_bytes;
     const struct measured left = measured_bytes(bytes, &thread->exit_estimate);
-    printf(", %s%s left%s", units_size_as(measured_shown(left), is_plain).text,
-           interval_amount(left, true, is_plain).text, interval_samples(left).text);
-    if (thread->is_shared)
-        printf(" of the %s threads that share its account",
-               units_count(thread->sharing_count).text);
+    const bool is_shared = thread->is_shared;
+    snprintf(out, size, ", %s%s left%s%s%s%s", units_size_as(measured_shown(left), is_plain).text,
+             interval_amount(left, true, is_plain).text, interval_samples(left).text,
+             is_shared ? " of the " : "", is_shared ? units_count(thread->sharing_count).text : "",
+             is_shared ? " threads that share its account" : "");
 }
 
 static void print_threads(const struct command_args *args, const struct profile *profile) {
@@ -345,15 +358,17 @@ static void print_threads(const struct command_args *args, const struct profile 
         char name[4 * sizeof thread->name];
         text_escape(name, sizeof name, thread->name);
         bool is_plain = args_has(args, OPTION_BYTES);
-        printf("  %7" PRIu32 "  %-15s  allocated %10s in %s", thread->tid, name,
-               size_of(args, thread->allocated_bytes).text,
-               units_counted((int64_t)thread->allocations, "call", "calls").text);
-        if (profile_has_frees(profile)) print_left(thread, is_plain);
+        char left[LINE_BYTES] = "", folded[LINE_BYTES] = "", text[3 * LINE_BYTES];
+        const int used = printf("  %7" PRIu32 "  %-15s  allocated %10s", thread->tid, name,
+                                size_of(args, thread->allocated_bytes).text);
+        if (profile_has_frees(profile)) left_text(thread, is_plain, left, sizeof left);
         if (thread->folded_count)
-            printf(
-                ", with %s",
+            snprintf(
+                folded, sizeof folded, ", with %s",
                 units_counted((int64_t)thread->folded_count, "more thread", "more threads").text);
-        putchar('\n');
+        snprintf(text, sizeof text, " in %s%s%s",
+                 units_counted((int64_t)thread->allocations, "call", "calls").text, left, folded);
+        end_line((size_t)used, THREAD_COLUMN, text);
     }
 }
 

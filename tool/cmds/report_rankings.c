@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/model/measure.h"
+#include "tool/query/views.h"
 
 enum { NAMES_BYTES = 256, NAMES_MAX = 16 };
 static const char separator[] = ",", temporary[] = "temporary";
@@ -41,10 +42,7 @@ static bool check(const struct command_args *args, char *const *names, size_t co
                          args->command->name);
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], temporary) != 0 && !measure_parse(names[i], &unused))
-            return error_set(error,
-                             "%s: cannot rank by \"%s\", but by " MEASURE_NAMES ", and in a list "
-                             "also by %s",
-                             args->command->name, names[i], temporary);
+            return request_refuse_measure(args->command->name, names[i], error);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tool/base/near.h"
 #include "tool/base/text.h"
 #include "tool/cmds/commands.h"
 #include "tool/query/progress.h"
@@ -44,8 +45,12 @@ static bool wish_read(const struct command_args *args, struct wish *wish, struct
                           .heap = args_text(args, OPTION_HEAP, NULL)};
     // without a screen for it the text is printed once
     wish->is_once = args_has(args, OPTION_ONCE) || wish->is_json || !browser_is_possible();
-    if (!live_measure_parse(by, &wish->by))
-        return error_set(error, "top: cannot rank by \"%s\", but by " LIVE_MEASURE_NAMES, by);
+    if (!live_measure_parse(by, &wish->by)) {
+        char question[NEAR_QUESTION_BYTES];
+        near_ask_of(by, LIVE_MEASURE_NAMES, question);
+        return error_set(error, "top: cannot rank by \"%s\"%s, but by " LIVE_MEASURE_NAMES, by,
+                         question);
+    }
     if (!args_number(args, OPTION_TOP, wish->is_json ? 0 : ROWS_USUAL, SIZE_MAX, &rows, error))
         return false;
     wish->rows = rows;

@@ -88,16 +88,17 @@ void languages_print(const struct terminal *terminal, const struct opened *opene
         bool is_there = has_file(opened, language) ||
                         (language->function && has_function(opened, language->function));
         if (!is_there) continue;
-        terminal_indent(terminal, indent);
         if (language->option)
-            terminal_print(terminal, STYLE_DIM, "%s: its own frames are missing, %s records them\n",
-                           language->name, language->option);
+            terminal_print_line(terminal, STYLE_DIM,
+                                "%*s%s: its own frames are missing, %s records them", (int)indent,
+                                "", language->name, language->option);
         else
-            terminal_print(terminal, STYLE_DIM,
-                           "%s: cairn does not read its frames, only those of the interpreter\n",
-                           language->name);
+            terminal_print_line(
+                terminal, STYLE_DIM,
+                "%*s%s: cairn does not read its frames, only those of the interpreter", (int)indent,
+                "", language->name);
         if (!language->hint) continue;
-        terminal_indent(terminal, indent);
-        terminal_print(terminal, STYLE_DIM, "%s: %s\n", language->name, language->hint);
+        terminal_print_line(terminal, STYLE_DIM, "%*s%s: %s", (int)indent, "", language->name,
+                            language->hint);
     }
 }

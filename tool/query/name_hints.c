@@ -53,7 +53,7 @@ static void print_note(const struct terminal *terminal, const struct module *mod
     char path[PATH_MAX], note[PATH_MAX];
     text_escape(path, sizeof path, text_base_name(module->path));
     text_escape(note, sizeof note, text);
-    terminal_print(terminal, STYLE_DIM, "%s: %s\n", path, note);
+    terminal_print_line(terminal, STYLE_DIM, "%s: %s", path, note);
 }
 
 // Prints why names of modules are missing or doubtful, of the first few.
@@ -66,8 +66,8 @@ static void print_notes(const struct terminal *terminal, const struct opened *op
         if (count++ < HINTS_MAX) print_note(terminal, &modules->modules[i], report->note);
     }
     if (count > HINTS_MAX)
-        terminal_print(
-            terminal, STYLE_DIM, "%s, likewise: cairn info has each\n",
+        terminal_print_line(
+            terminal, STYLE_DIM, "%s, likewise: cairn info has each",
             units_counted((int64_t)(count - HINTS_MAX), "other module", "other modules").text);
 }
 
@@ -76,39 +76,39 @@ static void print_python(const struct terminal *terminal, const struct cairn_hea
     const unsigned shift = 8, mask = 0xff;
     uint32_t version = header->python_version >> shift;
     if (!version || header->has_python_frames) return;
-    terminal_print(terminal, STYLE_DIM, "Python %u.%u.%u: its own frames are missing, %s\n",
-                   version >> 2 * shift, version >> shift & mask, version & mask,
-                   cairn_python_is_read(header->python_version)
-                       ? "this build (free-threaded?) keeps them otherwise than others"
-                       : "cairn reads those of " CAIRN_PYTHON_READ);
+    terminal_print_line(terminal, STYLE_DIM, "Python %u.%u.%u: its own frames are missing, %s",
+                        version >> 2 * shift, version >> shift & mask, version & mask,
+                        cairn_python_is_read(header->python_version)
+                            ? "this build (free-threaded?) keeps them otherwise than others"
+                            : "cairn reads those of " CAIRN_PYTHON_READ);
 }
 
 // A JVM whose frames cannot be read.
 static void print_java(const struct terminal *terminal, const struct cairn_header *header) {
     if (!header->java_version || header->has_java_frames) return;
     if (header->java_version == CAIRN_JAVA_UNKNOWN)
-        terminal_print(terminal, STYLE_DIM,
-                       "a JVM of unknown version: Java frames are missing, cairn reads those "
-                       "of " CAIRN_JAVA_READ "\n");
+        terminal_print_line(terminal, STYLE_DIM,
+                            "a JVM of unknown version: Java frames are missing, cairn reads those "
+                            "of " CAIRN_JAVA_READ);
     else
-        terminal_print(terminal, STYLE_DIM,
-                       "JDK %u: Java frames are missing, cairn reads those of " CAIRN_JAVA_READ
-                       "\n",
-                       header->java_version);
+        terminal_print_line(
+            terminal, STYLE_DIM,
+            "JDK %u: Java frames are missing, cairn reads those of " CAIRN_JAVA_READ,
+            header->java_version);
 }
 
 // Go whose frames cannot be read.
 static void print_go(const struct terminal *terminal, const struct cairn_header *header) {
     if (header->has_go_frames) return;
     if (header->go_version == CAIRN_GO_UNKNOWN)
-        terminal_print(terminal, STYLE_DIM,
-                       "Go of unknown version: its frames are missing, cairn reads those of "
-                       "1.%u and later\n",
-                       CAIRN_GO_FIRST);
+        terminal_print_line(terminal, STYLE_DIM,
+                            "Go of unknown version: its frames are missing, cairn reads those of "
+                            "1.%u and later",
+                            CAIRN_GO_FIRST);
     else if (header->go_version)
-        terminal_print(terminal, STYLE_DIM,
-                       "Go 1.%u: its frames are missing, cairn reads those of 1.%u and later\n",
-                       header->go_version, CAIRN_GO_FIRST);
+        terminal_print_line(terminal, STYLE_DIM,
+                            "Go 1.%u: its frames are missing, cairn reads those of 1.%u and later",
+                            header->go_version, CAIRN_GO_FIRST);
 }
 
 // V8 whose frames cannot be read.
@@ -116,9 +116,9 @@ static void print_js(const struct terminal *terminal, const struct cairn_header 
     const unsigned shift = 8, mask = 0xff;
     if (header->has_js_frames) return;
     if (header->js_version)
-        terminal_print(terminal, STYLE_DIM,
-                       "V8 %u.%u: JavaScript frames are missing, cairn reads those of V8 %s\n",
-                       header->js_version >> shift, header->js_version & mask, CAIRN_JS_READ);
+        terminal_print_line(terminal, STYLE_DIM,
+                            "V8 %u.%u: JavaScript frames are missing, cairn reads those of V8 %s",
+                            header->js_version >> shift, header->js_version & mask, CAIRN_JS_READ);
 }
 
 // PHP whose frames cannot be read.
@@ -126,14 +126,14 @@ static void print_php(const struct terminal *terminal, const struct cairn_header
     const unsigned shift = 8, mask = 0xff;
     if (header->has_php_frames || !header->php_version) return;
     if (header->php_version == CAIRN_PHP_UNKNOWN)
-        terminal_print(terminal, STYLE_DIM,
-                       "PHP built for threads, or of unknown version: its frames are missing, "
-                       "cairn reads those of PHP " CAIRN_PHP_READ " without threads\n");
+        terminal_print_line(terminal, STYLE_DIM,
+                            "PHP built for threads, or of unknown version: its frames are missing, "
+                            "cairn reads those of PHP " CAIRN_PHP_READ " without threads");
     else
-        terminal_print(terminal, STYLE_DIM,
-                       "PHP %u.%u: its frames are missing, cairn reads those of " CAIRN_PHP_READ
-                       "\n",
-                       header->php_version >> shift, header->php_version & mask);
+        terminal_print_line(
+            terminal, STYLE_DIM,
+            "PHP %u.%u: its frames are missing, cairn reads those of " CAIRN_PHP_READ,
+            header->php_version >> shift, header->php_version & mask);
 }
 
 // Ruby whose frames cannot be read.
@@ -141,14 +141,15 @@ static void print_ruby(const struct terminal *terminal, const struct cairn_heade
     const unsigned shift = 8, mask = 0xff;
     if (header->has_ruby_frames || !header->ruby_version) return;
     if (header->ruby_version == CAIRN_RUBY_UNKNOWN)
-        terminal_print(terminal, STYLE_DIM,
-                       "Ruby of unknown version or layout: its frames are missing, cairn reads "
-                       "those of " CAIRN_RUBY_READ " (MRI)\n");
+        terminal_print_line(
+            terminal, STYLE_DIM,
+            "Ruby of unknown version or layout: its frames are missing, cairn reads "
+            "those of " CAIRN_RUBY_READ " (MRI)");
     else
-        terminal_print(terminal, STYLE_DIM,
-                       "Ruby %u.%u: its frames are missing, cairn reads those of " CAIRN_RUBY_READ
-                       " (MRI)\n",
-                       header->ruby_version >> shift, header->ruby_version & mask);
+        terminal_print_line(
+            terminal, STYLE_DIM,
+            "Ruby %u.%u: its frames are missing, cairn reads those of " CAIRN_RUBY_READ " (MRI)",
+            header->ruby_version >> shift, header->ruby_version & mask);
 }
 
 // A recording that came without names: what was looked up is in the cache, by which it is read from
@@ -217,5 +218,5 @@ void name_hints_print(FILE *out, const struct opened *opened, bool is_summed_up)
     }
     parts_end(&line);
     const char *problem = download_problem();
-    if (problem) terminal_print(&terminal, STYLE_DIM, "debuginfod: %s\n", problem);
+    if (problem) terminal_print_line(&terminal, STYLE_DIM, "debuginfod: %s", problem);
 }

@@ -102,7 +102,7 @@ static const char *usual_measure(const struct command_args *args, const struct r
     return alias ? alias->measure : view ? view->measure : "peak";
 }
 
-static bool refuse_measure(const char *command, const char *name, struct error *error) {
+bool request_refuse_measure(const char *command, const char *name, struct error *error) {
     char question[NEAR_QUESTION_BYTES];
     near_ask_of(name, MEASURE_NAMES, question);
     return error_set(error, "%s: cannot rank by \"%s\"%s, but by " MEASURE_NAMES, command, name,
@@ -114,7 +114,7 @@ static bool read_measure(const struct command_args *args, struct request *reques
     enum measure *by = &request->options.by;
     enum lifespan lifespan = request->filter.lifespan;
     const char *text = args_text(args, OPTION_BY, usual_measure(args, request));
-    if (!measure_parse(text, by)) return refuse_measure(args->command->name, text, error);
+    if (!measure_parse(text, by)) return request_refuse_measure(args->command->name, text, error);
     if (lifespan != LIFESPAN_ANY && *by == MEASURE_PEAK)
         return error_set(error,
                          "%s: what was at the peak is not known by lifespan: --by exit, "

@@ -3,7 +3,6 @@
 
 #include "tool/model/threads.h"
 #include "tool/render/annotate.h"
-#include "tool/render/chart.h"
 #include "tool/render/contexts_screen.h"
 #include "tool/render/groups_screen.h"
 #include "tool/render/memory.h"
@@ -30,9 +29,8 @@ bool view_browse_tree(const struct view_subject *subject, struct error *error) {
 
 bool view_answer_groups(const struct view_subject *subject, struct answer *answer,
                         struct error *error) {
-    return groups_answer(answer, grouping_find(subject->request->view->name),
-                         &subject->opened->profile, subject->names, &subject->request->options,
-                         error);
+    return groups_answer(answer, subject->request->view->grouping, &subject->opened->profile,
+                         subject->names, &subject->request->options, error);
 }
 
 bool view_answer_threads(const struct view_subject *subject, struct answer *answer,
@@ -95,11 +93,6 @@ bool view_answer_ages(const struct view_subject *subject, struct answer *answer,
     return shapes_answer(answer, &subject->opened->profile, subject->names,
                          &subject->request->options, SHAPES_AGES, subject->request->short_ns,
                          error);
-}
-
-bool view_answer_timeline(const struct view_subject *subject, struct answer *answer,
-                          struct error *error) {
-    return timeline_answer(answer, &subject->opened->profile, &subject->request->options, error);
 }
 
 bool view_answer_memory(const struct view_subject *subject, struct answer *answer,

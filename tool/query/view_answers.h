@@ -13,7 +13,6 @@ view_answer_fn view_answer_pools;
 view_answer_fn view_answer_snapshots;
 view_answer_fn view_answer_annotated;
 view_answer_fn view_answer_memory;
-view_answer_fn view_answer_timeline;
 view_answer_fn view_answer_processes;
 view_answer_fn view_answer_tree;
 view_answer_fn view_answer_temporary;

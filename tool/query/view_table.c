@@ -4,8 +4,8 @@
 #include "tool/query/views.h"
 #include "tool/render/chart.h"
 #include "tool/render/findings.h"
+#include "tool/render/groups.h"
 #include "tool/render/growth.h"
-#include "tool/render/mappings.h"
 #include "tool/render/overruns_screen.h"
 #include "tool/render/pool_candidates_screen.h"
 #include "tool/render/stack_answers.h"
@@ -39,31 +39,31 @@ const struct view views[] = {
     {.name = "functions",
      .help = "functions, what they hold themselves and with all they call",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = view_answer_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .grouping = &groupings[GROUP_FUNCTIONS], .answer = view_answer_groups,
      .reference = {.question = "Which functions allocate, themselves and with all that they call?",
                    .options = GROUP_OPTIONS}},
     {.name = "lines",
      .help = "the same by source line",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_LINES, .answer = view_answer_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_LINES, .grouping = &groupings[GROUP_LINES], .answer = view_answer_groups,
      .reference = {.question = "Which source lines allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "files",
      .help = "the same by source file",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = view_answer_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .grouping = &groupings[GROUP_FILES], .answer = view_answer_groups,
      .reference = {.question = "Which source files allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "directories",
      .help = "the same by directory of source files",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = view_answer_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .grouping = &groupings[GROUP_DIRECTORIES], .answer = view_answer_groups,
      .reference = {.question = "Which parts of a source tree allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "modules",
      .help = "the same by library or program file",
      .measure = "peak", .top = GROUPS_TOP,
-     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .answer = view_answer_groups,
+     .needs = VIEW_NEEDS_NAMES, .compared = COMPARED_GROUPS, .grouping = &groupings[GROUP_MODULES], .answer = view_answer_groups,
      .reference = {.question = "Which libraries allocate?",
                    .options = GROUP_OPTIONS}},
     {.name = "types",
@@ -71,7 +71,7 @@ const struct view views[] = {
      .measure = "peak", .top = GROUPS_TOP,
      .needs = VIEW_NEEDS_NAMES, .memory = MEMORY_TYPES,
      .compared = COMPARED_GROUPS,
-     .answer = view_answer_groups,
+     .grouping = &groupings[GROUP_TYPES], .answer = view_answer_groups,
      .reference = {.question = "Which containers and element types hold the memory?",
                    .options = "--by --blocks --top --threshold --min-bytes"}},
     {.name = "annotate",
@@ -124,7 +124,7 @@ const struct view views[] = {
      .help = "the heap over time",
      .measure = "peak",
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_FREES, .run = RUN_TIMELINES,
-     .answer = view_answer_timeline, .screen = chart_print,
+     .rows = timeline_answer,
      .reference = {.question = "How did the heap change over time?",
                    .options = "--all-frames"}},
     {.name = "temporary",
@@ -257,7 +257,7 @@ const struct view views[] = {
      .help = "what the program mapped itself, by its callers (cairn run --mmap)",
      .measure = "peak", .top = STACKS_TOP, .depth = STACKS_DEPTH,
      .needs = VIEW_NEEDS_NAMES | VIEW_NEEDS_MAPPINGS | VIEW_IS_OF_STACKS,
-     .rows = mappings_answer, .screen = mapped_print,
+     .rows = mappings_answer,
      .reference = {.question = "What does the program map itself, beside the heap?",
                    .options = "--depth --all-frames",
                    .recorded_with = "cairn run --mmap",

@@ -66,9 +66,6 @@ bool view_print(FILE *out, const struct view_subject *subject, struct error *err
         *error->text = 0;
         return view->browse(subject, error);
     }
-    if (!request->form && view->screen)
-        return view->screen(&terminal, &subject->opened->profile, subject->names, &request->options,
-                            error);
     bool is_made = view->rows ? view->rows(&answer, &subject->opened->profile, subject->names,
                                            &request->options, error)
                               : view->answer(subject, &answer, error);

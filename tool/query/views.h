@@ -14,6 +14,7 @@
 #include "tool/render/terminal.h"
 
 struct request;
+struct grouping;
 struct leaks;
 struct run;
 
@@ -94,9 +95,6 @@ typedef bool view_browse_fn(const struct view_subject *subject, struct error *er
 typedef bool view_rows_fn(struct answer *answer, const struct profile *profile,
                           const struct frame_names *names, const struct view_options *view,
                           struct error *error);
-typedef bool view_screen_fn(const struct terminal *terminal, const struct profile *profile,
-                            const struct frame_names *names, const struct view_options *view,
-                            struct error *error);
 
 struct view {
     const char *name;
@@ -108,10 +106,10 @@ struct view {
     enum view_run run;
     enum view_memory memory;
     enum compared_kind compared;
+    const struct grouping *grouping;  // of its rows; NULL: they are no groups of frames
     // Makes rows for every form of what a recording says: one of both.
     view_rows_fn *rows;
     view_answer_fn *answer;
-    view_screen_fn *screen;  // in the place of the rows; NULL: they are the screen
     view_browse_fn *browse;  // walks through it on a terminal; NULL: it is printed there, too
     struct view_reference reference;
 };
@@ -167,6 +165,8 @@ static inline bool request_is_whole(const struct request *request) {
 
 // Reads view, form, measure and filters. False with an error: wrong use.
 bool request_read(const struct command_args *args, struct request *request, struct error *error);
+// False, with the measures there are and the one that may be meant.
+bool request_refuse_measure(const char *command, const char *name, struct error *error);
 
 // Takes away what is known without names (threads, lifespan) from one recording's profile, before
 // it is looked at or added to others.

@@ -144,11 +144,11 @@ static bool build(struct annotation *annotation, const struct profile *profile,
                   const struct frame_names *names, struct error *error) {
     struct view_options calls = *annotation->view;
     calls.by = MEASURE_CALLS;
-    return group_list_build(&annotation->files, grouping_find("files"), profile, names,
+    return group_list_build(&annotation->files, &groupings[GROUP_FILES], profile, names,
                             annotation->view, error) &&
-           group_list_build(&annotation->lines, grouping_find("lines"), profile, names,
+           group_list_build(&annotation->lines, &groupings[GROUP_LINES], profile, names,
                             annotation->view, error) &&
-           group_list_build(&annotation->calls, grouping_find("lines"), profile, names, &calls,
+           group_list_build(&annotation->calls, &groupings[GROUP_LINES], profile, names, &calls,
                             error);
 }
 

@@ -181,13 +181,16 @@ static void print_peak(const struct chart *chart, const struct terminal *termina
     snprintf(text, sizeof text, "peak %s at %s%s%s", bytes, units_duration(chart->peak_ns).text,
              chart->peak_from_ns ? ", perhaps from " : "",
              chart->peak_from_ns ? units_duration(chart->peak_from_ns).text : "");
-    size_t column = column_of(chart, chart->peak_ns), columns = text_columns(text);
-    bool is_left = column > columns + 1;
-    terminal_indent(terminal, (size_t)axis_columns + column - (is_left ? columns + 1 : 0));
+    const size_t at = (size_t)axis_columns + column_of(chart, chart->peak_ns);
+    const size_t columns = text_columns(text) + 1, indent = 2;
+    const bool is_left = at > columns + indent, is_right = at + 1 + columns <= terminal->columns;
+    terminal_indent(terminal, is_left ? at - columns : at);
     if (is_left) fprintf(terminal->out, "%s ", text);
     terminal_print(terminal, STYLE_WARNING, "\xe2\x96\xb2");
-    if (!is_left) fprintf(terminal->out, " %s", text);
+    if (!is_left && is_right) fprintf(terminal->out, " %s", text);
     fputc('\n', terminal->out);
+    if (!is_left && !is_right)
+        terminal_print_line(terminal, STYLE_PLAIN, "%*s%s", (int)indent, "", text);
 }
 
 // "marks: warm at 1.00 s, load at 5.00 s", each with a tick below the axis.
@@ -229,22 +232,19 @@ static struct chart *chart_start(const struct terminal *terminal, int axis_colum
     return chart;
 }
 
-bool chart_print(const struct terminal *terminal, const struct profile *profile,
-                 const struct frame_names *names, const struct view_options *view,
-                 struct error *error) {
+bool chart_draw(const struct terminal *terminal, const struct answer *answer, struct error *error) {
+    const struct profile *profile = answer->profile;
+    const struct view_options *view = answer->options;
     int axis_columns = view->is_plain_number ? PLAIN_AXIS_COLUMNS : AXIS_COLUMNS;
     struct measured peak = measure_total(MEASURE_PEAK, profile);
     struct cairn_heap_points heap;
     char bytes[PEAK_BYTES];
-    if (profile->heap && !heap_points_find(profile->recording, profile->heap_scope, &heap))
-        return error_set(error,
-                         "--heap %s: over time a recording has the first %u heaps and names within "
-                         "them, and one that an earlier cairn made whole heaps or none",
-                         profile->heap, CAIRN_HEAP_POINTS_LIMIT);
     struct chart *chart = chart_start(terminal, axis_columns, error);
     if (!chart) return false;
     chart->end_ns = end_of(profile);
-    fill(chart, profile, profile->heap ? &heap : NULL);
+    bool is_of_heap =
+        profile->heap && heap_points_find(profile->recording, profile->heap_scope, &heap);
+    fill(chart, profile, is_of_heap ? &heap : NULL);
     terminal_print(terminal, STYLE_STRONG,
                    profile->heap ? "heap by name over time" : "heap over time");
     if (chart->has_rss) terminal_print(terminal, STYLE_DIM, ", and resident memory as a line");
@@ -264,7 +264,7 @@ bool chart_print(const struct terminal *terminal, const struct profile *profile,
         frame.high_bytes[i] = chart->columns[i].high_bytes;
     }
     free(chart);
-    return stack_area_print(terminal, profile, names, view, &frame, error);
+    return stack_area_print(terminal, profile, answer->names, view, &frame, error);
 }
 
 // A process that still runs has no end: the last thing that is known is taken for it.

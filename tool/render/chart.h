@@ -14,15 +14,14 @@
 
 // Solid: the heap was not below it; light: it may have been as high as that. A line: resident
 // memory, where somebody looked. The peak and marks are marked, and below are the largest stacks
-// over time. False without memory.
-bool chart_print(const struct terminal *terminal, const struct profile *profile,
-                 const struct frame_names *names, const struct view_options *view,
-                 struct error *error);
+// over time. The picture of an answer of timeline_answer. False without memory.
+bool chart_draw(const struct terminal *terminal, const struct answer *answer, struct error *error);
 
-// Its intervals as rows, without resident memory and stacks. False with an error: of a sum of
-// processes, of a heap without points, and without memory.
+// Makes rows of its intervals, without resident memory and stacks, which a screen draws. False with
+// an error: of a sum of processes, of a heap without points, and without memory.
 bool timeline_answer(struct answer *answer, const struct profile *profile,
-                     const struct view_options *view, struct error *error);
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error);
 
 // The heaps of several processes together, on one clock. False without memory.
 bool chart_print_combined(const struct terminal *terminal, struct combined *combined,

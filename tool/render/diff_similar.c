@@ -244,7 +244,7 @@ bool diff_add_lines(struct diff *diff, size_t recording, const struct profile *p
                     const struct frame_names *names, const struct view_options *view,
                     struct error *error) {
     struct group_list list;
-    if (!group_list_build(&list, grouping_find("lines"), profile, names, view, error)) {
+    if (!group_list_build(&list, &groupings[GROUP_LINES], profile, names, view, error)) {
         group_list_free(&list);
         return false;
     }

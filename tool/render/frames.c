@@ -196,6 +196,33 @@ void frame_label(const struct frame *frame, char *out, size_t size, size_t colum
     snprintf(out, size, "%s", text);
 }
 
+bool frame_is_nameless(const struct frame *frame) {
+    static const char *const names[] = {"{main}", "(anonymous)"};
+    const char *function = frame->function;
+    const size_t length = function ? strlen(function) : 0;
+    for (size_t i = 0; length && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(function, names[i])) return true;
+    return length > 2 && *function == '<' && strcspn(function, ">") == length - 1;
+}
+
+void frame_label_in_file(const struct frame *frame, char *out, size_t size, size_t columns) {
+    enum { FILE_COLUMNS = 24 };
+    char file[FRAME_TEXT_BYTES];
+    frame_label(frame, out, size, columns);
+    if (!frame->file) return;
+    text_escape(file, sizeof file, text_base_name(frame->file));
+    text_cut(file, FILE_COLUMNS);
+    const size_t used = strlen(out);
+    snprintf(out + used, size - used, " (%s)", file);
+}
+
+void frame_label_alone(const struct frame *frame, char *out, size_t size, size_t columns) {
+    if (frame_is_nameless(frame))
+        frame_label_in_file(frame, out, size, columns);
+    else
+        frame_label(frame, out, size, columns);
+}
+
 void frame_location(const struct frame *frame, char *out, size_t size) {
     enum { LINE_BYTES = 16 };
     *out = 0;

@@ -75,6 +75,13 @@ void frame_seal(struct frame *frame);
 
 // Names for the screen, escaped: "function" or "module+0x1234" in at most `columns` columns ...
 void frame_label(const struct frame *frame, char *out, size_t size, size_t columns);
+// The same with its file, where that is known: "load (b.c)".
+void frame_label_in_file(const struct frame *frame, char *out, size_t size, size_t columns);
+// Writes it for a sentence, in which no location follows: with the file if the language has no name
+// for such code, as "<module> (app.py)".
+void frame_label_alone(const struct frame *frame, char *out, size_t size, size_t columns);
+// Returns true if it is what a language calls code without a name: "<module>", "{main}".
+bool frame_is_nameless(const struct frame *frame);
 // ... and "file.c:12", the module's name or "".
 void frame_location(const struct frame *frame, char *out, size_t size);
 

@@ -193,12 +193,6 @@ void type_of_stack(const struct frame_list *frames, char *label, char *location)
 
 static const char no_file[] = "[file not known]", no_module[] = "[no module]";
 
-// "<module>", "<lambda>", "<anonymous>": how languages call code without a name.
-static bool has_no_name(const char *function) {
-    size_t length = function ? strlen(function) : 0;
-    return length > 2 && *function == '<' && strcspn(function, ">") == length - 1;
-}
-
 // The last two parts of a path: "django/__init__.py".
 static const char *short_path(const char *path) {
     const char *part = text_base_name(path);
@@ -209,7 +203,7 @@ static const char *short_path(const char *path) {
 
 // Code without a name is known by its file.
 static bool function_of(const struct frame *frame, char *label, char *location) {
-    if (has_no_name(frame->function) && frame->file) {
+    if (frame_is_nameless(frame) && frame->file) {
         char text[GROUP_TEXT_BYTES];
         snprintf(text, sizeof text, "%s %s", frame->function, short_path(frame->file));
         text_escape(label, GROUP_TEXT_BYTES, text);
@@ -261,20 +255,14 @@ static bool module_of(const struct frame *frame, char *label, char *location) {
     return true;
 }
 
-static const struct grouping groupings[] = {
-    {"functions", "function", true, true, true, function_of, NULL},
-    {"lines", "line", true, false, false, line_of, NULL},
-    {"files", "file", true, true, false, file_of, NULL},
-    {"directories", "directory", true, true, false, directory_of, NULL},
-    {"modules", "module", true, true, false, module_of, NULL},
-    {"types", "type", false, true, false, NULL, type_of_stack},
+const struct grouping groupings[GROUPINGS] = {
+    [GROUP_FUNCTIONS] = {"functions", "function", true, true, true, function_of, NULL},
+    [GROUP_LINES] = {"lines", "line", true, false, false, line_of, NULL},
+    [GROUP_FILES] = {"files", "file", true, true, false, file_of, NULL},
+    [GROUP_DIRECTORIES] = {"directories", "directory", true, true, false, directory_of, NULL},
+    [GROUP_MODULES] = {"modules", "module", true, true, false, module_of, NULL},
+    [GROUP_TYPES] = {"types", "type", false, true, false, NULL, type_of_stack},
 };
-
-const struct grouping *grouping_find(const char *name) {
-    for (size_t i = 0; i < sizeof groupings / sizeof *groupings; i++)
-        if (!strcmp(groupings[i].name, name)) return &groupings[i];
-    return NULL;
-}
 
 static uint64_t hash_of_text(const char *text) {
     uint64_t hash = index_table_seed();

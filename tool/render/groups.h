@@ -33,7 +33,16 @@ struct grouping {
 
 #define GROUP_TEXT_BYTES FRAME_TEXT_BYTES
 
-const struct grouping *grouping_find(const char *name);  // NULL: there is none
+enum grouping_id {
+    GROUP_FUNCTIONS,
+    GROUP_LINES,
+    GROUP_FILES,
+    GROUP_DIRECTORIES,
+    GROUP_MODULES,
+    GROUP_TYPES,
+    GROUPINGS
+};
+extern const struct grouping groupings[GROUPINGS];
 
 struct group_list {
     ARRAY(struct group) groups;  // by self, then by total

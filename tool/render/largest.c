@@ -89,7 +89,7 @@ static void set_unknown(struct claim *claim, const struct leaders *leaders, int6
 static void set_largest(struct claim *claim, const struct leader *leader,
                         const struct leaders *leaders) {
     char label[LABEL_BYTES];
-    frame_label(leader->frame, label, sizeof label, LABEL_COLUMNS);
+    frame_label_alone(leader->frame, label, sizeof label, LABEL_COLUMNS);
     *claim = (struct claim){.key = CLAIM_LARGEST};
     claim_set_text(claim, "where", label);
     claim_set(claim, "bytes", leader->value);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/render/mappings.h"
 
-#include "tool/answer/forms.h"
+#include <stdlib.h>
+
 #include "tool/base/units.h"
 #include "tool/model/mapped.h"
-#include "tool/render/columns.h"
-#include "tool/render/stack_answers.h"
 #include "tool/render/stacks.h"
 
 enum { MAPPED_COLUMNS = 13, INDENT = 2, RESERVED_TOP = 3, KINDS_BYTES = 64 };
@@ -63,8 +62,19 @@ void mapped_print_facts(const struct terminal *terminal, const struct profile *p
     print_lost(terminal, profile->mapped.lost);
 }
 
-static void print_kinds(const struct terminal *terminal, const struct profile *profile,
-                        const struct view_options *view) {
+enum kind_column { KIND_PEAK, KIND_EXIT, KIND_CALLS, KIND_WORDS, KIND_COLUMNS };
+
+struct kind_list {
+    struct answer_column columns[KIND_COLUMNS];
+    uint32_t at;
+};
+
+static bool has_kind(const struct profile *profile, uint32_t kind) {
+    const struct mapped_figures *figures = &profile->mapped.kinds[kind];
+    return figures->calls || figures->exit_ranges;
+}
+
+static bool next_kind(struct answer *answer, struct answer_row *row) {
     static const char *const words[CAIRN_MAPPING_KINDS] = {
         [CAIRN_MAPPING_ANONYMOUS] = "private memory",
         [CAIRN_MAPPING_FILE] = "files and devices",
@@ -72,27 +82,42 @@ static void print_kinds(const struct terminal *terminal, const struct profile *p
         [CAIRN_MAPPING_RESERVED] = "reserved: mapped without access, not in the sums",
         [CAIRN_MAPPING_ALLOCATOR] = "by the allocator itself, for blocks of the heap",
     };
-    const struct column items[] = {
-        {"at the peak", 12, STYLE_PLAIN, false},
-        {profile_has_ended(profile) ? "at the end" : "now", 12, STYLE_PLAIN, false},
-        {"calls", 10, STYLE_PLAIN, false}};
-    const struct columns columns = {items, 3, 0, 1};
-    columns_print_heads(terminal, &columns);
-    fputc('\n', terminal->out);
-    for (uint32_t kind = 0; kind < CAIRN_MAPPING_KINDS; kind++) {
-        const struct mapped_figures *figures = &profile->mapped.kinds[kind];
-        if (!figures->calls && !figures->exit_ranges) continue;
-        const struct unit_text texts[] = {size_of(view, figures->peak_bytes),
-                                          size_of(view, figures->exit_bytes),
-                                          units_count((int64_t)figures->calls)};
-        columns_print(terminal, &columns, texts);
-        fprintf(terminal->out, "  %s\n", words[kind]);
-    }
-    fputc('\n', terminal->out);
+    struct kind_list *list = answer->state;
+    while (list->at < CAIRN_MAPPING_KINDS && !has_kind(answer->profile, list->at)) list->at++;
+    if (list->at == CAIRN_MAPPING_KINDS) return false;
+    const struct mapped_figures *figures = &answer->profile->mapped.kinds[list->at];
+    answer_set(row, KIND_PEAK, figures->peak_bytes);
+    answer_set(row, KIND_EXIT, figures->exit_bytes);
+    answer_set(row, KIND_CALLS, (int64_t)figures->calls);
+    answer_set_text(row, KIND_WORDS, words[list->at++]);
+    return true;
 }
 
-// The stack that reserves most but for those that reserve as much as `below` and were shown; NULL:
-// none.
+// Adds the table of kinds above the stacks. False without memory.
+static bool add_kinds(struct answer *answer) {
+    const struct profile *profile = answer->profile;
+    struct answer *table = answer_add_table(&answer->above);
+    struct kind_list *list = table ? calloc(1, sizeof *list) : NULL;
+    if (!list) return false;
+    const char *end = profile_has_ended(profile) ? "at the end" : "now";
+    *list = (struct kind_list){
+        .columns = {[KIND_PEAK] = ANSWER_FIGURES("peak_bytes", "at the peak", ANSWER_BYTES, 12),
+                    [KIND_EXIT] = ANSWER_FIGURES("at_exit_bytes", end, ANSWER_BYTES, 12),
+                    [KIND_CALLS] = ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, 10),
+                    [KIND_WORDS] = ANSWER_TAILS("kind", "  ", NULL)}};
+    *table = (struct answer){.profile = profile,
+                             .options = answer->options,
+                             .columns = list->columns,
+                             .column_count = KIND_COLUMNS,
+                             .gap = 1,
+                             .has_heads_always = true,
+                             .next_row = next_kind,
+                             .close = free,
+                             .state = list};
+    return true;
+}
+
+// Returns the stack that reserves most of those behind `last`; NULL: there is none.
 static const struct stack *next_reserved(const struct profile *profile, const struct stack *last) {
     const struct stack *found = NULL;
     for (size_t i = 0; i < profile->stack_count; i++) {
@@ -107,37 +132,77 @@ static const struct stack *next_reserved(const struct profile *profile, const st
     return found;
 }
 
-static bool print_reserved(const struct terminal *terminal, const struct profile *profile,
-                           const struct frame_names *names, const struct view_options *view) {
-    struct frame_list frames = {.are_all_shown = view->has_all_frames};
-    const struct stack *stack = next_reserved(profile, NULL);
-    bool is_ok = true;
-    if (stack) terminal_print(terminal, STYLE_STRONG, "\nreserved, without access\n");
-    for (int i = 0; is_ok && stack && i < RESERVED_TOP; i++) {
-        is_ok = frame_list_fill(&frames, profile, names, stack->node, 0);
-        if (!is_ok) break;
-        fputs("\n    ", terminal->out);
-        print_ranges(terminal, view, stack_more(stack)->reserved_bytes,
-                     stack_more(stack)->reserved_ranges);
-        fputc('\n', terminal->out);
-        stacks_print_frames(terminal, &frames, stack->cut, view->depth);
-        stack = next_reserved(profile, stack);
+enum reserved_column { RESERVED_BYTES, RESERVED_RANGES, RESERVED_COLUMNS };
+
+static const struct answer_column reserved_columns[RESERVED_COLUMNS] = {
+    [RESERVED_BYTES] = ANSWER_FIGURES("reserved_bytes", NULL, ANSWER_BYTES, 10),
+    [RESERVED_RANGES] = ANSWER_FIGURES("reserved_mappings", NULL, ANSWER_COUNT, 10)};
+
+struct reserved_list {
+    const struct frame_names *names;
+    const struct stack *last;
+    size_t at;
+    struct frame_list frames;
+};
+
+static bool next_reserved_row(struct answer *answer, struct answer_row *row) {
+    struct reserved_list *list = answer->state;
+    if (list->at++ == answer->shown) return false;
+    list->last = next_reserved(answer->profile, list->last);
+    if (!frame_list_fill(&list->frames, answer->profile, list->names, list->last->node, 0)) {
+        answer->is_failed = true;
+        return false;
     }
-    frame_list_free(&frames);
-    return is_ok;
+    const struct stack_more *more = stack_more(list->last);
+    answer_set_measured(
+        row, RESERVED_BYTES,
+        (struct measured){.value = more->reserved_bytes, .blocks = more->reserved_ranges});
+    answer_set(row, RESERVED_RANGES, more->reserved_ranges);
+    row->frames = &list->frames;
+    row->cut = list->last->cut;
+    return true;
 }
 
-bool mapped_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  struct error *error) {
-    if (profile->is_of_mappings && profile->mapped.is_recorded)
-        print_kinds(terminal, profile, view);
-    struct answer answer;
-    if (!mappings_answer(&answer, profile, names, view, error)) return false;
-    bool is_ok = answer_print_text(terminal, &answer, error);
-    answer_close(&answer);
-    return is_ok && (print_reserved(terminal, profile, names, view) ||
-                     error_set(error, "no memory for the list of stacks"));
+static void close_reserved(void *state) {
+    struct reserved_list *list = state;
+    frame_list_free(&list->frames);
+    free(list);
+}
+
+// Adds the stacks that reserve most below the others. False without memory.
+static bool add_reserved(struct answer *answer, const struct frame_names *names) {
+    static const char *const noun[] = {"mapping", "mappings"};
+    size_t count = 0;
+    for (size_t i = 0; i < answer->profile->stack_count; i++)
+        count += stack_more(&answer->profile->stacks[i])->reserved_bytes > 0;
+    if (!count) return true;
+    struct answer *table = answer_add_table(&answer->below);
+    struct reserved_list *list = table ? calloc(1, sizeof *list) : NULL;
+    if (!list) return false;
+    list->names = names;
+    list->frames.are_all_shown = answer->options->has_all_frames;
+    if (count > RESERVED_TOP) count = RESERVED_TOP;
+    *table = (struct answer){.profile = answer->profile,
+                             .options = answer->options,
+                             .title = "reserved, without access",
+                             .columns = reserved_columns,
+                             .column_count = RESERVED_COLUMNS,
+                             .are_blocks = true,
+                             .noun = noun,
+                             .has_frames = true,
+                             .shown = count,
+                             .count = count,
+                             .next_row = next_reserved_row,
+                             .close = close_reserved,
+                             .state = list};
+    return true;
+}
+
+bool mapped_add_tables(struct answer *answer, const struct frame_names *names) {
+    const struct profile *profile = answer->profile;
+    if (!profile->is_of_mappings || !profile->mapped.is_recorded)
+        return add_reserved(answer, names);
+    return add_kinds(answer) && add_reserved(answer, names);
 }
 
 static void put_figures(struct json *json, const struct mapped_figures *figures) {

@@ -4,6 +4,7 @@
 #ifndef TOOL_RENDER_MAPPINGS_H
 #define TOOL_RENDER_MAPPINGS_H
 
+#include "tool/answer/answer.h"
 #include "tool/base/json.h"
 #include "tool/model/profile.h"
 #include "tool/render/frames.h"
@@ -17,10 +18,9 @@ void mapped_print_line(const struct terminal *terminal, const struct profile *pr
 void mapped_print_facts(const struct terminal *terminal, const struct profile *profile,
                         const struct view_options *view);
 
-// The view. False without memory.
-bool mapped_print(const struct terminal *terminal, const struct profile *profile,
-                  const struct frame_names *names, const struct view_options *view,
-                  struct error *error);
+// Adds to the view's stacks what a screen has beside them: kinds of mappings above, and what is
+// reserved below. False without memory.
+bool mapped_add_tables(struct answer *answer, const struct frame_names *names);
 
 // "live_bytes" and so on of all and of each kind, without closing the object.
 void mapped_json_put(struct json *json, const struct profile *profile);

@@ -17,6 +17,7 @@ enum {
     CALLS_COLUMNS = 13,
     ENDING_COLUMNS = 9,
     NAME_COLUMNS_MIN = 16,
+    FACTS_COLUMN = INDENT + KEY_COLUMNS,
     TEXT_BYTES = 4 * RUN_TEXT_MAX,
 };
 
@@ -98,23 +99,28 @@ static void print_combined(const struct terminal *terminal, const struct run_scr
 }
 
 // Prints the highest sum of PSS, and of how many processes it is: others were too short to be
-// looked at.
-static void print_pss(const struct terminal *terminal, const struct run_screen *screen) {
+// looked at. It is behind `used` columns of a line, or below where it does not fit.
+static void print_pss(const struct terminal *terminal, const struct run_screen *screen,
+                      size_t used) {
     const struct combined_peak *peak = &screen->combined;
     const size_t all = screen->run->rows.count;
-    char whose[TEXT_BYTES] = "of all";
+    char whose[TEXT_BYTES] = "of all", text[2 * TEXT_BYTES];
     if (peak->pss_processes < all)
         snprintf(whose, sizeof whose, "of %s of %s", units_count((int64_t)peak->pss_processes).text,
                  units_counted((int64_t)all, "process", "processes").text);
-    terminal_print(terminal, STYLE_DIM, "     PSS %s about %s", whose,
-                   size_of(screen, (int64_t)peak->pss_bytes).text);
+    snprintf(text, sizeof text, "     PSS %s about %s", whose,
+             size_of(screen, (int64_t)peak->pss_bytes).text);
+    const bool has_room = used + text_columns(text) <= terminal->columns;
+    if (!has_room) fputc('\n', terminal->out);
+    if (!has_room) print_key(terminal, "");
+    terminal_print(terminal, STYLE_DIM, "%s", text + (has_room ? 0 : strspn(text, " ")));
 }
 
 // Prints the most that one process was seen to have resident (it may have been more between two
 // looks), and the sum of PSS. Pages that processes share are in each of them, in that sum once.
 static void print_resident(const struct terminal *terminal, const struct run_screen *screen) {
     const struct run_row *most = &screen->run->rows.items[0];
-    char name[TEXT_BYTES];
+    char name[TEXT_BYTES], text[2 * TEXT_BYTES];
     for (size_t i = 1; i < screen->run->rows.count; i++) {
         const struct run_row *row = &screen->run->rows.items[i];
         if (row->rss_peak_bytes > most->rss_peak_bytes) most = row;
@@ -122,9 +128,11 @@ static void print_resident(const struct terminal *terminal, const struct run_scr
     if (!most->rss_peak_bytes) return;
     text_escape(name, sizeof name, most->name);
     print_key(terminal, "largest RSS");
-    fprintf(terminal->out, "about %s (%s %" PRIu32 ")",
-            size_of(screen, (int64_t)most->rss_peak_bytes).text, name, most->pid);
-    if (screen->combined.pss_bytes && !screen->fork_count) print_pss(terminal, screen);
+    snprintf(text, sizeof text, "about %s (%s %" PRIu32 ")",
+             size_of(screen, (int64_t)most->rss_peak_bytes).text, name, most->pid);
+    fputs(text, terminal->out);
+    if (screen->combined.pss_bytes && !screen->fork_count)
+        print_pss(terminal, screen, FACTS_COLUMN + text_columns(text));
     fputc('\n', terminal->out);
 }
 
@@ -134,10 +142,12 @@ static void print_copies(const struct terminal *terminal, const struct run_scree
     const struct combined_peak *peak = &screen->combined;
     if (!screen->fork_count || !peak->inherited_bytes) return;
     print_key(terminal, "inherited");
-    fprintf(terminal->out, "up to %s of it, copies in %s",
-            size_of(screen, (int64_t)peak->inherited_bytes).text,
-            units_counted((int64_t)screen->fork_count, "fork", "forks").text);
-    if (peak->pss_bytes) print_pss(terminal, screen);
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "up to %s of it, copies in %s",
+             size_of(screen, (int64_t)peak->inherited_bytes).text,
+             units_counted((int64_t)screen->fork_count, "fork", "forks").text);
+    fputs(text, terminal->out);
+    if (peak->pss_bytes) print_pss(terminal, screen, FACTS_COLUMN + text_columns(text));
     fputc('\n', terminal->out);
 }
 

@@ -10,6 +10,7 @@
 #include "tool/model/stack_fields.h"
 #include "tool/render/alike.h"
 #include "tool/render/freed_by.h"
+#include "tool/render/mappings.h"
 
 enum { VALUE_COLUMNS = 11, BLOCKS_COLUMNS = 10, EXTRA_MAX = 8, KINDS_BYTES = 64, ID_BYTES = 17 };
 
@@ -481,7 +482,10 @@ bool mappings_answer(struct answer *answer, const struct profile *profile,
                      const struct frame_names *names, const struct view_options *view,
                      struct error *error) {
     struct stack_list *list = open_list(answer, profile, names, view, mapping_columns, 3, error);
-    if (list) list->tell = tell_mapping;
-    if (list) list->note_above = note_kinds;
-    return list != NULL;
+    if (!list) return false;
+    list->tell = tell_mapping;
+    list->note_above = note_kinds;
+    if (mapped_add_tables(answer, names)) return true;
+    answer_close(answer);
+    return error_set(error, "no memory for the list of stacks");
 }

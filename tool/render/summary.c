@@ -45,12 +45,16 @@ static size_t print_claim(const struct terminal *terminal, const struct summary 
     int figure = (int)strlen(size_of(summary, measured_shown(measured)).text);
     int samples = (int)strlen(interval_samples(measured).text);
     int middle = (int)strlen(rest) - figure - samples;
+    char between[CLAIM_SENTENCE_BYTES];
+    const size_t indent = INDENT + KEY_COLUMNS;
     print_key(terminal, key);
     terminal_print(terminal, STYLE_STRONG, "%.*s", figure, rest);
-    fprintf(terminal->out, "%.*s", middle, rest + figure);
-    terminal_print(terminal, measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN, "%s",
-                   rest + figure + middle);
-    return INDENT + KEY_COLUMNS + text_columns(rest);
+    snprintf(between, sizeof between, "%.*s", middle, rest + figure);
+    size_t used = indent + (size_t)figure;
+    used = terminal_print_words(terminal, STYLE_PLAIN, used, indent, between);
+    return terminal_print_words(terminal,
+                                measured_is_unreliable(measured) ? STYLE_WARNING : STYLE_PLAIN,
+                                used, indent, rest + figure + middle);
 }
 
 // Prints the highest resident memory beside the peak, or below it where it does not fit.
@@ -265,9 +269,8 @@ static void print_empty(const struct terminal *terminal, const struct summary *s
     bool has_others = summary->profile->recording->header.unkept.processes != 0;
     char text[FRAME_TEXT_BYTES];
     text_escape(text, sizeof text, reason);
-    terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_WARNING, "no allocation%s was seen: %s\n",
-                   has_others ? " of its own" : "", text);
+    terminal_print_line(terminal, STYLE_WARNING, "%*sno allocation%s was seen: %s", INDENT, "",
+                        has_others ? " of its own" : "", text);
 }
 
 void summary_print_path(const struct terminal *terminal, const char *path, uint64_t bytes,
@@ -345,14 +348,12 @@ void summary_print_context(const struct terminal *terminal, const struct summary
 }
 
 // Says that the limit on processor time made samples rare: another rate would change nothing.
-static void print_slowed(const struct terminal *terminal, const struct profile *profile) {
+static void slowed_text(const struct profile *profile, char *out, size_t size) {
     const struct cairn_sampling *sampling = &profile->sampling;
     const double millionths_of_percent = 10000;
-    fprintf(terminal->out, "--cpu-budget %g%% left one in up to %s:\n",
-            (double)sampling->cpu_budget_millionths / millionths_of_percent,
-            units_size((int64_t)sampling->rate_most_bytes).text);
-    terminal_indent(terminal, INDENT);
-    fputs("take a higher one, or ", terminal->out);
+    snprintf(out, size, " --cpu-budget %g%% left one in up to %s: take a higher one, or",
+             (double)sampling->cpu_budget_millionths / millionths_of_percent,
+             units_size((int64_t)sampling->rate_most_bytes).text);
 }
 
 // How a sample that says little can be made a better one.
@@ -371,19 +372,21 @@ static void print_advice(const struct terminal *terminal, const struct summary *
                      profile->sampling.rate_most_bytes > profile->sampling.rate_bytes;
     int64_t rate = RATE_LEAST, good = peak.value / SAMPLES_GOOD;
     while (rate * 2 <= good) rate *= 2;
+    char advice[CLAIM_SENTENCE_BYTES] = " take";
+    struct unit_text says = units_counted(measured_samples(peak), "sample says", "samples say");
     terminal_indent(terminal, INDENT);
-    terminal_print(terminal, STYLE_WARNING, "%s little: ",
-                   units_counted(measured_samples(peak), "sample says", "samples say").text);
+    size_t used = terminal_print_words(terminal, STYLE_WARNING, INDENT, LIST_INDENT, says.text);
+    used = terminal_print_words(terminal, STYLE_WARNING, used, LIST_INDENT, " little:");
     if (is_slowed)
-        print_slowed(terminal, profile);
+        slowed_text(profile, advice, sizeof advice);
     else if (good >= RATE_LEAST && (uint64_t)rate < profile->sampling.rate_bytes)
-        fprintf(terminal->out, "take --rate %" PRId64 "%s (some %s samples), or ",
-                rate >> 20 ? rate >> 20 : rate >> 10, rate >> 20 ? "MiB" : "KiB",
-                units_count(peak.value / rate).text);
-    else
-        fputs("take ", terminal->out);
-    fputs(is_attached ? "--exact for all blocks\n" : "all blocks, without --sample\n",
-          terminal->out);
+        snprintf(advice, sizeof advice, " take --rate %" PRId64 "%s (some %s samples), or",
+                 rate >> 20 ? rate >> 20 : rate >> 10, rate >> 20 ? "MiB" : "KiB",
+                 units_count(peak.value / rate).text);
+    used = terminal_print_words(terminal, STYLE_PLAIN, used, LIST_INDENT, advice);
+    terminal_print_words(terminal, STYLE_PLAIN, used, LIST_INDENT,
+                         is_attached ? " --exact for all blocks" : " all blocks, without --sample");
+    fputc('\n', terminal->out);
 }
 
 // What recording took, if that was more than the program itself.

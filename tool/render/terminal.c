@@ -70,34 +70,84 @@ void terminal_indent(const struct terminal *terminal, size_t count) {
     fprintf(terminal->out, "%*s", (int)count, "");
 }
 
-// The next word; a percent sign stays with its number.
-static char *next_word(char *text, char **rest) {
-    char *word = strtok_r(text, " ", rest);
-    if (!word || !*rest || **rest != '%') return word;
-    char *end = strchr(*rest, ' ');
-    (*rest)[-1] = ' ';
-    *rest = end ? end + 1 : word + strlen(word);
-    if (end) *end = 0;
-    return word;
+enum { LINE_BYTES = 2048, BRACKETS_BYTES = 32 };
+
+// Returns true if a unit begins at `text`.
+static bool is_unit(const char *text) {
+    static const char *const units[] = {"%",  "B",  "KiB", "MiB", "GiB", "TiB",
+                                        "ns", "us", "ms",  "s",   "min", "h"};
+    const size_t length = strcspn(text, " ,;:.)");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == length && !strncmp(units[i], text, length)) return true;
+    return false;
 }
 
-void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
-                            char *text) {
-    size_t used = first;
-    char *rest = NULL;
-    for (char *word = next_word(text, &rest); word; word = next_word(NULL, &rest)) {
-        size_t columns = text_columns(word);
-        bool is_first = used == first;
-        if (!is_first && used + 1 + columns > terminal->columns) {
+// Returns the bytes up to the bracket that closes the one at `text`; 0: it is far, or missing.
+static size_t brackets_bytes(const char *text) {
+    const char *end = strchr(text, ')');
+    return end && end - text < BRACKETS_BYTES ? (size_t)(end - text) : 0;
+}
+
+// Returns the end of a word, at which a line may end: a unit stays with its number, an interval
+// with its sign, and short brackets stay whole.
+static const char *word_end(const char *word) {
+    static const char sign_end = '\xb1';  // the last byte of a plus-minus sign
+    const char *at = word;
+    for (; *at; at++) {
+        if (*at == '(') at += brackets_bytes(at);
+        if (*at != ' ') continue;
+        const bool is_kept = at > word && ((at[-1] >= '0' && at[-1] <= '9' && is_unit(at + 1)) ||
+                                           at[-1] == sign_end);
+        if (!is_kept) break;
+    }
+    return at;
+}
+
+size_t terminal_print_words(const struct terminal *terminal, enum style style, size_t used,
+                            size_t indent, const char *text) {
+    bool is_first = *text != ' ';
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        const char *end = word_end(text);
+        const size_t columns = text_columns(text) - text_columns(end);
+        if (!is_first && used > indent && used + 1 + columns > terminal->columns) {
             fputc('\n', terminal->out);
             terminal_indent(terminal, indent);
             used = indent;
             is_first = true;
         }
-        fprintf(terminal->out, "%s%s", is_first ? "" : " ", word);
+        terminal_print(terminal, style, "%s%.*s", is_first ? "" : " ", (int)(end - text), text);
         used += columns + !is_first;
+        is_first = false;
+        text = end;
     }
+    return used;
+}
+
+void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
+                            const char *text) {
+    terminal_print_words(terminal, STYLE_PLAIN, first, indent, text);
     fputc('\n', terminal->out);
+}
+
+void terminal_print_line(const struct terminal *terminal, enum style style, const char *format,
+                         ...) {
+    enum { FURTHER = 2 };
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    char *rest = line;
+    for (char *one = strsep(&rest, "\n"); one; one = strsep(&rest, "\n")) {
+        const size_t blanks = strspn(one, " ");
+        if (text_columns(one) <= terminal->columns) {
+            terminal_print(terminal, style, "%s\n", one);
+            continue;
+        }
+        terminal_indent(terminal, blanks);
+        terminal_print_words(terminal, style, blanks, blanks + FURTHER, one + blanks);
+        fputc('\n', terminal->out);
+    }
 }
 
 enum { INDENT = 2, PART_BYTES = 1024 };
@@ -111,8 +161,6 @@ void parts_add(struct parts *parts, enum style style, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(part, sizeof part, format, arguments);
     va_end(arguments);
-    if (terminal->is_terminal)
-        text_cut(part, terminal->columns > INDENT ? terminal->columns - INDENT : 1);
     size_t columns = text_columns(part);
     bool is_new = parts->used + SEPARATOR_COLUMNS + columns > terminal->columns;
     if (parts->used && !is_new) {
@@ -123,8 +171,7 @@ void parts_add(struct parts *parts, enum style style, const char *format, ...) {
         terminal_indent(terminal, INDENT);
         parts->used = INDENT;
     }
-    terminal_print(terminal, style, "%s", part);
-    parts->used += columns;
+    parts->used = terminal_print_words(terminal, style, parts->used, 2 * INDENT, part);
 }
 
 void parts_end(struct parts *parts) {

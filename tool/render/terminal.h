@@ -34,9 +34,18 @@ void terminal_print(const struct terminal *terminal, enum style style, const cha
 void terminal_indent(const struct terminal *terminal, size_t count);
 
 // Prints words behind each other from column `first` on, on further lines behind `indent` columns
-// where they do not fit, and ends the line; `text` is cut into its words.
+// where they do not fit, and ends the line. A unit stays with its number, short brackets are whole.
 void terminal_print_wrapped(const struct terminal *terminal, size_t first, size_t indent,
-                            char *text);
+                            const char *text);
+// The same in a style, without an end of the line, from column `used` on; a blank at the front
+// parts it from what is there. Returns the columns of the last line.
+size_t terminal_print_words(const struct terminal *terminal, enum style style, size_t used,
+                            size_t indent, const char *text);
+
+// Prints a line, or several; the words of a wide one go on behind its own indent and two columns
+// more.
+void terminal_print_line(const struct terminal *terminal, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 // A sentence in parts, "exact · nothing lost": indented, with a new line where the next part does
 // not fit.
@@ -46,7 +55,7 @@ struct parts {
     size_t used;  // columns of the line so far; a caller may start it by itself
 };
 
-// On a terminal the part is cut if it is wider than a line.
+// A part that is wider than a line is wrapped at its words.
 void parts_add(struct parts *parts, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // Ends the last line, if there is one.

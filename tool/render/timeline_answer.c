@@ -57,25 +57,35 @@ static bool next_span(struct answer *answer, struct answer_row *row) {
     return true;
 }
 
+static bool find_heap(struct timeline_list *list, const struct profile *profile,
+                      struct error *error) {
+    if (profile_is_sum(profile))
+        return error_set(error, "rows of the timeline are known of each process alone");
+    return !profile->heap ||
+           heap_points_find(profile->recording, profile->heap_scope, &list->heap) ||
+           error_set(error,
+                     "--heap %s: over time a recording has the first %u heaps and names within "
+                     "them, and one that an earlier cairn made whole heaps or none",
+                     profile->heap, CAIRN_HEAP_POINTS_LIMIT);
+}
+
 bool timeline_answer(struct answer *answer, const struct profile *profile,
-                     const struct view_options *view, struct error *error) {
+                     const struct frame_names *names, const struct view_options *view,
+                     struct error *error) {
     struct timeline_list *list = calloc(1, sizeof *list);
     struct timeline_span span;
     size_t count = 0;
     if (!list) return error_set(error, "no memory for the timeline");
-    if (profile_is_sum(profile) ||
-        (profile->heap &&
-         !heap_points_find(profile->recording, profile->heap_scope, &list->heap))) {
+    if (!find_heap(list, profile, error)) {
         free(list);
-        return error_set(error,
-                         "rows of the timeline are known of each process alone, and of the "
-                         "first %u heaps by name",
-                         CAIRN_HEAP_POINTS_LIMIT);
+        return false;
     }
     start(list, profile);
     while (next_interval(list, &span)) count++;
     start(list, profile);
     *answer = (struct answer){.profile = profile,
+                              .names = names,
+                              .draw = chart_draw,
                               .options = view,
                               .columns = timeline_columns,
                               .column_count = TIMELINE_COLUMNS,

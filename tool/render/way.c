@@ -19,8 +19,6 @@ enum {
     TOLD = 3,
     LABEL_BYTES = 256,
     LABEL_COLUMNS = 48,
-    FILE_BYTES = 256,
-    FILE_COLUMNS = 24,
     SAMPLES_LEAST = 100,  // of the whole
 };
 
@@ -321,13 +319,10 @@ static bool has_namesake(const struct turns *parts, size_t index) {
 // Writes the function's name, with its file where another part has the same one: "load (b.c)".
 static void label_part(const struct turns *parts, size_t index, char label[LABEL_BYTES]) {
     const struct frame *frame = parts->list.items[index].frame;
-    char file[FILE_BYTES];
-    frame_label(frame, label, LABEL_BYTES, LABEL_COLUMNS);
-    if (!frame->file || !has_namesake(parts, index)) return;
-    text_escape(file, sizeof file, text_base_name(frame->file));
-    text_cut(file, FILE_COLUMNS);
-    const size_t used = strlen(label);
-    snprintf(label + used, LABEL_BYTES - used, " (%s)", file);
+    if (has_namesake(parts, index))
+        frame_label_in_file(frame, label, LABEL_BYTES, LABEL_COLUMNS);
+    else
+        frame_label_alone(frame, label, LABEL_BYTES, LABEL_COLUMNS);
 }
 
 // "parse 40 %, index 33 %, cache 12 %". False where it does not part, or too little of `value` has
@@ -356,10 +351,10 @@ static bool write_parts(struct turns *parts, int64_t value, const struct sums *s
 static void set_way(struct claim *claim, const struct stage *stage, const char *parts) {
     char label[LABEL_BYTES];
     *claim = (struct claim){.key = CLAIM_WAY};
-    frame_label(stage->frame, label, sizeof label, LABEL_COLUMNS);
+    frame_label_alone(stage->frame, label, sizeof label, LABEL_COLUMNS);
     claim_set_text(claim, "where", label);
     if (stage->caller) {
-        frame_label(stage->caller, label, sizeof label, LABEL_COLUMNS);
+        frame_label_alone(stage->caller, label, sizeof label, LABEL_COLUMNS);
         claim_set_text(claim, "caller", label);
     }
     claim_set(claim, "has_caller", stage->caller != NULL);

@@ -90,7 +90,11 @@ bool run_directory_choose(struct run_directory *directory, const char *output, c
         snprintf(directory->path, sizeof directory->path, "%s%s%s", output[0] == '/' ? "" : here,
                  output[0] == '/' ? "" : "/", output);
     size_t length = strlen(directory->path);
+    const bool is_of_directory = directory->path[length - 1] == '/';
     while (length > 1 && directory->path[length - 1] == '/') directory->path[--length] = 0;
+    if (is_of_directory && !is_directory(directory->path))
+        return error_set(error, "%s: %s", output,
+                         exists(directory->path) ? "not a directory" : "no such directory");
     if (output && is_directory(directory->path) && !is_run(directory->path))
         snprintf(directory->path + length, sizeof directory->path - length, "/%s", file);
     if (strlen(directory->path) + sizeof ".10000.save" + NAME_MAX >= CAIRN_TEXT_PATH)

@@ -41,8 +41,8 @@ struct run_directory {
 };
 
 // Chooses the path: `output` as the user gave it (NULL: NAME.PID.cairn here; an existing directory:
-// in there), with a number before the suffix if something is there. Nothing is created; fails if
-// the directory cannot be written.
+// in there; with a slash at the end it has to exist), with a number before the suffix if something
+// is there. Nothing is created; fails if the directory cannot be written.
 bool run_directory_choose(struct run_directory *directory, const char *output, const char *name,
                           int pid, struct error *error);
 

@@ -51,17 +51,18 @@ static void print_answer(const struct terminal *terminal, struct answer *answer,
 static void read_views(const struct terminal *terminal, struct profile *profile,
                        const struct frame_names *names, const struct view_options *view,
                        struct error *error) {
-    static const char *const groups[] = {"functions", "types"};
+    static const enum grouping_id groups[] = {GROUP_FUNCTIONS, GROUP_TYPES};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-        const struct grouping *grouping = grouping_find(groups[i]);
         struct answer answer;
-        assert_true(groups_answer(&answer, grouping, profile, names, view, error));
+        assert_true(groups_answer(&answer, &groupings[groups[i]], profile, names, view, error));
         print_answer(terminal, &answer, error);
     }
     struct answer threads;
     assert_true(threads_answer(&threads, profile, view, false, error));
     print_answer(terminal, &threads, error);
-    assert_true(chart_print(terminal, profile, names, view, error));
+    struct answer timeline;
+    assert_true(timeline_answer(&timeline, profile, names, view, error));
+    print_answer(terminal, &timeline, error);
     struct answer stacks;
     assert_true(shapes_answer(&stacks, profile, names, view, SHAPES_SIZES, 1, error));
     print_answer(terminal, &stacks, error);

@@ -155,7 +155,8 @@ static void test_one_name_in_two_rows(void **state) {
     struct calls calls;
     ADD(600, MAIN, LOAD);
     ADD(400, MAIN, OTHER_LOAD);
-    assert_true(group_list_build(&list, grouping_find("functions"), &profile, &names, &view, NULL));
+    assert_true(
+        group_list_build(&list, &groupings[GROUP_FUNCTIONS], &profile, &names, &view, NULL));
     assert_int_equal(list.groups.count, 3);
     assert_string_equal(list.groups.items[0].location, "a.c");
     assert_string_equal(list.groups.items[1].location, "b.c");
