@@ -300,6 +300,20 @@ def check_static():
         program.stdin.close()
 
 
+def check_reserved():
+    """What a process has reserved and never touched takes neither memory nor time of who asks."""
+    with t.Process(t.program("why_big", "reserved"), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        for view in ((), ("--view", "owners"), ("--view", "waste")):
+            tool = subprocess.Popen([t.CAIRN, "report", *view, str(program.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            screen = tool.stdout.read().decode()
+            _, status, used = os.wait4(tool.pid, 0)
+            t.check(status == 0 and "in use in glibc's malloc" in screen or view, f"reserved: {view}: {screen}")
+            t.check(used.ru_maxrss << 10 < 256 * MIB, f"reserved: {view}: {used.ru_maxrss} KiB for 18 GiB that are not resident",
+                    is_grave=True)
+        program.stdin.close()
+
+
 PYTHON = """
 import sys
 kept = [str(i) * 3 for i in range(200000)]
@@ -340,6 +354,8 @@ check_foreign()
 check_linked()
 check_read()
 check_static()
+check_reserved()
+check_reserved()
 if shutil.which("gcore"):
     check_threads_core()
     check_closed_core()

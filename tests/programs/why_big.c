@@ -12,6 +12,9 @@
 
 enum { COUNT = 40000, BYTES = 1000, KEPT = 20, LARGE = 40 << 20 };
 
+#define RESERVED ((size_t)16 << 30)
+#define RESERVED_BLOCK ((size_t)2 << 30)
+
 static char *table[COUNT];
 static char *mapped;
 
@@ -37,6 +40,13 @@ int main(int argc, char **argv) {
         mapped = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         memset(mapped, 1, LARGE);
         if (!strcmp(way, "closed") && mprotect(mapped, LARGE, PROT_READ) != 0) return 1;
+    } else if (!strcmp(way, "reserved")) {
+        mapped = mmap(NULL, RESERVED, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        table[0] = malloc(RESERVED_BLOCK);
+        if (mapped == MAP_FAILED || !table[0]) return 1;
+        memset(mapped + RESERVED / 2, 1, BYTES);
+        memset(table[0] + RESERVED_BLOCK / 2, 1, BYTES);
     } else if (!strcmp(way, "untouched")) {
         table[0] = malloc(LARGE);
         if (!table[0]) return 1;

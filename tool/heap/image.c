@@ -3,12 +3,14 @@
 
 #include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tool/base/search.h"
 #include "tool/glibc/heads.h"
+#include "tool/heap/present.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
 enum { SEGMENTS_MAX = 1 << 20 };
@@ -134,7 +136,9 @@ void core_close(struct core_image *core) {
     array_free(&core->files);
     array_free(&core->threads);
     free(core->texts);
+    free(core->present);
     core->texts = NULL;
+    core->present = NULL;
 }
 
 const struct memory_segment *core_segment_of(const struct core_image *core, uint64_t address) {
@@ -196,7 +200,10 @@ static size_t read_heads(const struct core_image *core, uint64_t address, void *
 
 static bool read_source(const struct core_image *core, uint64_t offset, void *out, size_t size) {
     if (!core->map) return source_read(&core->source, offset, out, size) == size;
-    memcpy(out, core->map + offset, size);
+    if (present_is_whole(core, offset, size))
+        memcpy(out, core->map + offset, size);
+    else
+        present_read(core, offset, out, size);
     return true;
 }
 
@@ -220,9 +227,24 @@ size_t core_piece(const struct core_image *core, uint64_t address, void *scratch
     if (known) return known;
     uint64_t offset = 0, there = find_bytes(core, address, &offset);
     size_t part = size < there ? size : (size_t)there;
-    *bytes = core->map ? core->map + offset : scratch;
-    if (core->map || !part) return part;
-    return source_read(&core->source, offset, scratch, part);
+    if (!part) return 0;
+    if (core->map && present_is_whole(core, offset, part))
+        *bytes = core->map + offset;
+    else if (core->map)
+        present_read(core, offset, scratch, part);
+    else
+        part = source_read(&core->source, offset, scratch, part);
+    return part;
+}
+
+uint64_t core_first_there(const struct core_image *core, uint64_t address, uint64_t end) {
+    const struct memory_segment *segment = core->present ? core_segment_of(core, address) : NULL;
+    if (!segment || address - segment->start >= segment->bytes) return address;
+    const uint64_t until =
+        end - segment->start < segment->bytes ? end - segment->start : segment->bytes;
+    const uint64_t inside = address - segment->start;
+    return segment->start + present_next(core, segment->offset + inside, segment->offset + until) -
+           segment->offset;
 }
 
 // Pages of files that this program has in memory; the whole address space if that is not known.

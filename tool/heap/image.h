@@ -38,6 +38,8 @@ struct core_image {
     const uint8_t *map;        // the whole source in memory; NULL: it is read in pieces
     struct heap_heads *heads;  // what is kept of memory that chunks fill (tool/glibc/heads.h), in
                                // place of what the source has there; NULL: the source has it
+    uint64_t *present;  // a bit for each page of `map`: 0 is not to be read, since it has a page of
+                        // this program then, and reads as 0; NULL: all of it may be
     ARRAY(struct memory_segment) segments;  // ascending, apart from each other
     ARRAY(struct core_file) files;          // ascending
     ARRAY(struct core_thread) threads;
@@ -50,6 +52,11 @@ struct core_image {
     uint64_t taken_ns;       // of a running process, by clock_now_ns; 0: not known
 };
 
+// All of it lies in this program: pieces are never copied to scratch memory.
+static inline bool core_lies_here(const struct core_image *core) {
+    return core->map && !core->present;
+}
+
 // The size of its pages. Where it is not known, the least there is: others are multiples of it.
 static inline uint64_t core_page_bytes(const struct core_image *core) {
     return cairn_page_bytes(core->page_bytes);
@@ -61,6 +68,10 @@ bool core_is_one(const char *path);
 // Refuses what is no core dump of a 64-bit little-endian machine.
 bool core_open(const char *path, struct core_image *core, struct error *error);
 void core_close(struct core_image *core);
+
+// Returns the first address from `address` on, up to `end`, that is on a page of which more than
+// zeros is known, or where that is not known; `end`: there is none.
+uint64_t core_first_there(const struct core_image *core, uint64_t address, uint64_t end);
 
 // Copies `size` bytes from `address`; false if one of them is not in the file.
 bool core_read(const struct core_image *core, uint64_t address, void *out, size_t size);

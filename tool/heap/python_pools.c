@@ -49,6 +49,12 @@ void python_pools_find(const struct stopped_image *live, struct python_pools *po
     for (size_t i = 0; i < live->segments.count; i++) {
         const struct stopped_segment *segment = &live->segments.items[i];
         uint64_t at = (segment->start + least - 1) / least * least;
-        while (at + least <= segment->end) at += look_at(live, at, pools);
+        while (at + least <= segment->end) {
+            const uint64_t there = core_first_there(&live->core, at, segment->end);
+            if (there == at)
+                at += look_at(live, at, pools);
+            else
+                at = there / least * least + (there % least ? least : 0);
+        }
     }
 }

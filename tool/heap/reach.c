@@ -182,7 +182,7 @@ enum {
 // --- looking through memory
 
 bool core_scan_open(struct core_scan *scan) {
-    bool is_read = !scan->core->map || scan->is_ascending;
+    bool is_read = !core_lies_here(scan->core) || scan->is_ascending;
     if (is_read) scan->scratch = malloc(PIECE_BYTES);
     return !is_read || scan->scratch;
 }
@@ -226,7 +226,7 @@ static bool see_words(struct core_scan *scan, uint64_t at, const uint8_t *bytes,
 
 static void read_ahead(struct core_scan *scan, uint64_t at) {
     struct core_image core = *scan->core;
-    core.map = NULL;
+    if (core_lies_here(&core)) core.map = NULL;
     scan->start = at;
     scan->end = at + core_piece(&core, at, scan->scratch, PIECE_BYTES, &scan->bytes);
 }
@@ -244,7 +244,7 @@ static bool find_segment(struct core_scan *scan, uint64_t at) {
 static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
                          const uint8_t **bytes) {
     const struct core_image *core = scan->core;
-    if (!core->map && !scan->is_ascending)
+    if (!core_lies_here(core) && !scan->is_ascending)
         return core_piece(core, at, scan->scratch, wanted, bytes);
     if (at < scan->start || at >= scan->end) {
         if (scan->is_ascending)
@@ -259,6 +259,8 @@ static size_t find_piece(struct core_scan *scan, uint64_t at, size_t wanted,
 
 bool core_scan_on(struct core_scan *scan, uint64_t start, uint64_t end) {
     for (uint64_t at = (start + WORD - 1) / WORD * WORD; at < end;) {
+        at = core_first_there(scan->core, at, end);
+        if (at == end) break;
         size_t wanted = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
         const uint8_t *bytes;
         size_t size = find_piece(scan, at, wanted, &bytes);

@@ -57,7 +57,7 @@ const uint8_t *read_window_at(struct read_window *window, const struct core_imag
     if (core->map && core->source.descriptor >= 0 && *size <= READ_WINDOW_BYTES) {
         bytes = read_small(window, core, address, size);
     } else {
-        if (!core->map && !grow_scratch(window, wanted)) return NULL;
+        if (!core_lies_here(core) && !grow_scratch(window, wanted)) return NULL;
         *size = core_piece(core, address, window->scratch, (size_t)wanted, &bytes);
     }
     bool is_cut = *size && *size < wanted && core_segment_of(core, address + *size);

@@ -13,6 +13,7 @@
 #include "tool/base/search.h"
 #include "tool/base/units.h"
 #include "tool/heap/image.h"
+#include "tool/heap/present.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/pagemap.h"
@@ -313,11 +314,21 @@ static bool note_threads(struct stopped_image *image, const struct threads *thre
     return is_ok;
 }
 
+// Says which of the memory for copies has some: what is not there is not to become pages by being
+// read.
+static void note_copies(struct taking *taking) {
+    struct stopped_image *image = taking->image;
+    const struct remote_run *runs = taking->runs.items.items;
+    for (size_t i = 0; i < taking->runs.items.count; i++)
+        present_note(&image->core, (uint64_t)(runs[i].to - image->memory), runs[i].size);
+}
+
 // Copies what heads leave of the memory that chunks fill.
 static bool copy_beside_heads(struct taking *taking) {
     struct stopped_image *image = taking->image;
     struct spans skipped = {0};
     bool is_ok = stopped_heads_skip(&taking->heads, &skipped);
+    note_copies(taking);
     taking->runs.items.count = 0;
     for (size_t i = 0; i < image->segments.count && is_ok; i++) {
         const struct stopped_segment *segment = &image->segments.items[i];
@@ -352,7 +363,10 @@ static bool take_heads(struct taking *taking, struct error *error) {
 static bool take(struct taking *taking, struct error *error) {
     struct threads threads = {0};
     struct stopped_image *image = taking->image;
-    bool is_ok = threads_stop(&threads, taking->remote.pid, error);
+    image->core.page_bytes = process_page_bytes();
+    image->core.source.size = image->memory_bytes;
+    bool is_ok = (present_begin(&image->core) || error_set(error, "out of memory")) &&
+                 threads_stop(&threads, taking->remote.pid, error);
     if (is_ok) {
         is_ok = note_threads(image, &threads, error) && look(taking, error);
         if (is_ok)
@@ -362,6 +376,7 @@ static bool take(struct taking *taking, struct error *error) {
         threads_go(&threads, 0);
         image->core.taken_ns = threads.since_ns;
         image->pause_ns = clock_now_ns() - threads.since_ns;
+        note_copies(taking);
     }
     threads_free(&threads);
     return is_ok;
@@ -373,7 +388,6 @@ static void settle(struct stopped_image *image, pid_t pid) {
     image->core.map = image->memory;
     image->core.pid = (uint32_t)pid;
     image->core.machine = REGISTERS_MACHINE;
-    image->core.page_bytes = process_page_bytes();
     if (image->heads.heads.stretches.count) image->core.heads = &image->heads.heads;
     for (size_t i = 0; i < image->segments.count; i++) {
         struct stopped_segment *segment = &image->segments.items[i];

@@ -96,14 +96,20 @@ static uint64_t hash_of(uint64_t hash, const uint8_t *bytes, uint64_t size) {
     return hash_mix(hash, word);
 }
 
+// Pieces of zeros count by their size alone, so that what a process never touched need not be read.
 static struct content look_at(struct waste *waste, uint64_t address, uint64_t size) {
     struct content content = {.hash = hash_mix(size, index_table_seed())};
     for (uint64_t at = 0; at < size; at += PIECE_BYTES) {
-        uint64_t part = size - at < PIECE_BYTES ? size - at : PIECE_BYTES;
-        const uint8_t *bytes = read_piece(waste, address + at, part, waste->scratch);
-        uint64_t used = used_of(bytes, part);
+        const uint64_t part = size - at < PIECE_BYTES ? size - at : PIECE_BYTES,
+                       end = address + at + part;
+        const uint8_t *bytes = NULL;
+        uint64_t used = 0;
+        if (core_first_there(waste->core, address + at, end) < end) {
+            bytes = read_piece(waste, address + at, part, waste->scratch);
+            used = used_of(bytes, part);
+        }
         if (used) content.used = at + used;
-        content.hash = hash_of(content.hash, bytes, part);
+        content.hash = used ? hash_of(content.hash, bytes, part) : hash_mix(content.hash, part);
     }
     core_place_done(waste->core, size, &waste->places);
     return content;
