@@ -10,7 +10,6 @@
 
 #include "tool/base/search.h"
 #include "tool/glibc/heads.h"
-#include "tool/heap/present.h"
 
 // The kernel writes 65,535 and the true number elsewhere beyond this; such cores are cut here.
 enum { SEGMENTS_MAX = 1 << 20 };
@@ -136,9 +135,8 @@ void core_close(struct core_image *core) {
     array_free(&core->files);
     array_free(&core->threads);
     free(core->texts);
-    free(core->present);
+    present_free(&core->present);
     core->texts = NULL;
-    core->present = NULL;
 }
 
 const struct memory_segment *core_segment_of(const struct core_image *core, uint64_t address) {
@@ -200,10 +198,10 @@ static size_t read_heads(const struct core_image *core, uint64_t address, void *
 
 static bool read_source(const struct core_image *core, uint64_t offset, void *out, size_t size) {
     if (!core->map) return source_read(&core->source, offset, out, size) == size;
-    if (present_is_whole(core, offset, size))
+    if (present_is_whole(&core->present, offset, size))
         memcpy(out, core->map + offset, size);
     else
-        present_read(core, offset, out, size);
+        present_read(&core->present, core->map, offset, out, size);
     return true;
 }
 
@@ -228,22 +226,24 @@ size_t core_piece(const struct core_image *core, uint64_t address, void *scratch
     uint64_t offset = 0, there = find_bytes(core, address, &offset);
     size_t part = size < there ? size : (size_t)there;
     if (!part) return 0;
-    if (core->map && present_is_whole(core, offset, part))
+    if (core->map && present_is_whole(&core->present, offset, part))
         *bytes = core->map + offset;
     else if (core->map)
-        present_read(core, offset, scratch, part);
+        present_read(&core->present, core->map, offset, scratch, part);
     else
         part = source_read(&core->source, offset, scratch, part);
     return part;
 }
 
 uint64_t core_first_there(const struct core_image *core, uint64_t address, uint64_t end) {
-    const struct memory_segment *segment = core->present ? core_segment_of(core, address) : NULL;
+    const struct memory_segment *segment =
+        core->present.bits ? core_segment_of(core, address) : NULL;
     if (!segment || address - segment->start >= segment->bytes) return address;
     const uint64_t until =
         end - segment->start < segment->bytes ? end - segment->start : segment->bytes;
     const uint64_t inside = address - segment->start;
-    return segment->start + present_next(core, segment->offset + inside, segment->offset + until) -
+    return segment->start +
+           present_next(&core->present, segment->offset + inside, segment->offset + until) -
            segment->offset;
 }
 

@@ -12,6 +12,7 @@
 #include "tool/base/array.h"
 #include "tool/base/error.h"
 #include "tool/base/spans.h"
+#include "tool/heap/present.h"
 #include "tool/model/source.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/memory_reader.h"
@@ -38,8 +39,7 @@ struct core_image {
     const uint8_t *map;        // the whole source in memory; NULL: it is read in pieces
     struct heap_heads *heads;  // what is kept of memory that chunks fill (tool/glibc/heads.h), in
                                // place of what the source has there; NULL: the source has it
-    uint64_t *present;  // a bit for each page of `map`: 0 is not to be read, since it has a page of
-                        // this program then, and reads as 0; NULL: all of it may be
+    struct present present;    // of `map`; of a file all is there
     ARRAY(struct memory_segment) segments;  // ascending, apart from each other
     ARRAY(struct core_file) files;          // ascending
     ARRAY(struct core_thread) threads;
@@ -54,7 +54,7 @@ struct core_image {
 
 // All of it lies in this program: pieces are never copied to scratch memory.
 static inline bool core_lies_here(const struct core_image *core) {
-    return core->map && !core->present;
+    return core->map && !core->present.bits;
 }
 
 // The size of its pages. Where it is not known, the least there is: others are multiples of it.

@@ -13,7 +13,6 @@
 #include "tool/base/search.h"
 #include "tool/base/units.h"
 #include "tool/heap/image.h"
-#include "tool/heap/present.h"
 #include "tool/proc/examine.h"
 #include "tool/proc/maps.h"
 #include "tool/proc/pagemap.h"
@@ -320,7 +319,7 @@ static void note_copies(struct taking *taking) {
     struct stopped_image *image = taking->image;
     const struct remote_run *runs = taking->runs.items.items;
     for (size_t i = 0; i < taking->runs.items.count; i++)
-        present_note(&image->core, (uint64_t)(runs[i].to - image->memory), runs[i].size);
+        present_note(&image->core.present, (uint64_t)(runs[i].to - image->memory), runs[i].size);
 }
 
 // Copies what heads leave of the memory that chunks fill.
@@ -364,9 +363,10 @@ static bool take(struct taking *taking, struct error *error) {
     struct threads threads = {0};
     struct stopped_image *image = taking->image;
     image->core.page_bytes = process_page_bytes();
-    image->core.source.size = image->memory_bytes;
-    bool is_ok = (present_begin(&image->core) || error_set(error, "out of memory")) &&
-                 threads_stop(&threads, taking->remote.pid, error);
+    bool is_ok =
+        (present_begin(&image->core.present, image->memory_bytes, image->core.page_bytes) ||
+         error_set(error, "out of memory")) &&
+        threads_stop(&threads, taking->remote.pid, error);
     if (is_ok) {
         is_ok = note_threads(image, &threads, error) && look(taking, error);
         if (is_ok)

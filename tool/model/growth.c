@@ -139,20 +139,22 @@ static int64_t heap_at(const struct growth_heap *heap, uint32_t cell) {
     return heap->low[cell] + (heap->high[cell] - heap->low[cell]) / 2;
 }
 
-// Returns by how much the whole heap rose over the cells, if it did so nearly without a fall, and 0
-// if it did not: of samples that is not sure.
+// Returns by how much the whole heap rose over the cells, if it did so nearly without a fall and
+// the timeline shows how, else 0: of samples that is not sure.
 static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t to) {
-    enum { FALL_SHARE = 8 };
+    enum { FALL_SHARE = 8, VAGUE_SHARE = 2 };
     const struct growth_heap *heap = &fitting->heap;
-    int64_t highest = 0, fall = 0;
+    int64_t highest = 0, fall = 0, vague = 0;
     if (fitting->snapshots->profile->sampling.is_on || to <= from + 1) return 0;
     for (uint32_t cell = from; cell < to; cell++) {
+        const int64_t now = heap_at(heap, cell), width = heap->high[cell] - heap->low[cell];
         if (heap->high[cell] == INT64_MAX) return 0;
-        if (heap_at(heap, cell) > highest) highest = heap_at(heap, cell);
-        if (highest - heap_at(heap, cell) > fall) fall = highest - heap_at(heap, cell);
+        if (now > highest) highest = now;
+        if (highest - now > fall) fall = highest - now;
+        if (width > vague) vague = width;
     }
     const int64_t climb = growth_rise(heap_at(heap, from), heap_at(heap, to - 1));
-    return fall <= climb / FALL_SHARE ? climb : 0;
+    return fall <= climb / FALL_SHARE && vague <= climb / VAGUE_SHARE ? climb : 0;
 }
 
 // Draws a stack that has most of what the whole heap rose by between two moments: it rose as the

@@ -257,8 +257,8 @@ static void test_nothing_allocated(void **state) {
     assert_string_equal(
         print(SCREEN_SUMMARY, &view, NARROW),
         "cairn: sample ended with status 0 after 2.00 s\n"
-        "  no allocation was seen: the program made none, or has an allocator of its own "
-        "linked in\n"
+        "  no allocation was seen: the program made none, or has an allocator of its own\n"
+        "    linked in\n"
         "  exact · nothing lost\n"
         "  sample.4242.cairn (118 KiB)   next: cairn report\n");
 }
