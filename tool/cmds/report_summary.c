@@ -10,6 +10,7 @@
 #include "tool/query/languages.h"
 #include "tool/query/name_hints.h"
 #include "tool/query/unwrapped.h"
+#include "tool/render/memory.h"
 #include "tool/render/site.h"
 #include "tool/render/summary.h"
 #include "tool/render/way.h"
@@ -36,10 +37,13 @@ static void next_command(const char *word, const struct opened *opened,
     bool is_much_left = profile->exit_bytes > profile->peak.bytes / LEFT_SHARE;
     const struct cairn_header *header = &profile->recording->header;
     bool is_left = profile_lacks_older(profile) && header->stop_reason == CAIRN_STOP_LEFT;
+    struct claim not_heap;
     if (is_left && !profile->peak.bytes)  // nothing was allocated since
         snprintf(out, size, "cairn report %" PRIu32, header->pid);
     else if (lost->direct_blocks)
         snprintf(out, size, "cairn leaks --unreachable%s", word);
+    else if (claim_of_not_heap(&not_heap, profile))
+        snprintf(out, size, "cairn report --view memory%s", word);
     else if (view)
         snprintf(out, size, "cairn report --view %s%s", view, word);
     else if (is_much_left)

@@ -26,6 +26,7 @@
 enum {
     FIRST_SHARE = 20,
     OTHER_SHARE = 100,
+    MAPPED_TIMES = 4,  // the time for free chunks, for heads of pages: some 0.4 us each
     PAUSE_SHARE = 200,
     OTHER_PERCENT = 5,
     HIGHER_PERCENT = 2,
@@ -123,7 +124,7 @@ static void add_heap(pid_t pid, struct recording *recording, uint64_t most_ns,
         picture->slack_bytes = slack_of_live(recording);
         picture->knows |= CAIRN_PICTURE_KNOWS_SLACK;
     }
-    if (rss_parts_find_mapped(pid, parts, recording, most_ns, picture))
+    if (rss_parts_find_mapped(pid, parts, recording, MAPPED_TIMES * most_ns, picture))
         picture->knows |= CAIRN_PICTURE_KNOWS_MAPPED;
 }
 
