@@ -69,6 +69,12 @@ if found:
     t.check_equal("back from massif: peak", found["peak"]["bytes"], wanted["peak"]["bytes"])
     t.check_equal("back from massif: end", found["at_exit"]["bytes"], wanted["at_exit"]["bytes"])
     t.check(not found["trust"]["exact"] and "calls" in told, f"massif: {told}")
+    t.check_equal("massif: calls are not known", {found["totals"][key] for key in ("allocations", "allocated_bytes", "frees", "freed_bytes")}, {None})
+    live = t.fresh_path("live") + ".cairn"
+    t.run_cairn("import", "-o", live, t.export_file(recording, "massif"))
+    screen, refused = t.run_cairn("report", live), t.run_cairn("report", "--by", "allocated", live)
+    t.check(screen.status == 0 and not re.search(rb"(?m)^  allocated ", screen.out), f"massif: {screen.out}", is_grave=True)
+    t.check(refused.status != 0 and b"does not say what was allocated" in refused.err, f"massif: --by allocated: {refused}")
     stacks = [one for one in found["stacks"] if one["peak_bytes"] or one["at_exit_bytes"]]
     t.check_equal("massif: a stack counts as one", {one["allocations"] for one in stacks}, {1})
     t.check_equal("massif: what stacks held at most", {one["allocated_bytes"] - max(one["peak_bytes"], one["at_exit_bytes"]) for one in stacks}, {0})
