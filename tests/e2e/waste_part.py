@@ -69,7 +69,7 @@ def check_screen(what, pid):
     for words in (rb"about .* are of no use \(\d+ %: \d+ % to \d+ %\)", rb"estimated with intervals of 95 %: ",
                   rb"of [0-9,]+ windows of 64 KiB and ", rb"seed 7 \(--seed 7: the same again; --no-copy-limit: all",
                   rb"copies are estimated from those", rb" MiB to [0-9.]+ MiB +\d+ %"):
-        t.check(re.search(words, result.out), f"{what}: {words}: {result.out}")
+        t.check(re.search(words, re.sub(rb"\n  (?=\S)", b" ", result.out)), f"{what}: {words}: {result.out}")
     t.check(b"SECRET" not in result.out + result.err, f"{what}: contents are printed: {result.out}")
 
 
