@@ -50,18 +50,18 @@ def check_wheel():
 WORK = """
 import cairn, json, sys
 def work(): return [bytearray(5000) for _ in range(1000)]
-def other(): return [bytearray(5000) for _ in range(1000)]
+def elsewhere(): return [bytearray(5000) for _ in range(1000)]
 """
 
 
 def check_tracker():
     result = python(WORK + """
-before = other()
+before = elsewhere()
 with cairn.Tracker("out.cairn") as tracker:
     kept = work()
-after = other()
+after = elsewhere()
 text = tracker.report("--top", "1")
-assert "work" in text and "program.py" in text and "other" not in text, text
+assert "work" in text and "program.py" in text and "elsewhere" not in text, text
 assert not cairn.is_recording() and tracker.stats is None and not cairn.mark("x")
 with cairn.Tracker() as again: del kept; kept = work()
 assert "work" in again.report()
