@@ -38,24 +38,42 @@ void *addresses_find(const struct addresses *table, uint64_t key) {
     return entry && *entry ? entry : NULL;
 }
 
-static bool grow(struct addresses *table) {
+static bool is_full(uint64_t used, uint64_t slots) {
+    return used * ALL_PARTS > slots * USED_PARTS;
+}
+
+// Enters all in a table of so many slots; of a key that is there twice, the first.
+static bool move_to(struct addresses *table, uint64_t slots) {
     struct addresses old = *table;
-    uint8_t *entries = sys_map(2 * old.slots * old.entry_bytes);
+    uint8_t *entries = sys_map(slots * old.entry_bytes);
     if (!entries) return false;
-    *table = (struct addresses){entries, old.entry_bytes, 2 * old.slots, old.used};
+    *table = (struct addresses){entries, old.entry_bytes, slots, 0};
     for (uint64_t i = 0; i < old.slots; i++) {
         const uint64_t *entry = entry_at(&old, i);
-        if (*entry) memcpy(place_of(table, *entry), entry, old.entry_bytes);
+        uint64_t *place = *entry ? place_of(table, *entry) : NULL;
+        if (!place || *place) continue;
+        memcpy(place, entry, old.entry_bytes);
+        table->used++;
     }
     addresses_close(&old);
     return true;
 }
 
+void addresses_renew(struct addresses *table) {
+    if (!table->entries) return;
+    uint64_t used = 0, slots = table->slots;
+    for (uint64_t i = 0; i < table->slots; i++) used += *entry_at(table, i) != 0;
+    while (is_full(used, slots)) slots *= 2;
+    if (move_to(table, slots)) return;
+    addresses_close(table);
+    *table = (struct addresses){0};
+}
+
 void *addresses_add(struct addresses *table, uint64_t key) {
     uint64_t *entry = key && table->entries ? place_of(table, key) : NULL;
     if (!entry || *entry) return entry;
-    if ((table->used + 1) * ALL_PARTS > table->slots * USED_PARTS) {
-        if (!grow(table)) return NULL;
+    if (is_full(table->used + 1, table->slots)) {
+        if (!move_to(table, 2 * table->slots)) return NULL;
         entry = place_of(table, key);
     }
     memset(entry, 0, table->entry_bytes);

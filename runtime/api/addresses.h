@@ -26,6 +26,11 @@ static inline uint64_t addresses_key(uintptr_t address) {
 bool addresses_open(struct addresses *table, size_t entry_bytes);
 void addresses_close(struct addresses *table);
 
+// Puts in order, in a forked child, what another thread may have changed while the kernel copied
+// one page after the other: entries that are there twice, or where no search finds them, and their
+// number. Nothing is in it afterwards if there is no memory.
+void addresses_renew(struct addresses *table);
+
 // The entry; NULL: there is none.
 void *addresses_find(const struct addresses *table, uint64_t key);
 

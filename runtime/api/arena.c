@@ -212,8 +212,20 @@ void arena_clear(struct arenas *arenas, uintptr_t handle, bool is_over) {
     lock_give_back(&arenas->lock);
 }
 
+// Puts a block in front of those of its arena.
+static void link_block(const struct arenas *arenas, struct heap_arena *arena,
+                       struct arena_block *block) {
+    struct arena_block *next = block_find(arenas, arena->blocks);
+    if (next) next->previous = block->key;
+    block->next = arena->blocks;
+    block->previous = 0;
+    arena->blocks = block->key;
+    arena->count++;
+    arena->bytes += block->bytes;
+}
+
 static struct arena_block *enter_block(struct arenas *arenas, struct heap_arena *arena,
-                                       const void *address, size_t bytes) {
+                                       const void *address, size_t bytes, uint32_t stack) {
     uint64_t key = addresses_key((uintptr_t)address);
     struct arena_block *block = arena ? block_find(arenas, key) : NULL;
     if (block) take_out(arenas, block);  // given back unseen
@@ -222,13 +234,8 @@ static struct arena_block *enter_block(struct arenas *arenas, struct heap_arena 
         gate_count_loss(CAIRN_LOST_NO_LIVE_MAP);
         return NULL;
     }
-    struct arena_block *next = block_find(arenas, arena->blocks);
-    if (next) next->previous = key;
-    *block = (struct arena_block){
-        .key = key, .bytes = bytes, .arena = arena->key, .next = arena->blocks};
-    arena->blocks = key;
-    arena->count++;
-    arena->bytes += bytes;
+    *block = (struct arena_block){.key = key, .bytes = bytes, .arena = arena->key, .stack = stack};
+    link_block(arenas, arena, block);
     pool_count_allocs(arena->scope, 1, bytes);
     return block;
 }
@@ -242,20 +249,17 @@ void arena_add(struct arenas *arenas, uintptr_t handle, const void *address, siz
                uint32_t cell) {
     if (!handle || !address || !take_lock(arenas)) return;
     struct heap_arena *arena = arena_known(arenas, handle);
-    struct arena_block *block = enter_block(arenas, arena, address, bytes);
-    if (block) {
-        block->stack = heap_stacks_find(&arenas->stacks, cell, arena->scope);
-        block->birth = heap_stacks_alloc(&arenas->stacks, block->stack, bytes);
-    }
+    uint32_t stack = arena ? heap_stacks_find(&arenas->stacks, cell, arena->scope) : 0;
+    struct arena_block *block = enter_block(arenas, arena, address, bytes, stack);
+    if (block) block->birth = heap_stacks_alloc(&arenas->stacks, stack, bytes);
     lock_give_back(&arenas->lock);
 }
 
 void arena_put_back(struct arenas *arenas, const void *address, const struct heap_block *taken) {
     if (!taken->arena || !address || !take_lock(arenas)) return;
     struct heap_arena *arena = arena_known(arenas, taken->arena);
-    struct arena_block *block = enter_block(arenas, arena, address, taken->bytes);
+    struct arena_block *block = enter_block(arenas, arena, address, taken->bytes, taken->stack);
     if (block) {
-        block->stack = taken->stack;
         block->birth = taken->birth;
         heap_stacks_put_back(&arenas->stacks, taken->stack, taken->bytes, taken->birth);
     }
@@ -275,6 +279,33 @@ bool arena_take(struct arenas *arenas, const void *address, struct heap_block *t
     return is_there;
 }
 
+// Returns a block that was half entered, without its arena or its stack; NULL: there is none.
+static struct arena_block *find_stray(const struct arenas *arenas) {
+    struct arena_block *block = NULL;
+    while ((block = addresses_next(&arenas->blocks, block)) && block->stack &&
+           arena_find(arenas, block->arena)) {
+    }
+    return block;
+}
+
+// Links arenas and blocks anew, by what each says of itself.
+static void link_anew(struct arenas *arenas) {
+    addresses_renew(&arenas->list);
+    addresses_renew(&arenas->blocks);
+    for (struct arena_block *block; (block = find_stray(arenas));)
+        addresses_drop(&arenas->blocks, block);
+    for (struct heap_arena *arena = NULL; (arena = addresses_next(&arenas->list, arena));)
+        arena->child = arena->next = arena->previous = arena->blocks = arena->count = arena->bytes =
+            0;
+    for (struct heap_arena *arena = NULL; (arena = addresses_next(&arenas->list, arena));) {
+        const uintptr_t parent = (uintptr_t)~arena->parent;
+        arena->parent = 0;
+        set_parent(arenas, arena, parent);
+    }
+    for (struct arena_block *block = NULL; (block = addresses_next(&arenas->blocks, block));)
+        link_block(arenas, arena_find(arenas, block->arena), block);
+}
+
 // Arenas and blocks are looked at alone: how they are linked may be half changed by the thread that
 // forked, if a signal handler did.
 static void count_all(struct arenas *arenas) {
@@ -290,15 +321,7 @@ static void count_all(struct arenas *arenas) {
 
 void arenas_inherit(void) {
     for (struct arenas *arenas = all; arenas; arenas = arenas->next) {
-        uintptr_t holder = arenas->lock.holder;
-        bool is_torn = holder && holder != (uintptr_t)&gate_self;
-        heap_stacks_inherit_heap(&arenas->stacks, is_torn);
-        if (is_torn) {
-            addresses_open(&arenas->list, sizeof(struct heap_arena));
-            addresses_open(&arenas->blocks, sizeof(struct arena_block));
-            gate_count_loss(CAIRN_LOST_NESTED);
-            arenas->lock = (struct lock){0};
-        }
+        if (!heap_stacks_inherit_heap(&arenas->stacks, &arenas->lock)) link_anew(arenas);
         count_all(arenas);
     }
 }

@@ -8,6 +8,7 @@
 #include "runtime/record/snapshots.h"
 #include "runtime/sink/sink.h"
 #include "runtime/stack/scope.h"
+#include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/thread/gate.h"
 
@@ -302,11 +303,15 @@ void heap_stacks_inherit(void) {
     }
 }
 
-void heap_stacks_inherit_heap(struct heap_stacks *heap, bool is_torn) {
+bool heap_stacks_inherit_heap(struct heap_stacks *heap, struct lock *lock) {
+    const bool is_own = lock->holder == (uintptr_t)&gate_self;
+    if (lock->holder && !is_own) gate_count_loss(CAIRN_LOST_NESTED);
+    if (!is_own) *lock = (struct lock){0};
+    if (!is_own) addresses_renew(&heap->known);
     heap->live_bytes = heap->live_blocks = heap->allocated_bytes = heap->calls = 0;
     heap->log = (struct value_log){0};
     snapshots_pace(0, 0, &heap->next_high_bytes, &heap->next_churn_bytes);
-    if (is_torn) addresses_open(&heap->known, sizeof(struct known));
+    return is_own;
 }
 
 // Births go on: the block is as old as it was.

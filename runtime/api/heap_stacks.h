@@ -20,6 +20,8 @@
 #include "runtime/stack/values.h"
 #include "runtime/sys/region.h"
 
+struct lock;  // lock.h
+
 struct heap_stacks {
     uint32_t scope;       // the heap's
     uint64_t live_bytes;  // of all its stacks
@@ -64,9 +66,11 @@ struct region *heap_stacks_region(void);
 
 // In a forked child, once its recording has what its parent's had: nothing is held so far. Then
 // each heap tells what its own table has, which is what there was at the fork (pools_inherit,
-// arenas_inherit); `is_torn`: what it knew of its stacks cannot be used.
+// arenas_inherit). `lock`: the heap's; true: the thread that forked has it, since a signal handler
+// forked, and goes on with what it is at. Else the lock is nobody's, and the caller puts its tables
+// in order (addresses_renew): another thread may have been at them while the fork copied them.
 void heap_stacks_inherit(void);
-void heap_stacks_inherit_heap(struct heap_stacks *heap, bool is_torn);
+bool heap_stacks_inherit_heap(struct heap_stacks *heap, struct lock *lock);
 void heap_stacks_inherit_block(struct heap_stacks *heap, uint32_t entry, uint64_t bytes);
 
 #endif

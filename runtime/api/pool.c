@@ -174,15 +174,8 @@ void pool_end(struct pool *pool) {
     if (list_remove(pool)) sys_unmap(pool, sizeof *pool);  // else it stays in it, and is empty
 }
 
-// The thread that forked goes on with what it is at, if a signal handler forked.
 static void pool_inherit(struct pool *pool) {
-    bool is_torn = pool->lock.holder && pool->lock.holder != (uintptr_t)&gate_self;
-    if (is_torn) {
-        addresses_open(&pool->blocks, sizeof(struct pool_block));
-        gate_count_loss(CAIRN_LOST_NESTED);
-        pool->lock = (struct lock){0};
-    }
-    heap_stacks_inherit_heap(&pool->stacks, is_torn);
+    if (!heap_stacks_inherit_heap(&pool->stacks, &pool->lock)) addresses_renew(&pool->blocks);
     pool->live_bytes = 0;
     __atomic_fetch_add(&scope_at(pool->scope)->entries, 1, __ATOMIC_RELAXED);
     for (struct pool_block *block = NULL; (block = addresses_next(&pool->blocks, block));) {

@@ -37,8 +37,8 @@ void pool_put_back(struct pool *pool, const void *block, const struct heap_block
 void pool_end(struct pool *pool);
 
 // In a forked child, after scopes_inherit and heap_stacks_inherit: counts what its own tables have,
-// which is what there was at the fork. Of a pool that another thread was changing then, nothing is
-// known.
+// which is what there was at the fork. The block that another thread was at then may be there or
+// not.
 void pools_inherit(void);
 
 #endif
