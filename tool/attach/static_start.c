@@ -81,7 +81,7 @@ static bool set_options(const struct starting *starting, bool has_stub) {
     return ptrace(PTRACE_SETOPTIONS, starting->thread.tid, NULL, (void *)options) == 0;
 }
 
-// Without a stub the program ends with the tool from here on: its thread would not get back.
+// Lets the program end with the tool from here on if it has no stub: its thread would not get back.
 static bool open_caller(struct starting *starting, struct error *error) {
     const struct call_site site = static_program_site(&starting->program, &starting->remote);
     starting->thread.tid = starting->remote.pid;

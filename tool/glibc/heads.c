@@ -124,7 +124,7 @@ static bool take_range(struct taking *taking, const struct glibc_range *range) {
 
 bool heap_heads_take(struct heap_heads *heads, const struct memory_view *view) {
     struct taking taking = {.heads = heads, .view = view};
-    struct glibc_heap heap;
+    struct glibc_heap heap = {0};
     heads->count = heads->stretches.count = heads->runs.count = heads->bytes.count = 0;
     bool is_ok = memory_window_open(&taking.window, &view->reader) &&
                  glibc_heap_ranges(view, &heads->arenas, &heap, keep_bins, &taking);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages of an image in memory were copied there. Room is reserved for all that a process has
-// reserved, resident or not: the rest reads as zeros and is never touched, since a page would be
-// made of it, as large as the process' address space.
+// Notes which pages of an image in memory were copied there. Room is reserved for all that a
+// process has reserved, resident or not: the rest reads as zeros and is never touched, since a page
+// would be made of it, as large as the process' address space.
 #ifndef TOOL_HEAP_PRESENT_H
 #define TOOL_HEAP_PRESENT_H
 

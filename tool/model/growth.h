@@ -3,16 +3,16 @@
 //
 // The bytes of a stack are known at moments: snapshots, the peak and the end. Between two of them
 // its value is carried, but never above what the timeline says that the whole heap held; a stack
-// that has four fifths of what the heap rose by meanwhile, nearly without a fall, rose as it did.
-// Of this curve, from the first moment to the end, a straight line is fitted over time (least
+// that has four fifths of what the heap rose by meanwhile, nearly without a fall, rose as it did. A
+// straight line is fitted over time to this curve, from the first moment to the end (least
 // squares). A program that gives back at least half of its heap in the last tenth of its time, when
 // nine tenths of all bytes were allocated, shuts down there: the curve ends before that.
 //
 // A stack grows if its line rises and the curve rises in its last third too, beyond the one before,
 // by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
 // was allocated then; not all before its last two ninths, unless it rested nearly as long between
-// its steps; and by four times what it fell
-// meanwhile, or on a line that is none by chance. A stack that rose before and stayed there has
+// its steps; and by four times what it fell meanwhile, or on a line that is none by chance. A stack
+// that rose before and stayed there has
 // stalled: it is in the list behind those that grow, with the time in which it rose. After an
 // attach, blocks that take the place of older ones do not grow. One of which little is left at the
 // end grows if it held on up to the last tenth, as far as the whole heap's fall says: what another

@@ -108,10 +108,7 @@ static bool add_opened(struct compared *compared, size_t index, struct opened *o
     if (!profile_has_frees(profile) && !measure_is_known(compared->request->options.by, profile))
         return error_set(error, "the imported file does not say what was freed: --by allocated or "
                                 "calls");
-    if (!profile_has_calls(profile) && !measure_is_known(compared->request->options.by, profile))
-        return error_set(error, "the imported file does not say what was allocated but for what "
-                                "was live: --by peak and "
-                                "--by exit");
+    if (!request_knows_calls(profile, compared->request->options.by, error)) return false;
     if (!request_apply(&compared->own_request, compared->filter, opened, &names, &own_names, error))
         return false;
     note_totals(compared, index, opened);

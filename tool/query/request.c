@@ -247,12 +247,15 @@ static bool needs_frees(const struct request *request) {
            view_has(request->view, VIEW_NEEDS_FREES);
 }
 
+bool request_knows_calls(const struct profile *profile, enum measure by, struct error *error) {
+    return profile_has_calls(profile) || measure_is_known(by, profile) ||
+           error_set(error, "the imported file does not say what was allocated but for what was "
+                            "live: --by peak and --by exit");
+}
+
 bool request_settle(struct request *request, const struct profile *profile, struct error *error) {
     enum measure *by = &request->options.by;
-    if (!profile_has_calls(profile) && request->is_by_chosen && !measure_is_known(*by, profile))
-        return error_set(error, "the imported file does not say what was allocated but for what "
-                                "was live: --by peak and "
-                                "--by exit");
+    if (request->is_by_chosen && !request_knows_calls(profile, *by, error)) return false;
     if (profile_has_frees(profile)) return true;
     bool is_known = measure_is_known(*by, profile);
     if (needs_frees(request) || (!is_known && request->is_by_chosen))

@@ -174,6 +174,10 @@ struct narrowing {
     const struct request *request;
     struct filter *filter;
 };
+// False with an error if an import that knows only what was live is asked for calls or allocated
+// bytes.
+bool request_knows_calls(const struct profile *profile, enum measure by, struct error *error);
+
 // Fits the request to what was opened: of an import without frees the usual measure is what was
 // allocated. False with an error if it asks for what such a recording does not have.
 bool request_settle(struct request *request, const struct profile *profile, struct error *error);

@@ -136,6 +136,10 @@ static void put_calls(struct json *json, const struct profile_totals *totals) {
     PUT_FIGURES(json, "at_exit", exit_keys, UNKNOWN, UNKNOWN);
 }
 
+static int64_t if_calls(const struct profile *profile, uint64_t value) {
+    return profile_has_calls(profile) ? (int64_t)value : UNKNOWN;
+}
+
 static void put_figures(struct json *json, const struct profile *profile) {
     const struct profile_totals *totals = &profile->totals;
     const struct inherited *inherited = &profile->inherited;
@@ -143,11 +147,9 @@ static void put_figures(struct json *json, const struct profile *profile) {
         put_calls(json, totals);
         return;
     }
-    const bool has_calls = profile_has_calls(profile);
-    PUT_FIGURES(json, "totals", total_keys, has_calls ? (int64_t)totals->allocations : UNKNOWN,
-                has_calls ? (int64_t)totals->frees : UNKNOWN,
-                has_calls ? (int64_t)totals->allocated_bytes : UNKNOWN,
-                has_calls ? (int64_t)totals->freed_bytes : UNKNOWN, (int64_t)totals->failed,
+    PUT_FIGURES(json, "totals", total_keys, if_calls(profile, totals->allocations),
+                if_calls(profile, totals->frees), if_calls(profile, totals->allocated_bytes),
+                if_calls(profile, totals->freed_bytes), (int64_t)totals->failed,
                 (int64_t)totals->temporary, (int64_t)totals->watched.blocks,
                 (int64_t)totals->watched.short_lived, (int64_t)totals->slack_bytes,
                 (int64_t)totals->waste_bytes);

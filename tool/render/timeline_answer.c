@@ -64,8 +64,8 @@ static bool find_heap(struct timeline_list *list, const struct profile *profile,
     return !profile->heap ||
            heap_points_find(profile->recording, profile->heap_scope, &list->heap) ||
            error_set(error,
-                     "--heap %s: over time a recording has the first %u heaps and names within "
-                     "them, and one that an earlier cairn made whole heaps or none",
+                     "--heap %s: over time the first %u heaps and names within them are known, in "
+                     "recordings of earlier versions whole heaps, or none",
                      profile->heap, CAIRN_HEAP_POINTS_LIMIT);
 }
 
