@@ -704,6 +704,7 @@ struct cairn_header {
     uint16_t has_ruby_frames;  // stacks hold frames of Ruby code (CAIRN_CODE_PYTHON)
     uint16_t has_no_calls;     // imported: only what was live at some time is known; counters of
                                // allocations and of allocated bytes mean nothing
+    uint16_t has_no_blocks;    // imported: numbers of blocks mean nothing, a stack counts as one
     _Alignas(4096) struct cairn_control control;
     _Alignas(128) struct cairn_totals totals;
     _Alignas(128) uint64_t lost[CAIRN_LOSS_MAX];  // (atomic) by enum cairn_loss

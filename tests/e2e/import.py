@@ -76,8 +76,14 @@ if found:
     t.check(screen.status == 0 and not re.search(rb"(?m)^  allocated ", screen.out), f"massif: {screen.out}", is_grave=True)
     t.check(refused.status != 0 and b"does not say what was allocated" in refused.err, f"massif: --by allocated: {refused}")
     stacks = [one for one in found["stacks"] if one["peak_bytes"] or one["at_exit_bytes"]]
-    t.check_equal("massif: a stack counts as one", {one["allocations"] for one in stacks}, {1})
-    t.check_equal("massif: what stacks held at most", {one["allocated_bytes"] - max(one["peak_bytes"], one["at_exit_bytes"]) for one in stacks}, {0})
+    unknown = ("allocations", "allocated_bytes", "frees", "peak_blocks", "at_exit_blocks")
+    t.check_equal("massif: of stacks, too", {one[key] for one in stacks for key in unknown}, {None})
+    t.check_equal("massif: blocks are not known", {found["peak"]["blocks"], found["at_exit"]["blocks"]}, {None})
+    views = [t.run_cairn("report", live, "--view", view).out for view in ("stacks", "functions", "tree")]
+    for shown in (screen.out, t.run_cairn("leaks", live).out.partition(b"suppressed")[0], *views):
+        t.check(b"KiB" in shown and not re.search(rb"\d blocks?\b|\d calls?\b", shown), f"massif: {shown.decode()}", is_grave=True)
+    rows = t.run_cairn("sql", live, "select count(*), count(peak_blocks), count(at_exit_bytes) from stacks").out.split()
+    t.check_equal("massif: SQL", rows[-3:], [b"%d" % len(found["stacks"]), b"0", b"%d" % len(found["stacks"])])
 
 # files of the tools themselves
 t.run(["valgrind", "--tool=dhat", "--dhat-out-file=dhat.json", *argv])

@@ -168,6 +168,16 @@ async function flame() {
 
   await measure(page, "exit");
   await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("?");
+  check(
+    (await text(page, "#keys")).includes("callers and callees"),
+    `keys: ? shows them: ${await text(page, "#keys")}`,
+  );
+  await page.keyboard.press("3");
+  check(!(await hash(page)).includes("view=table"), "keys: beside those that are shown none has an effect");
+  await page.keyboard.press("Escape");
+  equal("keys: Esc closes them", await page.locator("#keys").count(), 0);
+  await page.evaluate(() => document.activeElement.blur());
   await page.keyboard.press("ArrowDown"); // nothing else on the page has that key
   check((await text(page, "#live")).includes("main,"), `keys: ${await text(page, "#live")}`);
   await page.keyboard.press("ArrowDown");

@@ -117,7 +117,8 @@ static void print_head(const struct terminal *terminal, const struct answer *ans
     }
     has_note &= first != NULL;
     if (bytes < sizeof amounts)
-        snprintf(amounts + bytes, sizeof amounts - bytes, " %s%s", noun, has_note ? "," : "");
+        snprintf(amounts + bytes, sizeof amounts - bytes, "%s%s%s", *noun ? " " : "", noun,
+                 has_note ? "," : "");
     print_amounts(terminal, amounts, used, has_note ? first : NULL);
     fputc('\n', terminal->out);
 }

@@ -19,10 +19,10 @@ static bool put_frames(FILE *out, struct folded *folded, uint32_t node, struct e
     return is_ok;
 }
 
-static void put_values(FILE *out, const struct stack *stack, bool has_frees) {
+static void put_values(FILE *out, const struct stack *stack, const struct profile *profile) {
     fprintf(out, "%016" PRIx64 ",", stack->id);
     for (const struct stack_field *field = stack_fields; field->key; field++)
-        if (has_frees || stack_field_is_of_calls(field))
+        if (stack_field_is_known(field, profile))
             fprintf(out, field->is_signed ? "%" PRId64 "," : "%" PRIu64 ",",
                     stack_field_value(field, stack));
         else
@@ -49,7 +49,7 @@ static bool put_rows(FILE *out, const struct export *export, struct folded *fold
     if (!ranking) return error_set(error, "no memory for rows");
     for (size_t i = 0; i < count && is_ok; i++) {
         const struct stack *stack = &export->profile->stacks[ranking[i]];
-        put_values(out, stack, profile_has_frees(export->profile));
+        put_values(out, stack, export->profile);
         if (export->profile->sampling.is_on) put_estimates(out, stack);
         is_ok = put_frames(out, folded, stack->node, error);
     }

@@ -73,7 +73,7 @@ static void put_stack(struct json *json, const struct profile *profile, const st
     json_open_object(json, NULL);
     json_put_string(json, "id", id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
-    json_values_put_values(json, stack, profile_has_frees(profile));
+    json_values_put_values(json, stack, profile);
     if (profile->sampling.is_on)
         json_values_put_estimates(json, stack_more(stack)->estimates, false);
     json_open_array(json, "locations");

@@ -31,7 +31,7 @@ static bool put_line(FILE *out, const struct profile *profile, const struct stac
     json_put_string(&json, "id", id);
     json_put_string(&json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     if (heap) json_put_string(&json, "heap", heap);
-    json_values_put_values(&json, stack, profile_has_frees(profile));
+    json_values_put_values(&json, stack, profile);
     if (profile->sampling.is_on)
         json_values_put_estimates(&json, stack_more(stack)->estimates, false);
     put_frames(&json, frames);

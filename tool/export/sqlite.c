@@ -154,8 +154,10 @@ static bool fill_info(struct writer *writer) {
         {"rss_peak_bytes", NULL, (int64_t)header->rss_peak_bytes},
     };
     if (!prepare(writer, "INSERT INTO info VALUES(?,?)")) return false;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (!strcmp(facts[i].key, "peak_blocks") && !profile_has_blocks(profile)) continue;
         if (!put_fact(writer, facts[i].key, facts[i].text, facts[i].number)) return false;
+    }
     if (profile->sampling.is_on && !fill_sampling(writer)) return false;
     if (!prepare(writer, "INSERT INTO losses VALUES(?,?)")) return false;
     for (size_t kind = 0; kind < CAIRN_LOSS_MAX; kind++) {
@@ -268,7 +270,10 @@ static bool fill_stacks(struct writer *writer) {
         put_int(writer, stack->node);
         put_text(writer, stack->cut ? cut_key(stack->cut) : NULL);
         for (const struct stack_field *field = stack_fields; field->key; field++)
-            put_int(writer, stack_field_value(field, stack));
+            if (stack_field_is_known(field, profile))
+                put_int(writer, stack_field_value(field, stack));
+            else
+                put_null(writer);
         for (int kind = 0; kind < ESTIMATED_AT; kind++)
             put_estimate(writer, &stack_more(stack)->estimates[kind], true);
         if (!put_row(writer)) return false;

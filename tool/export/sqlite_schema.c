@@ -90,7 +90,7 @@ const char sqlite_views[] =
         "FROM stacks WHERE peak_bytes > 0 ORDER BY peak_bytes DESC LIMIT 100") ";"
     "CREATE VIEW leaks AS " SPELLED(
         "SELECT id, at_exit_bytes, at_exit_blocks, at_exit_interval_bytes, at_exit_samples, node "
-        "FROM stacks WHERE at_exit_blocks > 0 ORDER BY at_exit_bytes DESC LIMIT 100") ";"
+        "FROM stacks WHERE at_exit_blocks > 0 OR at_exit_bytes > 0 ORDER BY at_exit_bytes DESC LIMIT 100") ";"
     "CREATE VIEW by_module AS SELECT * FROM module_sums ORDER BY peak_bytes DESC;"
     "CREATE VIEW timeline AS SELECT start_ns / 1e9 AS seconds, max_bytes, last_blocks, allocations "
     "  FROM points ORDER BY start_ns;";

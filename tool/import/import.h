@@ -104,6 +104,7 @@ struct imported {
     uint32_t pid;
     uint32_t max_depth;   // of the marks of stacks that were cut (--max-depth); 0: there are none
     bool has_no_calls;    // what was allocated is not known but for what was live
+    bool has_no_blocks;   // in how many blocks is not known: a stack counts as one
     bool has_no_frees;    // what was live, the peak and what is left are not known of anything
     uint32_t wanted_pid;  // of several processes, as the user says; 0: there is to be one
     const char *program;  // path of the one that wrote the file, as the user says; NULL: not said

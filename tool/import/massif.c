@@ -255,7 +255,7 @@ bool import_massif(FILE *in, struct imported *imported, struct error *error) {
     struct reader reader = {.in = in, .imported = imported, .error = error};
     bool is_ok = read_all(&reader);
     if (is_ok && !add_stacks(&reader)) is_ok = import_no_memory(error);
-    imported->is_partial = imported->has_no_calls = true;
+    imported->is_partial = imported->has_no_calls = imported->has_no_blocks = true;
     snprintf(
         imported->lacks, sizeof imported->lacks,
         "numbers of calls and blocks (a stack counts as one), what was allocated in between, the "

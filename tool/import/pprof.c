@@ -372,6 +372,7 @@ static void say_what_lacks(const struct reader *reader) {
     bool has_calls = reader->column[ALLOCATED] < 0 || reader->column[CALLS] >= 0;
     imported->is_partial = reader->period > 1 || !has_blocks || !has_calls;
     imported->has_no_calls = reader->column[ALLOCATED] < 0;
+    imported->has_no_blocks = !has_blocks;
     if (reader->period > 1)
         snprintf(sampled, sizeof sampled, " (sampled: about one block every %" PRIu64 " bytes)",
                  reader->period);

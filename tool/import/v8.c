@@ -124,7 +124,7 @@ bool import_v8(FILE *in, struct imported *imported, struct error *error) {
     if (is_ok) count_samples(&reader, json_object_get(root, "samples"));
     is_ok = is_ok && add_stacks(&reader);
     json_decref(root);
-    imported->is_partial = imported->has_no_calls = true;
+    imported->is_partial = imported->has_no_calls = imported->has_no_blocks = true;
     snprintf(imported->command, sizeof imported->command, "node");
     snprintf(imported->lacks, sizeof imported->lacks,
              "the peak (what is in use counts as it), what was freed, objects (a sample counts as "

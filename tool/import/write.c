@@ -332,6 +332,7 @@ static bool fill_header(struct writer *writer, const char *source) {
     header->is_partial = imported->is_partial;
     header->has_no_frees = imported->has_no_frees;
     header->has_no_calls = imported->has_no_calls;
+    header->has_no_blocks = imported->has_no_blocks;
     header->max_depth = imported->max_depth;
     header->totals.epoch = header->totals.peak_epoch = 1;
     header->totals.peak_ns = imported->peak_ns;

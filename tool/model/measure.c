@@ -161,6 +161,7 @@ bool measure_is_known(enum measure measure, const struct profile *profile) {
     bool is_imported = profile->recording && profile->recording->header.imported;
     bool is_of_calls = measure == MEASURE_ALLOCATED || measure == MEASURE_CALLS;
     if (is_of_calls && !profile_has_calls(profile)) return false;
+    if (!rows[measure].is_bytes && !is_of_calls && !profile_has_blocks(profile)) return false;
     if (!profile_has_frees(profile)) return is_of_calls;
     return measure != MEASURE_TEMPORARY || profile->totals.temporary || !is_imported;
 }

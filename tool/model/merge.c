@@ -215,6 +215,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     uint16_t own_shared_kib = sum->own_shared_kib;
     uint32_t is_partial = sum->is_partial;
     uint16_t has_no_frees = sum->has_no_frees, has_no_calls = sum->has_no_calls;
+    uint16_t has_no_blocks = sum->has_no_blocks;
     uint32_t depth = recording_max_depth(recording), sum_depth = sum->max_depth;
     if (!merge->process_count++) {
         *sum = *header;
@@ -233,6 +234,7 @@ static void add_facts(struct merge *merge, const struct recording *recording) {
     sum->is_partial = is_partial | header->is_partial;
     sum->has_no_frees = has_no_frees | header->has_no_frees;
     sum->has_no_calls = has_no_calls | header->has_no_calls;
+    sum->has_no_blocks = has_no_blocks | header->has_no_blocks;
     sum->max_depth = !sum_depth || (depth && depth < sum_depth) ? depth : sum_depth;
     damage->missing_bytes += recording->damage.missing_bytes;
     damage->bad_sections += recording->damage.bad_sections;

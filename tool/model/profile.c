@@ -229,6 +229,10 @@ bool profile_has_calls(const struct profile *profile) {
     return !profile->recording || !profile->recording->header.has_no_calls;
 }
 
+bool profile_has_blocks(const struct profile *profile) {
+    return !profile->recording || !profile->recording->header.has_no_blocks;
+}
+
 bool profile_is_sum(const struct profile *profile) {
     return profile->stack_count && !profile->stack_of_cell;
 }

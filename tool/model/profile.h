@@ -297,6 +297,9 @@ bool profile_has_frees(const struct profile *profile);
 // allocated bytes are known.
 bool profile_has_calls(const struct profile *profile);
 
+// False: of an import that says how many bytes a stack holds, not in how many blocks.
+bool profile_has_blocks(const struct profile *profile);
+
 // Several recordings were added up: of single cells nothing is known.
 bool profile_is_sum(const struct profile *profile);
 

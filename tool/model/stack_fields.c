@@ -15,7 +15,21 @@ int64_t stack_field_value(const struct stack_field *field, const struct stack *s
     return value;
 }
 
-bool stack_field_is_of_calls(const struct stack_field *field) {
+static bool is_of_calls(const struct stack_field *field) {
     return field->offset == offsetof(struct stack, allocations) ||
            field->offset == offsetof(struct stack, allocated_bytes);
+}
+
+// Returns true of what was live at the peak or the end; `has_blocks`: in numbers of blocks.
+static bool is_live(const struct stack_field *field, bool has_blocks) {
+    return field->offset == offsetof(struct stack, peak_bytes) ||
+           field->offset == offsetof(struct stack, exit_bytes) ||
+           (has_blocks && (field->offset == offsetof(struct stack, peak_blocks) ||
+                           field->offset == offsetof(struct stack, exit_blocks)));
+}
+
+bool stack_field_is_known(const struct stack_field *field, const struct profile *profile) {
+    if (!profile_has_frees(profile)) return is_of_calls(field);
+    if (is_live(field, true)) return is_live(field, profile_has_blocks(profile));
+    return profile_has_calls(profile);
 }

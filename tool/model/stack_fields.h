@@ -46,8 +46,8 @@ struct stack_field {
 
 extern const struct stack_field stack_fields[];  // ends with key NULL
 
-// What is known of an import without frees, too (profile_has_frees).
-bool stack_field_is_of_calls(const struct stack_field *field);
+// False: of an import that does not say it.
+bool stack_field_is_known(const struct stack_field *field, const struct profile *profile);
 
 int64_t stack_field_value(const struct stack_field *field, const struct stack *stack);
 

@@ -13,19 +13,25 @@ void claim_set_sure(struct claim *claim, const struct profile *profile) {
     if (claim_has(claim, "is_sampled")) claim_set(claim, "is_sampled", is_sampled);
 }
 
+static void set_blocks(struct claim *claim, struct measured blocks) {
+    char text[CLAIM_SENTENCE_BYTES];
+    snprintf(text, sizeof text, " in %s%s %s", units_count(measured_shown(blocks)).text,
+             interval_amount(blocks, false, false).text, blocks.value == 1 ? "block" : "blocks");
+    claim_set(claim, "blocks", measured_shown(blocks));
+    claim_set_text(claim, "in_blocks", text);
+}
+
 // Bytes in blocks, with how sure both are.
 static void set_amount(struct claim *claim, const struct profile *profile, enum measure measure,
                        bool is_plain) {
     struct measured bytes = measure_total(measure, profile);
-    struct measured blocks = measure_total(measure_about(measure)->in_blocks, profile);
+    const enum measure in_blocks = measure_about(measure)->in_blocks;
     claim_set(claim, "bytes", measured_shown(bytes));
-    claim_set(claim, "blocks", measured_shown(blocks));
-    claim_set(claim, "is_one", blocks.value == 1);
+    if (measure_is_known(in_blocks, profile)) set_blocks(claim, measure_total(in_blocks, profile));
     claim_set(claim, "is_since_attach", profile_lacks_older(profile));
     claim_set(claim, "interval_bytes", measured_interval(bytes));
     if (profile->sampling.is_on) claim_set(claim, "samples", measured_samples(bytes));
     claim_set_text(claim, "interval", interval_amount(bytes, true, is_plain).text);
-    claim_set_text(claim, "blocks_interval", interval_amount(blocks, false, false).text);
     claim_set_text(claim, "samples_text", interval_samples(bytes).text);
     claim_set_sure(claim, profile);
 }

@@ -100,6 +100,7 @@ static void set_group_columns(struct group_table *table, const struct profile *p
                               const struct view_options *view) {
     const struct measure_row *about = measure_about(view->by);
     bool has_total = table->grouping->has_total, is_sampled = profile->sampling.is_on;
+    const bool has_blocks = about->is_bytes && measure_is_known(about->in_blocks, profile);
     enum answer_unit unit = about->is_bytes ? ANSWER_BYTES : ANSWER_COUNT;
     const struct answer_column value = {.unit = unit,
                                         .place = ANSWER_FIGURE,
@@ -115,17 +116,15 @@ static void set_group_columns(struct group_table *table, const struct profile *p
     const struct answer_column columns[GROUP_COLUMNS] = {
         [GROUP_SELF] = value,
         [GROUP_TOTAL] = value,
-        [GROUP_BLOCKS] =
-            ANSWER_FIGURES(NULL, NULL, ANSWER_COUNT, BLOCKS_COLUMNS, .noun = about->noun,
-                           .shown_from = has_total ? WIDE_COLUMNS : 0,
-                           .is_left_out = is_sampled || !about->is_bytes),
+        [GROUP_BLOCKS] = ANSWER_FIGURES(
+            NULL, NULL, ANSWER_COUNT, BLOCKS_COLUMNS, .noun = about->noun,
+            .shown_from = has_total ? WIDE_COLUMNS : 0, .is_left_out = is_sampled || !has_blocks),
         [GROUP_LABEL] = ANSWER_NAMES(NULL, ANSWER_TAIL_NAME, .head = table->grouping->one),
         [GROUP_LOCATION] = ANSWER_TAILS("location", NULL, NULL, .style = STYLE_DIM),
         [GROUP_NAME] = ANSWER_DATA("name", ANSWER_TEXT),
-        [GROUP_SELF_BLOCKS] =
-            ANSWER_DATA("self_blocks", ANSWER_COUNT, .is_left_out = !about->is_bytes),
-        [GROUP_TOTAL_BLOCKS] = ANSWER_DATA("total_blocks", ANSWER_COUNT,
-                                           .is_left_out = !about->is_bytes || !has_total)};
+        [GROUP_SELF_BLOCKS] = ANSWER_DATA("self_blocks", ANSWER_COUNT, .is_left_out = !has_blocks),
+        [GROUP_TOTAL_BLOCKS] =
+            ANSWER_DATA("total_blocks", ANSWER_COUNT, .is_left_out = !has_blocks || !has_total)};
     memcpy(table->columns, columns, sizeof columns);
     table->columns[GROUP_SELF].key = "self";
     table->columns[GROUP_SELF].head = has_total ? "self" : NULL;

@@ -49,10 +49,11 @@ void json_values_put_code(struct json *json, const struct frame *frame) {
     json_put_bool(json, "inlined", frame->is_inlined);
 }
 
-void json_values_put_values(struct json *json, const struct stack *stack, bool has_frees) {
+void json_values_put_values(struct json *json, const struct stack *stack,
+                            const struct profile *profile) {
     for (const struct stack_field *field = stack_fields; field->key; field++) {
         int64_t value = stack_field_value(field, stack);
-        if (!has_frees && !stack_field_is_of_calls(field))
+        if (!stack_field_is_known(field, profile))
             json_put_null(json, field->key);
         else if (field->is_signed)
             json_put_int(json, field->key, value);

@@ -11,7 +11,8 @@
 void json_values_put_code(struct json *json, const struct frame *frame);
 void json_values_put_frame(struct json *json, const struct frame *frame);
 // `has_frees` false: what needs them is null.
-void json_values_put_values(struct json *json, const struct stack *stack, bool has_frees);
+void json_values_put_values(struct json *json, const struct stack *stack,
+                            const struct profile *profile);
 // Of a region, a pool or a set of labels.
 void json_values_put_part(struct json *json, const struct stack *values);
 void json_values_put_estimate(struct json *json, const char *key, const struct estimate *estimate);

@@ -140,6 +140,10 @@ static int64_t if_calls(const struct profile *profile, uint64_t value) {
     return profile_has_calls(profile) ? (int64_t)value : UNKNOWN;
 }
 
+static int64_t if_blocks(const struct profile *profile, int64_t blocks) {
+    return profile_has_blocks(profile) ? blocks : UNKNOWN;
+}
+
 static void put_figures(struct json *json, const struct profile *profile) {
     const struct profile_totals *totals = &profile->totals;
     const struct inherited *inherited = &profile->inherited;
@@ -156,11 +160,12 @@ static void put_figures(struct json *json, const struct profile *profile) {
     PUT_FIGURES(json, "inherited", inherited_keys, (int64_t)inherited->blocks,
                 (int64_t)inherited->bytes, inherited->peak_blocks, inherited->peak_bytes,
                 inherited->exit_blocks, inherited->exit_bytes);
-    PUT_FIGURES(json, "peak", peak_keys, profile->peak.bytes, profile->peak.blocks,
-                (int64_t)profile->peak.at_ns,
+    PUT_FIGURES(json, "peak", peak_keys, profile->peak.bytes,
+                if_blocks(profile, profile->peak.blocks), (int64_t)profile->peak.at_ns,
                 profile->peak.from_ns ? (int64_t)profile->peak.from_ns : UNKNOWN,
                 (int64_t)profile->peak.error_bytes);
-    PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes, profile->exit_blocks);
+    PUT_FIGURES(json, "at_exit", exit_keys, profile->exit_bytes,
+                if_blocks(profile, profile->exit_blocks));
     reachability_put(json, profile);
     trust_json_put_looks(json, profile->recording);
     json_open_object(json, "rss");

@@ -71,10 +71,9 @@ static enum measure measure_of_field(const struct stack_field *field) {
 
 static void set_fields(const struct stack_list *list, const struct stack *stack,
                        struct answer_row *row) {
-    bool has_frees = profile_has_frees(list->profile);
     for (size_t i = 0; stack_fields[i].key; i++) {
         enum measure measure = measure_of_field(&stack_fields[i]);
-        if (!has_frees && !stack_field_is_of_calls(&stack_fields[i]))
+        if (!stack_field_is_known(&stack_fields[i], list->profile))
             answer_set_unknown(row, STACK_FIELD + i);
         else if (measure != MEASURE_COUNT)
             answer_set_measured(row, STACK_FIELD + i, measure_stack(measure, stack));
@@ -146,14 +145,16 @@ static void close_list(void *state) {
 static void set_phrase_columns(struct stack_list *list) {
     static const char *const calls[] = {"call", "calls"};
     const struct profile *profile = list->profile;
-    const bool has_frees = profile_has_frees(profile),
+    const bool has_frees = profile_has_frees(profile), has_calls = profile_has_calls(profile),
                is_of_owners = recording_is_of_owners(profile->recording);
     const struct answer_column phrases[] = {
-        ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE, .is_left_out = is_of_owners,
+        ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE,
+                    .is_left_out = is_of_owners || !has_calls,
                     .before = profile->is_of_mappings ? "mapped "
                               : profile->is_of_lost   ? "lost with its own blocks: it allocated "
                                                       : "allocated "),
-        ANSWER_DATA(NULL, ANSWER_COUNT, .place = ANSWER_PHRASE_ON, .before = " in ", .noun = calls),
+        ANSWER_DATA(NULL, ANSWER_COUNT, .place = ANSWER_PHRASE_ON, .is_left_out = !has_calls,
+                    .before = " in ", .noun = calls),
         ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE, .behind = " at the peak",
                     .is_left_out = is_of_owners || !has_frees || list->view.by == MEASURE_PEAK),
         ANSWER_DATA(NULL, ANSWER_BYTES, .place = ANSWER_PHRASE,
@@ -170,7 +171,8 @@ static void set_columns(struct stack_list *list, const struct answer_column *ext
     if (list->profile->sampling.is_on || list->view.by == MEASURE_SHORT)
         list->columns[STACK_VALUE].note = ANSWER_WIDE_NOTE;
     list->columns[STACK_BLOCKS] = (struct answer_column)ANSWER_FIGURES(
-        NULL, about->noun[1], ANSWER_COUNT, BLOCKS_COLUMNS, .is_left_out = !about->is_bytes);
+        NULL, about->noun[1], ANSWER_COUNT, BLOCKS_COLUMNS,
+        .is_left_out = !about->is_bytes || !measure_is_known(about->in_blocks, list->profile));
     list->columns[STACK_ID] = (struct answer_column)ANSWER_DATA("id", ANSWER_TEXT);
     list->columns[STACK_OTHER_IDS] = answer_other_ids_column(list->profile);
     set_phrase_columns(list);
@@ -218,9 +220,10 @@ static size_t count_with_value(const struct profile *profile, enum measure measu
 }
 
 static const char *const *noun_of(const struct profile *profile, enum measure by) {
-    static const char *const mappings[] = {"mapping", "mappings"};
+    static const char *const mappings[] = {"mapping", "mappings"}, *const none[] = {"", ""};
     const struct measure_row *about = measure_about(by);
     bool are_blocks = !strncmp(about->noun[1], "block", strlen("block"));
+    if (about->is_bytes && !measure_is_known(about->in_blocks, profile)) return none;
     return profile->is_of_mappings && are_blocks ? mappings : about->noun;
 }
 

@@ -110,7 +110,7 @@ static bool put_stack(const struct stack_writer *writer, const struct stack *sta
     put_id(json, stack->id);
     json_put_string(json, "incomplete", stack->cut ? cut_key(stack->cut) : NULL);
     bool is_ok = put_frames(writer, stack->node);
-    json_values_put_values(json, stack, profile_has_frees(writer->profile));
+    json_values_put_values(json, stack, writer->profile);
     if (writer->has_at) json_put_int(json, "at_blocks", stack->at_blocks);
     if (writer->has_at) json_put_int(json, "at_bytes", stack->at_bytes);
     shape_json_put(json, &writer->shape, stack->number);

@@ -168,13 +168,13 @@ static void print_figures(const struct terminal *terminal, const struct summary 
         fprintf(terminal->out, " %10s ", size_of(summary, measured_shown(measured)).text);
     else
         fprintf(terminal->out, " %10s ", units_count(measured_shown(measured)).text);
-    if (!summary->profile->sampling.is_on) {
-        bool is_count = !about->is_bytes;
+    bool is_count = !about->is_bytes, is_sampled = summary->profile->sampling.is_on;
+    if (!is_sampled && (is_count || measure_is_known(about->in_blocks, summary->profile))) {
         fprintf(terminal->out, "%8s %-6s   ", is_count ? "" : units_count(measured.blocks).text,
                 about->noun[measured.blocks != 1]);
         return;
     }
-    interval_print(terminal, measured, false);
+    if (is_sampled) interval_print(terminal, measured, false);
     terminal_indent(terminal, 2);
 }
 

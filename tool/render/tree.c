@@ -158,10 +158,11 @@ static void close_calls(void *state) {
     free(list);
 }
 
-static void set_columns(struct call_list *list, enum measure by) {
+static void set_columns(struct call_list *list, enum measure by, bool has_calls) {
     const struct answer_column columns[TREE_COLUMNS] = {
         [TREE_SHARE] = answer_share_column,
-        [TREE_CALLS] = ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS),
+        [TREE_CALLS] = ANSWER_FIGURES("calls", "calls", ANSWER_COUNT, CALLS_COLUMNS,
+                                      .is_left_out = !has_calls),
         [TREE_NAME] = ANSWER_NAMES("name", ANSWER_TAIL_NAME, .head = "function"),
         [TREE_LOCATION] = ANSWER_TAILS("location", " ", NULL, .head = "location"),
         [TREE_LEFT_OUT] = ANSWER_DATA("left_out", ANSWER_COUNT),
@@ -178,6 +179,7 @@ bool tree_answer(struct answer *answer, const struct profile *profile,
                  const struct frame_names *names, const struct view_options *view,
                  struct error *error) {
     const struct measure_row *about = measure_about(view->by);
+    const bool has_blocks = about->is_bytes && measure_is_known(about->in_blocks, profile);
     struct call_list *list = calloc(1, sizeof *list);
     if (!list) return error_set(error, "no memory for the call tree");
     struct level *root = array_push(&list->levels);
@@ -185,7 +187,7 @@ bool tree_answer(struct answer *answer, const struct profile *profile,
         close_calls(list);
         return error_set(error, "no memory for the call tree");
     }
-    set_columns(list, view->by);
+    set_columns(list, view->by, profile_has_calls(profile));
     *answer = (struct answer){.profile = profile,
                               .options = view,
                               .measure = measure_name(view->by),
@@ -195,7 +197,7 @@ bool tree_answer(struct answer *answer, const struct profile *profile,
                               .has_levels = true,
                               .are_branches = true,
                               .hidden_count = list->calls.hidden_count,
-                              .noun = about->is_bytes ? about->noun : NULL,
+                              .noun = has_blocks ? about->noun : NULL,
                               .whole = measure_total(view->by, profile).value,
                               .next_row = next_call,
                               .close = close_calls,

@@ -449,6 +449,7 @@ static bool put_facts(struct writer *writer, struct json *json) {
     json_put_uint(json, "point_ns", profile->recording->header.totals.point_ns);
     json_put_bool(json, "has_ended", profile_has_ended(profile));
     json_put_bool(json, "has_calls", profile_has_calls(profile));
+    json_put_bool(json, "has_blocks", profile_has_blocks(profile));
     json_put_bool(json, "of_owners", recording_is_of_owners(profile->recording));
     report_json_put_facts(json, profile, export->names);
     report_json_put_threads(json, profile);

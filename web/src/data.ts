@@ -86,6 +86,8 @@ export interface Facts {
   process: { pid: number; ppid: number; command: string; start_unix_ns: number; duration_ns: number };
   /** False: an import that says only what was live. */
   has_calls: boolean;
+  /** False: in how many blocks is not known; a stack counts as one. */
+  has_blocks: boolean;
   totals: { allocations: number; frees: number; allocated_bytes: number; freed_bytes: number; failed: number };
   /** `from_ns`: it may have been as high from then on. */
   peak: { bytes: number; blocks: number; at_ns: number; from_ns?: number | null; error_bytes: number };

@@ -362,7 +362,9 @@ export function stackDetails(
             h(
               "span",
               { class: "dim" },
-              shown((of) => units.plural(sum(measure.counts, of), ...measure.noun)),
+              measure.counts === measure.values
+                ? null
+                : shown((of) => units.plural(sum(measure.counts, of), ...measure.noun)),
             ),
           ),
         ),
@@ -376,7 +378,9 @@ export function stackDetails(
               )
             : null,
         ),
-      fact("Average size", calls ? units.size(allocated / calls) : "–"),
+      isOfOwners || (model.hasCalls && model.hasBlocks)
+        ? fact("Average size", calls ? units.size(allocated / calls) : "–")
+        : null,
     ),
     shapesOf(app, (one) => stacks.includes(one)),
     h(

@@ -59,11 +59,11 @@ export function stackLine(app: App, stack: number, callers: number): Child {
 function oneStack(app: App, view: View): Finding[] {
   const { stack, value, sum } = largest(view, "peak");
   if (stack < 0 || value < MUCH * sum || value < WORTH_BYTES) return [];
-  const blocks = view.by("peak").counts[stack];
+  const blocks = view.model.hasBlocks ? ` in ${units.plural(view.by("peak").counts[stack], "block")}` : "";
   return [
     {
       text: `${units.percent(value, sum)} of the peak is one stack`,
-      detail: `${units.size(value)} in ${units.plural(blocks, "block")}: ${stackTitle(app, stack)}`,
+      detail: `${units.size(value)}${blocks}: ${stackTitle(app, stack)}`,
       weight: value / sum,
       go: { view: "table", table: "stacks", measure: "peak", ...focused(app.state, "stack", String(stack)) },
     },
@@ -112,7 +112,7 @@ function churn(app: App, view: View): Finding[] {
   const [allocated] = view.sums(view.by("allocated")),
     [peak] = view.sums(view.by("peak"));
   const { stack, value, sum } = largest(view, "calls");
-  if (stack < 0 || allocated < 10 * peak || sum < 10000) return [];
+  if (!view.model.hasCalls || stack < 0 || allocated < 10 * peak || sum < 10000) return [];
   const bytes = view.by("allocated").values[stack];
   return [
     {
@@ -134,7 +134,7 @@ function smallBlocks(view: View): Finding[] {
     bytes += peak.values[i];
     blocks += peak.counts[i];
   }
-  if (blocks < 10000) return [];
+  if (!view.model.hasBlocks || blocks < 10000) return [];
   return [
     {
       text: `${units.short(blocks)} blocks of 32 bytes or less at the peak`,
@@ -216,7 +216,7 @@ function failures(view: View): Finding[] {
 
 function threads(view: View): Finding[] {
   const all = view.profiles.flatMap((i) => view.model.parts[i].profile.facts.threads);
-  if (all.length < 2) return [];
+  if (all.length < 2 || !view.model.hasCalls) return [];
   const sum = all.reduce((bytes, thread) => bytes + thread.allocated_bytes, 0);
   const most = all.reduce((a, b) => (a.allocated_bytes >= b.allocated_bytes ? a : b));
   if (!sum) return [];

@@ -93,7 +93,7 @@ export class FlameScreen implements Screen {
       h(
         "p",
         { id: "flame-keys", class: "keys" },
-        "Click zooms, double-click the background for all of it. Keys: arrows walk, Enter zooms, Esc zooms out, c callers and callees, f focus, h hide, i invert, / search.",
+        "Click zooms, double-click the background for all of it. Keys: arrows walk, Enter zooms, Esc zooms out, c callers and callees, f focus, h hide, i invert, / search, ? all keys.",
       ),
     );
   }

@@ -7,6 +7,7 @@ import { readPage, type Page } from "./data";
 import { announce, fill, h, svg } from "./dom";
 import { FlameScreen } from "./flame_screen";
 import { dataOfHost, findEditor } from "./host";
+import { keysDialog } from "./keys";
 import { Live } from "./live";
 import { snapshotName, nearest } from "./history";
 import { heapNames, pageOfHeap } from "./heaps";
@@ -160,6 +161,11 @@ class Main implements App {
         ),
       ),
     );
+    const keys = h(
+      "button",
+      { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => this.showKeys() },
+      "?",
+    );
     const theme = h(
       "button",
       {
@@ -179,7 +185,14 @@ class Main implements App {
       this.controls,
       this.search,
       theme,
+      keys,
     );
+  }
+
+  private showKeys(): void {
+    const dialog = keysDialog([...this.header.querySelectorAll("nav button")].map((tab) => tab.textContent ?? ""));
+    document.body.append(dialog);
+    dialog.showModal();
   }
 
   private makeControls(): void {
@@ -327,11 +340,12 @@ class Main implements App {
 
   private key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, select, textarea, dialog")) return;
     const views: Record<string, State["view"]> = this.model.isOfOwners
       ? { 1: "flame", 2: "table" }
       : { 1: "overview", 2: "flame", 3: "table" };
     if (event.key === "/") this.search.focus();
+    else if (event.key === "?") this.showKeys();
     else if (views[event.key]) this.set({ view: views[event.key] });
     else if (event.key === "i" && this.state.view === "flame") this.set({ inverted: !this.state.inverted, zoom: "" });
     else if (!this.passToPicture(event)) return;

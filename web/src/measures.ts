@@ -42,8 +42,11 @@ function makeThen(all: NumberedParts): Measure[] {
 
 export function makeMeasures(all: NumberedParts): Measure[] {
   const isOver = all.parts.every((part) => part.profile.facts.has_ended);
-  const peakBlocks = all.joined("peak_blocks"),
-    exitBlocks = all.joined("at_exit_blocks");
+  const peak = all.joined("peak_bytes"),
+    exit = all.joined("at_exit_bytes");
+  // a stack that is one block because nobody counted them has no number beside its bytes
+  const peakBlocks = all.hasBlocks ? all.joined("peak_blocks") : peak,
+    exitBlocks = all.hasBlocks ? all.joined("at_exit_blocks") : exit;
   const calls = all.joined("allocations");
   const callNoun: [string, string] = ["call", "calls"];
   if (all.isOfOwners) return makeKept(all, exitBlocks);
@@ -56,7 +59,7 @@ export function makeMeasures(all: NumberedParts): Measure[] {
       help: "bytes that were live when the heap was largest",
       isBytes: true,
       noun: BLOCKS,
-      values: all.joined("peak_bytes"),
+      values: peak,
       counts: peakBlocks,
     },
     {
@@ -65,7 +68,7 @@ export function makeMeasures(all: NumberedParts): Measure[] {
       help: "bytes that were never freed",
       isBytes: true,
       noun: BLOCKS,
-      values: all.joined("at_exit_bytes"),
+      values: exit,
       counts: exitBlocks,
     },
     {
@@ -117,5 +120,9 @@ export function makeMeasures(all: NumberedParts): Measure[] {
     all.joined("temporary"),
   );
   extra("slack", "Slack", "room of all blocks beyond what was asked for", true, all.joined("slack_bytes"));
-  return list;
+  const unknown = [
+    ...(all.hasCalls ? [] : ["allocated", "calls"]),
+    ...(all.hasBlocks ? [] : ["peak-blocks", "exit-blocks"]),
+  ];
+  return list.filter((one) => !unknown.includes(one.id));
 }

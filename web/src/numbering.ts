@@ -61,6 +61,8 @@ export class NumberedParts {
   readonly lineFile: number[] = [];
   readonly lineNumber: number[] = [];
   readonly parts: Part[] = [];
+  hasCalls = true;
+  hasBlocks = true;
   readonly stackCount: number;
   readonly isDiff: boolean;
   readonly hasSnapshotValues: boolean;
@@ -76,6 +78,8 @@ export class NumberedParts {
       this.parts.push(part);
     }
     this.stackCount = stacks;
+    this.hasCalls = this.parts.every((part) => part.profile.facts.has_calls);
+    this.hasBlocks = this.parts.every((part) => part.profile.facts.has_blocks);
     this.hasSnapshotValues = this.parts.some((part) => Boolean(part.profile.facts.at_text));
   }
 

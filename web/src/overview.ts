@@ -115,14 +115,21 @@ export class Overview implements Screen {
       seconds = process.duration_ns / 1e9;
     const estimate = (one?: Estimate) => (one ? units.sure(one.interval_bytes, one.samples).slice(1) : null),
       blocks = (value: number, one?: Estimate) =>
-        `in ${units.count(units.shown(value, one?.most_blocks))}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`;
+        facts.has_blocks
+          ? `in ${units.count(units.shown(value, one?.most_blocks))}${one?.interval_blocks ? ` ± ${units.count(one.interval_blocks)}` : ""} ${value === 1 ? "block" : "blocks"}`
+          : "";
     const rate = seconds > 0.01 ? `${units.short(totals.allocations / seconds)} calls a second` : null;
     return [
       facts.heap ? card("Heap", facts.heap, "an allocator by name, as its row of --wrap says") : null,
       card(
         facts.heap ? "Its peak" : "Peak heap",
         units.size(units.shown(peak.bytes, facts.sampling?.peak_estimate.most_bytes)),
-        `${blocks(peak.blocks, facts.sampling?.peak_estimate)}${peak.at_ns ? `, ${units.duration(peak.at_ns)} after the start` : ""}`,
+        [
+          blocks(peak.blocks, facts.sampling?.peak_estimate),
+          peak.at_ns ? `${units.duration(peak.at_ns)} after the start` : "",
+        ]
+          .filter(Boolean)
+          .join(", "),
         peak.from_ns ? `perhaps from ${units.duration(peak.from_ns)}` : null,
         peak.error_bytes ? `within ${units.size(peak.error_bytes)}` : null,
         estimate(facts.sampling?.peak_estimate),
@@ -134,7 +141,7 @@ export class Overview implements Screen {
         facts.has_ended ? "At the end" : "Now",
         units.size(units.shown(at_exit.bytes, facts.sampling?.at_exit_estimate.most_bytes)),
         blocks(at_exit.blocks, facts.sampling?.at_exit_estimate),
-        facts.has_ended && at_exit.blocks ? "never freed" : null,
+        facts.has_ended && at_exit.bytes ? "never freed" : null,
         estimate(facts.sampling?.at_exit_estimate),
       ),
       rss.peak_bytes ? card("Peak RSS", units.size(rss.peak_bytes), "code, stacks and the heap") : null,

@@ -94,15 +94,18 @@ static void check_refusal(const void *bytes, size_t size, const char *expected) 
     assert_string_equal(error.text, expected);
 }
 
+static const char NO_RECORDING[] =
+    "is not a cairn recording; of a file of another profiler cairn import makes one";
+
 static void test_refusals(void **state) {
     (void)state;
     size_t size;
     uint8_t *bytes = sample(true, &size);
     check_refusal(bytes, 0, "is empty, not a recording");
-    check_refusal("hello", 5, "is not a cairn recording");
+    check_refusal("hello", 5, NO_RECORDING);
     check_refusal("cair\x7f"
                   "ELF",
-                  8, "is not a cairn recording");
+                  8, NO_RECORDING);
     check_refusal("cairn\n\x1a\x01\x01\x01", 10,
                   "is a recording whose line ends were converted as if it were text");
     check_refusal(bytes, 3, "is cut off: 3 bytes are left, its header alone has 16384");
