@@ -12,6 +12,7 @@
 #include "tool/heap/other_heaps.h"
 #include "tool/heap/references.h"
 #include "tool/query/name_options.h"
+#include "tool/query/progress.h"
 
 static bool open_recording(struct core_subject *subject, const char *beside, struct error *error) {
     subject->header = subject->look.header;
@@ -107,9 +108,11 @@ static bool may_have_other(const struct core_subject *subject) {
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
     const struct memory_view view = core_view(subject->core);
+    progress_wait("finding its blocks", subject->look.live.copied_bytes);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
-    if (may_have_other(subject) && !core_add_other_heaps(subject->core, &subject->heap))
-        return error_set(error, "out of memory");
+    bool is_ok = !may_have_other(subject) || core_add_other_heaps(subject->core, &subject->heap);
+    progress_wait_end();
+    if (!is_ok) return error_set(error, "out of memory");
     subject->has_heap |= subject->heap.other.name != NULL;
     if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t) &&
         !subject->heap.other.name)
@@ -399,10 +402,7 @@ static bool list_member(void *context, const struct core_member *member) {
     listing->sum.bytes += member->size;
     if (listing->verb == VERB_ENUMERATE) printf("%" PRIx64 "\n", member->address);
     if (listing->verb != VERB_LIST) return true;
-    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n",
-           member->is_moving ? "Moving"
-           : member->is_free ? "Free"
-                             : "Used",
+    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n", core_member_state(member),
            member->address, member->size);
     core_print_signature(listing->subject, member);
     putchar('\n');

@@ -144,6 +144,10 @@ struct core_member {
     uint32_t cell;            // that the recording has it in; 0: it was not recorded
 };
 
+static inline const char *core_member_state(const struct core_member *member) {
+    return member->is_moving ? "Moving" : member->is_free ? "Free" : "Used";
+}
+
 // Calls `see` for each member in the order of addresses until it returns false; true if the set
 // could be found.
 bool core_each_member(struct core_subject *subject, const struct core_question *question,
