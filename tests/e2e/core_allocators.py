@@ -94,6 +94,7 @@ if LIBRARY:
         recorded("preloaded", LIBRARY)
         stops("decay", t.program("held_blocks"),
               {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
+        under_load("one arena, whose lock a thread holds as a rule", LIBRARY, LOADED, env={"MALLOC_CONF": "tcache:false,narenas:1"})
     under_load("preloaded", LIBRARY, LOADED)
     linked_in("jemalloc", "libjemalloc.a")
     damaged(LIBRARY)

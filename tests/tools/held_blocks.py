@@ -27,7 +27,7 @@ def blocks_of(subject, *words, is_at_rest=True):
 
 def states_of(subject):
     """The same, by what is said of them, and how many are said to be moving; one look has all."""
-    result = t.run_cairn("core", subject, "list", "allocations")
+    result = t.run_cairn("core", "--no-copy-limit", subject, "list", "allocations")  # gcore makes more of it resident
     t.check_equal(f"{subject}: status, but for {result.err.strip()}", result.status, 0)
     found = {"Used": {}, "Free": {}, "Moving": {}}
     for state, address, size in re.findall(r"(\w+) allocation at ([0-9a-f]+) of size ([0-9a-f]+)", result.out.decode()):
@@ -146,6 +146,7 @@ def recorded(what, library):
         t.check_equal(f"{what}, recorded: status", process.wait(), 0)
 
 
+CORE_EACH = 20  # stops under load, in the long form
 MANY = 3000  # of the 3,200 blocks that it holds once it has gone on for a while
 THREAD_WORDS = 401  # of a thread in the file that the program shows: its blocks, and what it is at
 
@@ -182,14 +183,15 @@ def beside_held(what, pid, path):
     return used.keys() - set(found.values()), busy
 
 
-def under_load(what, library, rounds, root=""):
+def under_load(what, library, rounds, root="", env=None):
     """Stopped anywhere: a block too many for each thread that is within a call. Those of libc and libstdc++ are there
     each time. `root`: of the program, if it runs in a chroot; there no block may be called free, and how many are too
     many is not judged: trixie's tcmalloc and sid's jemalloc had up to 8 more at 3 of 60 stops."""
     inside = f"/tmp/shown-{os.getpid()}" if root else os.path.abspath(t.fresh_path("shown"))
     path = f"{root}{inside}"
     program = ["chroot", root, "env", f"LD_PRELOAD={library}", "/tmp/held_blocks"] if root else t.program("held_blocks")
-    with t.Process([*program, inside], env={**t.environment(), **({} if root else {"LD_PRELOAD": library})},
+    variables = {**t.environment(), **(env or {}), **({} if root else {"LD_PRELOAD": library})}
+    with t.Process([*program, inside], env=variables,
                    stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         seen = []
@@ -199,6 +201,9 @@ def under_load(what, library, rounds, root=""):
             process.send_signal(signal.SIGSTOP)
             t.wait_until(lambda: are_all_stopped(process.pid))
             seen.append(beside_held(f"{what}, under load, stop {number}", process.pid, path))
+            if t.IS_LONG and number % CORE_EACH == 0 and not root:
+                core = states_of(dump(process.pid))[0]
+                t.check(core == states_of(str(process.pid))[0], f"{what}, under load, stop {number}: its core differs", is_grave=True)
             process.send_signal(signal.SIGCONT)
         process.kill()
     os.unlink(path)
