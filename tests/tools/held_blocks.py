@@ -25,9 +25,9 @@ def blocks_of(subject, *words, is_at_rest=True):
     return {int(address, 16): int(size, 16) for address, size in found}
 
 
-def states_of(subject):
+def states_of(subject, which="allocations"):
     """The same, by what is said of them, and how many are said to be moving; one look has all."""
-    result = t.run_cairn("core", "--no-copy-limit", subject, "list", "allocations")  # gcore makes more of it resident
+    result = t.run_cairn("core", "--no-copy-limit", subject, "list", which)  # gcore makes more of it resident
     t.check_equal(f"{subject}: status, but for {result.err.strip()}", result.status, 0)
     found = {"Used": {}, "Free": {}, "Moving": {}}
     for state, address, size in re.findall(r"(\w+) allocation at ([0-9a-f]+) of size ([0-9a-f]+)", result.out.decode()):
@@ -203,7 +203,11 @@ def under_load(what, library, rounds, root="", env=None):
             seen.append(beside_held(f"{what}, under load, stop {number}", process.pid, path))
             if t.IS_LONG and number % CORE_EACH == 0 and not root:
                 core = states_of(dump(process.pid))[0]
-                t.check(core == states_of(str(process.pid))[0], f"{what}, under load, stop {number}: its core differs", is_grave=True)
+                live = states_of(str(process.pid))[0]
+                t.check(core == live, f"{what}, under load, stop {number}: its core differs", is_grave=True)
+                heap = view_of(str(process.pid), "heap")
+                moving = sum(row["blocks"] for row in heap["rows"] if row["part"] == "state" and row["name"] == "moving")
+                t.check_equal(f"{what}: moving in the view", (moving, heap["facts"]["moving_blocks"]), (len(live["Moving"]),) * 2)
             process.send_signal(signal.SIGCONT)
         process.kill()
     os.unlink(path)
