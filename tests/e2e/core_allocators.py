@@ -19,17 +19,20 @@ MIMALLOC = next(iter(glob.glob("/usr/lib/*/libmimalloc.so.2.*")), None)
 LOADED = 100 if t.IS_LONG else 3  # stops under load
 TCMALLOC = next(iter(glob.glob("/usr/lib/*/libtcmalloc_minimal.so.4")), None)
 LIBRARY = next(iter(glob.glob("/usr/lib/*/libjemalloc.so.2")), None)
-def linked_in():
+
+
+def linked_in(name, archive):
     """The library is part of the program, without a symbol; the program may be static, and has an array of pointers in
     front of the library's data."""
     source = str(t.SOURCE / "tests/programs/held_blocks.c")
+    whole = ["-Wl,--whole-archive", f"-l:{archive}", "-Wl,--no-whole-archive"]
     for kind in ([], ["-static"]):
         done = subprocess.run(["gcc", "-O1", "-s", "-w", "-pthread", "-D_GNU_SOURCE", *kind, "-o", "linked", source,
-                               "-l:libjemalloc.a", "-lstdc++", "-ldl", "-lm"], check=False, stderr=subprocess.PIPE)
+                               *whole, "-lstdc++", "-ldl", "-lm"], check=False, stderr=subprocess.PIPE)
         if done.returncode:
-            t.skip_part(f"jemalloc linked in {kind}, since there is no library for that")
+            t.skip_part(f"{name} linked in {kind}, since there is no library for that")
         else:
-            stops(f"linked in {kind}", ["./linked"])
+            stops(f"{name}, linked in {kind}", ["./linked"])
 
 
 def damaged(library):
@@ -91,8 +94,9 @@ if LIBRARY:
         recorded("preloaded", LIBRARY)
         stops("decay", t.program("held_blocks"),
               {**preload, "MALLOC_CONF": "background_thread:true,dirty_decay_ms:0,muzzy_decay_ms:0"})
+        under_load("one arena, whose lock a thread holds as a rule", LIBRARY, LOADED, env={"MALLOC_CONF": "tcache:false,narenas:1"})
     under_load("preloaded", LIBRARY, LOADED)
-    linked_in()
+    linked_in("jemalloc", "libjemalloc.a")
     damaged(LIBRARY)
     others()
 else:
@@ -110,6 +114,7 @@ if TCMALLOC:
     under_load("tcmalloc", TCMALLOC, LOADED if t.IS_LONG else 1)
     if t.IS_LONG:
         recorded("tcmalloc", TCMALLOC)
+        linked_in("tcmalloc", "libtcmalloc_minimal.a")
         stops("tcmalloc with a profiler", t.program("held_blocks"), {"LD_PRELOAD": TCMALLOC.replace("_minimal", "")})
         damaged(TCMALLOC)
 else:

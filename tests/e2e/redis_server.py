@@ -4,12 +4,14 @@
 its totals are right; it uses jemalloc as a shared library where Debian links it so. Its table of keys keeps what the
 server itself says its keys use, whatever the lists of jemalloc refer to."""
 
+import os
 import signal
 import socket
 import subprocess
 
 import cairn_test as t
 import counts
+from held_blocks import are_all_stopped, holding, states_of
 from ports import free_port
 
 
@@ -30,6 +32,8 @@ def ask(port, *words):
 
 
 ROUNDED_MOST = 24
+STOPS = 100  # under load, in the long form
+THREADS = 5
 
 
 def used_and_kept(port, pid):
@@ -52,6 +56,25 @@ def check_owners(port, pid):
     t.check(t.wait_until(is_right), f"keys use {seen[0]}, what the table keeps has {seen[1]} bytes")
 
 
+def check_blocks(port, pid):
+    """Wherever it is stopped under load, jemalloc has handed out what is recorded as in use, but for a block of each
+    thread within a call."""
+    load = subprocess.Popen(["redis-benchmark", "-p", str(port), "-n", "100000000", "-r", "20000", "-q", "-t",
+                             "set,lpush,lpop,sadd,spop,hset,zadd,zpopmin"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for number in range(STOPS):
+        ask(port, "incr", "turn")  # it goes on
+        os.kill(pid, signal.SIGSTOP)
+        t.wait_until(lambda: are_all_stopped(pid))
+        recorded, used = states_of(str(pid), "used")[0]["Used"], states_of(str(pid))[0]["Used"]
+        os.kill(pid, signal.SIGCONT)
+        starts = sorted(used)
+        found = {holding(used, address, starts) for address in recorded}
+        t.check(len(recorded) > 1000 and None not in found, f"stop {number}: called free, of {len(recorded)}", is_grave=True)
+        t.check(len(used.keys() - found) <= THREADS, f"stop {number}: {len(used.keys() - found)} blocks too many", is_grave=True)
+    load.kill()
+    load.wait()
+
+
 def serve(wrap, env):
     """Runs the server under load, ends it; returns (status, size of the database, log)."""
     port = free_port()
@@ -71,6 +94,8 @@ def serve(wrap, env):
                            if line.startswith(b"process_id")))
             if wrap:
                 check_owners(port, pid)
+                if t.IS_LONG:
+                    check_blocks(port, pid)
             subprocess.run(["kill", f"-{int(signal.SIGTERM)}", str(pid)], check=True)
             return server.wait(timeout=t.PATIENCE_S), size
 

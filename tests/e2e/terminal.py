@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import time
 
 import cairn_test as t
@@ -126,6 +127,23 @@ def check_settings():
     t.check(b"-echo " in shell.seen, f"stty: {shell.seen!r}")
 
 
+def check_waiting():
+    """Who looks at much memory is told so in a line, which is gone again once there is something else; not of little
+    memory, and not where stderr is no terminal."""
+    for mebibytes in 80, 4:
+        with t.Process([t.PYTHON, "-c", f"kept = bytearray(b'k' * ({mebibytes} << 20)); print(flush=True); __import__('sys').stdin.read()"],
+                       env=t.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            look = Terminal([t.CAIRN, "report", str(process.pid)])
+            t.check_equal(f"report of {mebibytes} MiB: status", look.status(), 0)
+            piped = t.run_cairn("report", str(process.pid))
+            process.stdin.close()
+        lines = re.findall(rb"\rcairn: [a-z ]+ \([0-9.]+ MiB\) \.\.\.", look.seen)
+        t.check_equal(f"report of {mebibytes} MiB: lines", bool(lines), mebibytes == 80)
+        t.check_equal("lines that stay", len(lines), len(re.findall(rb" MiB\) \.\.\.\r\x1b\[K", look.seen)))
+        t.check(b"looking at" not in piped.out + piped.err, f"in a pipe: {piped.err}")
+
+
 with open("ticker", "w", encoding="ascii") as file:
     file.write("import time\nfor i in range(40):\n    print('tick', i, flush=True)\n    time.sleep(0.05)\n")
 t.need("bash")
@@ -134,4 +152,5 @@ check_killed()
 check_loop()
 check_stop()
 check_settings()
+check_waiting()
 t.finish()

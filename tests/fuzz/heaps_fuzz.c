@@ -100,7 +100,7 @@ static bool is_counted(const struct glibc_heap *heap, uint64_t size) {
 }
 
 static void check_heap(const struct glibc_heap *heap) {
-    uint64_t free = 0, cached = 0, free_found = 0, cached_found = 0;
+    uint64_t free = 0, cached = 0, free_found = 0, cached_found = 0, moving = 0, moving_found = 0;
     require(heap->other.name);
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
@@ -108,13 +108,16 @@ static void check_heap(const struct glibc_heap *heap) {
         require(is_counted(heap, chunk->size));
         free_found += chunk->kind == CHUNK_BINNED;
         cached_found += chunk->kind == CHUNK_CACHED;
+        moving_found += chunk->kind == CHUNK_MOVING;
     }
     for (size_t i = 0; i < heap->other.classes.count; i++) {
         require(!i || heap->other.classes.items[i].size > heap->other.classes.items[i - 1].size);
         free += heap->other.classes.items[i].free;
         cached += heap->other.classes.items[i].cached;
+        moving += heap->other.classes.items[i].moving;
     }
-    require(free == free_found && cached == cached_found);
+    require(free == free_found && cached == cached_found && moving == moving_found);
+    require(moving == heap->other.moving_blocks);
 }
 
 static void check_memory(struct memory *memory) {

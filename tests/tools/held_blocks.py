@@ -25,6 +25,17 @@ def blocks_of(subject, *words, is_at_rest=True):
     return {int(address, 16): int(size, 16) for address, size in found}
 
 
+def states_of(subject, which="allocations"):
+    """The same, by what is said of them, and how many are said to be moving; one look has all."""
+    result = t.run_cairn("core", "--no-copy-limit", subject, "list", which)  # gcore makes more of it resident
+    t.check_equal(f"{subject}: status, but for {result.err.strip()}", result.status, 0)
+    found = {"Used": {}, "Free": {}, "Moving": {}}
+    for state, address, size in re.findall(r"(\w+) allocation at ([0-9a-f]+) of size ([0-9a-f]+)", result.out.decode()):
+        found[state][int(address, 16)] = int(size, 16)
+    said = re.search(rb"; ([\d,]+) blocks? that they may be moving counts? as neither", result.err)
+    return found, int(said[1].replace(b",", b"")) if said else 0
+
+
 def holding(blocks, address, starts):
     """The block that an address lies in: mimalloc aligns within a larger one."""
     place = bisect.bisect_right(starts, address) - 1
@@ -135,6 +146,7 @@ def recorded(what, library):
         t.check_equal(f"{what}, recorded: status", process.wait(), 0)
 
 
+CORE_EACH = 20  # stops under load, in the long form
 MANY = 3000  # of the 3,200 blocks that it holds once it has gone on for a while
 THREAD_WORDS = 401  # of a thread in the file that the program shows: its blocks, and what it is at
 
@@ -153,26 +165,33 @@ def are_all_stopped(pid):
 
 def beside_held(what, pid, path):
     """The blocks in use that the program does not hold, and how many threads are within a call; none that it holds
-    is missing."""
+    is missing, but for those that are said to be moving: a thread that was in a call may have had them then."""
     held, busy = shown(path)
-    used = blocks_of(str(pid), "list", "used", is_at_rest=False)
+    blocks, said = states_of(str(pid))
+    used, moving = blocks["Used"], blocks["Moving"]
     if not used:  # as in compare
         return set(), busy
-    starts = sorted(used)
+    starts, moving_starts = sorted(used), sorted(moving)
     found = {address: holding(used, address, starts) for address in held}
-    missing = [hex(address) for address, at in found.items() if at is None]
-    t.check(not missing, f"{what}: of {len(held)} blocks {len(missing)} are called free: {missing[:3]}", is_grave=True)
+    missing = [address for address, at in found.items() if at is None]
+    free = [hex(address) for address in missing if holding(moving, address, moving_starts) is None]
+    t.check(not free, f"{what}: of {len(held)} blocks {len(free)} are called free: {free[:3]}", is_grave=True)
+    t.check_equal(f"{what}: moving", said, len(moving), is_grave=True)
+    if t.IS_LONG:
+        print(f"{what}: {busy} threads in a call, {len(used.keys() - set(found.values()))} in use beside those held; "
+              f"{len(moving)} moving, {len(missing)} of them held")
     return used.keys() - set(found.values()), busy
 
 
-def under_load(what, library, rounds, root=""):
+def under_load(what, library, rounds, root="", env=None):
     """Stopped anywhere: a block too many for each thread that is within a call. Those of libc and libstdc++ are there
     each time. `root`: of the program, if it runs in a chroot; there no block may be called free, and how many are too
     many is not judged: trixie's tcmalloc and sid's jemalloc had up to 8 more at 3 of 60 stops."""
     inside = f"/tmp/shown-{os.getpid()}" if root else os.path.abspath(t.fresh_path("shown"))
     path = f"{root}{inside}"
     program = ["chroot", root, "env", f"LD_PRELOAD={library}", "/tmp/held_blocks"] if root else t.program("held_blocks")
-    with t.Process([*program, inside], env={**t.environment(), **({} if root else {"LD_PRELOAD": library})},
+    variables = {**t.environment(), **(env or {}), **({} if root else {"LD_PRELOAD": library})}
+    with t.Process([*program, inside], env=variables,
                    stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         seen = []
@@ -182,6 +201,13 @@ def under_load(what, library, rounds, root=""):
             process.send_signal(signal.SIGSTOP)
             t.wait_until(lambda: are_all_stopped(process.pid))
             seen.append(beside_held(f"{what}, under load, stop {number}", process.pid, path))
+            if t.IS_LONG and number % CORE_EACH == 0 and not root:
+                core = states_of(dump(process.pid))[0]
+                live = states_of(str(process.pid))[0]
+                t.check(core == live, f"{what}, under load, stop {number}: its core differs", is_grave=True)
+                heap = view_of(str(process.pid), "heap")
+                moving = sum(row["blocks"] for row in heap["rows"] if row["part"] == "state" and row["name"] == "moving")
+                t.check_equal(f"{what}: moving in the view", (moving, heap["facts"]["moving_blocks"]), (len(live["Moving"]),) * 2)
             process.send_signal(signal.SIGCONT)
         process.kill()
     os.unlink(path)

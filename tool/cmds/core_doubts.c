@@ -21,9 +21,13 @@ const char *core_other_allocator(const struct core_subject *subject) {
 bool core_busy_text(const struct core_subject *subject, char *out, size_t size) {
     const struct other_heap *other = &core_heap_of(subject)->other;
     if (!other->busy_threads) return false;
-    snprintf(out, size,
-             "%s may be within a call of %s: a block of each may count as in use that is not",
-             units_counted((int64_t)other->busy_threads, "thread", "threads").text, other->name);
+    int used = snprintf(
+        out, size, "%s may be within a call of %s: a block of each may count as in use that is not",
+        units_counted((int64_t)other->busy_threads, "thread", "threads").text, other->name);
+    if (other->moving_blocks && used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, "; %s that they may be moving %s neither",
+                 units_counted((int64_t)other->moving_blocks, "block", "blocks").text,
+                 other->moving_blocks == 1 ? "counts as" : "count as");
     return true;
 }
 

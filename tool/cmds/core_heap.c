@@ -43,7 +43,8 @@ static void print_classes(const struct glibc_heap *heap) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
         unsigned class =
             chunk->size ? SIZE_CLASSES - 1 - (unsigned)__builtin_clzll(chunk->size) : 0;
-        add(chunk_is_free(chunk) ? &free[class] : &used[class], chunk);
+        if (chunk_is_free(chunk)) add(&free[class], chunk);
+        if (chunk_is_used(chunk)) add(&used[class], chunk);
     }
     const struct terminal terminal = terminal_of(stdout);
     const struct columns columns = {class_columns, CLASS_COLUMNS, 0, 1};
@@ -84,6 +85,7 @@ static void print_kinds(const struct glibc_heap *heap) {
     const char *const names[KINDS] = {
         [CHUNK_USED] = "in use",
         [CHUNK_MAPPED] = "in use, with mappings of their own",
+        [CHUNK_MOVING] = "in use or free, of threads within a call",
         [CHUNK_BINNED] = is_other ? "free, beside those in use" : "free, in bins",
         [CHUNK_FAST] = "free, in fastbins",
         [CHUNK_CACHED] = "free, in caches of threads",
@@ -95,7 +97,7 @@ static void print_kinds(const struct glibc_heap *heap) {
     const struct columns columns = {&class_columns[1], SUM_TEXTS, 1, 1};
     struct unit_text texts[SUM_TEXTS];
     for (unsigned i = 0; i < KINDS; i++) {
-        if (is_other && !sums[i].count) continue;
+        if ((is_other || i == CHUNK_MOVING) && !sums[i].count) continue;
         put_sum(texts, &sums[i]);
         columns_print(&terminal, &columns, texts);
         printf("  %s\n", names[i]);

@@ -54,7 +54,7 @@ static uint64_t largest_block(const struct glibc_heap *heap) {
     uint64_t largest = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
-        if (!chunk_is_free(chunk) && chunk->size > largest) largest = chunk->size;
+        if (chunk_is_used(chunk) && chunk->size > largest) largest = chunk->size;
     }
     return largest;
 }

@@ -104,7 +104,7 @@ static uint64_t used_blocks(const struct overview *overview) {
     if (!overview->has_other)
         return state->kinds[HEAP_USED].count + state->kinds[HEAP_MAPPED].count;
     const struct glibc_heap *heap = core_heap_of(&overview->subject);
-    for (size_t i = 0; i < heap->chunks.count; i++) count += !chunk_is_free(&heap->chunks.items[i]);
+    for (size_t i = 0; i < heap->chunks.count; i++) count += chunk_is_used(&heap->chunks.items[i]);
     return count;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tool/base/text.h"
+#include "tool/query/progress.h"
 
 enum { DEPTH_MAX = 32 };
 
@@ -242,14 +243,17 @@ bool owner_listing_make(struct core_subject *subject, const struct view_options 
                                       .texts = string_pool_open()};
     if (!listing->texts) return error_set(error, "out of memory");
     if (subject->is_recorded) listing->births = core_births_of(subject->core, &subject->header);
-    if (!core_need_map(subject, error) || !core_need_types(subject, error) ||
-        !core_owners_find(&subject->reach, subject->types, true, &listing->owners, error)) {
-        string_pool_close(listing->texts);
-        return false;
-    }
+    progress_wait("finding who keeps its blocks", subject->look.live.copied_bytes);
+    bool are_found =
+        core_need_map(subject, error) && core_need_types(subject, error) &&
+        core_owners_find(&subject->reach, subject->types, true, &listing->owners, error);
     // types last: both at once would take as much memory again
-    bool is_ok = core_need_typed(subject, error) && list(listing, error);
-    if (!is_ok) owner_listing_free(listing);
+    bool is_ok = are_found && core_need_typed(subject, error) && list(listing, error);
+    progress_wait_end();
+    if (!are_found)
+        string_pool_close(listing->texts);
+    else if (!is_ok)
+        owner_listing_free(listing);
     return is_ok;
 }
 

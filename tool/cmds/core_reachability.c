@@ -108,7 +108,10 @@ static void print_target(struct core_subject *subject, uint64_t word) {
     char place[PLACE_BYTES];
     if (!word) return;
     if (core_find_member(subject, word, &member, NULL))
-        printf("  %s allocation %" PRIx64 "+%" PRIx64, member.is_free ? "free" : "used",
+        printf("  %s allocation %" PRIx64 "+%" PRIx64,
+               member.is_moving ? "moving"
+               : member.is_free ? "free"
+                                : "used",
                member.address, word - member.address);
     else if (core_types_place(subject->types, word, place, sizeof place))
         printf("  %s", place);
@@ -201,6 +204,7 @@ static void print_referring(const struct core_member *member,
 static const char *state_of(const struct core_member *member,
                             const struct core_reachability *standing, bool is_sentence) {
     if (member->is_free) return is_sentence ? "a free" : "Free";
+    if (member->is_moving) return is_sentence ? "a moving" : "Moving";
     switch (standing->reached) {
     case CORE_REACHABLE:
         return is_sentence ? "an anchored" : "Anchored";
@@ -219,7 +223,7 @@ static bool print_rest(struct core_subject *subject, const struct core_question 
                        struct error *error) {
     core_print_signature(subject, member);
     if (member->cell && !core_print_origin(subject, member->cell, error)) return false;
-    if (question->verb != VERB_EXPLAIN || member->is_free) return true;
+    if (question->verb != VERB_EXPLAIN || member->is_free || member->is_moving) return true;
     print_typed(subject, member);
     if (standing->reached == CORE_REACHABLE)
         print_path(subject, member, &standing->references);

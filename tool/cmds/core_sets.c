@@ -12,6 +12,7 @@
 #include "tool/heap/other_heaps.h"
 #include "tool/heap/references.h"
 #include "tool/query/name_options.h"
+#include "tool/query/progress.h"
 
 static bool open_recording(struct core_subject *subject, const char *beside, struct error *error) {
     subject->header = subject->look.header;
@@ -107,9 +108,11 @@ static bool may_have_other(const struct core_subject *subject) {
 bool core_need_heap(struct core_subject *subject, struct error *error) {
     if (subject->has_heap || subject->has_reach) return true;
     const struct memory_view view = core_view(subject->core);
+    progress_wait("finding its blocks", subject->look.live.copied_bytes);
     subject->has_heap = glibc_heap_read(&view, &subject->heap, error);
-    if (may_have_other(subject) && !core_add_other_heaps(subject->core, &subject->heap))
-        return error_set(error, "out of memory");
+    bool is_ok = !may_have_other(subject) || core_add_other_heaps(subject->core, &subject->heap);
+    progress_wait_end();
+    if (!is_ok) return error_set(error, "out of memory");
     subject->has_heap |= subject->heap.other.name != NULL;
     if (core_is_sampled(subject) && subject->header.slot_bytes == sizeof(uint64_t) &&
         !subject->heap.other.name)
@@ -230,11 +233,12 @@ static bool show(const struct pass *pass, const struct core_member *member) {
 }
 
 static struct core_member member_of_chunk(const struct glibc_chunk *chunk) {
-    return (struct core_member){chunk->address, chunk->size, chunk_is_free(chunk), 0};
+    bool is_free = chunk_is_free(chunk), is_moving = !is_free && !chunk_is_used(chunk);
+    return (struct core_member){chunk->address, chunk->size, is_free, is_moving, 0};
 }
 
 static struct core_member member_of_block(const struct core_block *block) {
-    return (struct core_member){block->address, block->size, false, block->cell};
+    return (struct core_member){block->address, block->size, .cell = block->cell};
 }
 
 // The end of an arena is one free block more.
@@ -243,7 +247,7 @@ static bool show_tops(const struct pass *pass, size_t *next, uint64_t before) {
     for (; *next < heap->ranges.count && heap->ranges.items[*next].top < before; (*next)++) {
         const struct glibc_range *range = &heap->ranges.items[*next];
         uint64_t size = range->end - range->top;
-        const struct core_member top = {range->top + HEADER, size - HEADER, true, 0};
+        const struct core_member top = {range->top + HEADER, size - HEADER, .is_free = true};
         if (size > HEADER && !show(pass, &top)) return false;
     }
     return true;
@@ -257,7 +261,9 @@ static void each_chunk(const struct pass *pass) {
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct core_member member = member_of_chunk(&heap->chunks.items[i]);
         if (are_free && !show_tops(pass, &next, member.address)) return;
-        if ((member.is_free ? are_free : are_used) && !show(pass, &member)) return;
+        if (member.is_moving ? set != SET_ALLOCATIONS : !(member.is_free ? are_free : are_used))
+            continue;
+        if (!show(pass, &member)) return;
     }
     if (are_free) show_tops(pass, &next, UINT64_MAX);
 }
@@ -396,7 +402,7 @@ static bool list_member(void *context, const struct core_member *member) {
     listing->sum.bytes += member->size;
     if (listing->verb == VERB_ENUMERATE) printf("%" PRIx64 "\n", member->address);
     if (listing->verb != VERB_LIST) return true;
-    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n", member->is_free ? "Free" : "Used",
+    printf("%s allocation at %" PRIx64 " of size %" PRIx64 "\n", core_member_state(member),
            member->address, member->size);
     core_print_signature(listing->subject, member);
     putchar('\n');

@@ -114,7 +114,7 @@ enum core_set {
     SET_NONE,
     SET_USED,
     SET_FREE,
-    SET_ALLOCATIONS,   // both, as the allocator sees them
+    SET_ALLOCATIONS,   // both, as the allocator sees them, and those that are moving
     SET_ANCHORED,      // in use and reachable
     SET_LEAKED,        // in use and not
     SET_UNREFERENCED,  // leaked, and no other leaked one refers to it
@@ -140,9 +140,13 @@ enum heap_depth core_question_depth(const struct core_question *question);
 // A block of a set.
 struct core_member {
     uint64_t address, size;
-    bool is_free;
-    uint32_t cell;  // that the recording has it in; 0: it was not recorded
+    bool is_free, is_moving;  // that: in use or free, which is not known
+    uint32_t cell;            // that the recording has it in; 0: it was not recorded
 };
+
+static inline const char *core_member_state(const struct core_member *member) {
+    return member->is_moving ? "Moving" : member->is_free ? "Free" : "Used";
+}
 
 // Calls `see` for each member in the order of addresses until it returns false; true if the set
 // could be found.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tool/query/progress.h"
 #include "tool/render/frames.h"
 #include "tool/render/stacks.h"
 
@@ -157,17 +158,23 @@ static bool prepare(struct core_subject *subject, struct waste_sums *sums, struc
     return true;
 }
 
-bool waste_sums_make(struct core_subject *subject, struct waste_sums *sums, struct error *error) {
-    *sums = (struct waste_sums){.subject = subject};
-    if (!prepare(subject, sums, error)) return false;
+static bool compare_all(const struct core_subject *subject, struct waste_sums *sums,
+                        struct error *error) {
     const struct waste_source source = {.core = subject->core,
                                         .heap = core_heap_of(subject),
                                         .live = subject->look.is_core ? NULL : &subject->look.live,
                                         .blocks = subject->is_recorded ? &subject->blocks : NULL};
-    if (!waste_find(&source, see, sums) || sums->is_failed)
-        return error_set(error, "out of memory");
-    settle(sums);
-    return true;
+    return (waste_find(&source, see, sums) && !sums->is_failed) ||
+           error_set(error, "out of memory");
+}
+
+bool waste_sums_make(struct core_subject *subject, struct waste_sums *sums, struct error *error) {
+    *sums = (struct waste_sums){.subject = subject};
+    progress_wait("comparing its blocks", subject->look.live.copied_bytes);
+    bool is_ok = prepare(subject, sums, error) && compare_all(subject, sums, error);
+    progress_wait_end();
+    if (is_ok) settle(sums);
+    return is_ok;
 }
 
 void waste_sums_free(struct waste_sums *sums) {

@@ -11,6 +11,10 @@ bool chunk_is_free(const struct glibc_chunk *chunk) {
     return chunk->kind >= CHUNK_BINNED;
 }
 
+bool chunk_is_used(const struct glibc_chunk *chunk) {
+    return chunk->kind < CHUNK_MOVING;
+}
+
 static int compare_chunks(const void *a, const void *b) {
     const struct glibc_chunk *left = a, *right = b;
     return (left->address > right->address) - (left->address < right->address);

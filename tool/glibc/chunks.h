@@ -64,6 +64,7 @@ static inline bool chunk_may_be_cache(uint64_t usable, const struct chunk_cache_
 enum chunk_kind {
     CHUNK_USED,
     CHUNK_MAPPED,  // in use, with a mapping of its own
+    CHUNK_MOVING,  // in a list that a thread within a call may be changing: in use or free
     CHUNK_BINNED,  // free, in one of the bins
     CHUNK_FAST,    // free, in a fastbin
     CHUNK_CACHED,  // free, in a thread's cache
@@ -98,7 +99,9 @@ struct glibc_heap {
     struct other_heap other;  // another allocator's, whose blocks are among the chunks
 };
 
+// Says what is surely so: of a moving one neither is.
 bool chunk_is_free(const struct glibc_chunk *chunk);
+bool chunk_is_used(const struct glibc_chunk *chunk);
 
 // False if there is no heap of glibc's in the memory, or without memory. The view's reader must
 // have `piece`.

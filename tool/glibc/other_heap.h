@@ -12,6 +12,7 @@ struct other_class {
     uint64_t size;                // of a block
     uint64_t page_bytes;          // of their pages; what is beyond the blocks is left over
     uint64_t used, cached, free;  // blocks: handed out, in threads' caches, beside those
+    uint64_t moving;              // that threads may be moving: any of these
 };
 
 struct other_heap {
@@ -23,6 +24,7 @@ struct other_heap {
     uint64_t retained_bytes;            // address space without pages
     uint64_t unknown_caches;            // threads that may have caches which were not read
     uint64_t busy_threads;              // that may be within a call: a block of each may be moving
+    uint64_t moving_blocks;             // that they may be moving in chains: in use or free
     ARRAY(struct other_class) classes;  // ascending by size
     struct spans free_pages;            // on which no block lies
     struct spans emptied;               // pages on which only free blocks lie, some in caches

@@ -371,6 +371,7 @@ static void begin_as_used(const struct core_blocks *blocks, struct glibc_heap *h
         if (!is_in_chunk(heap, &next, block.address)) continue;
         struct glibc_chunk *chunk = &heap->chunks.items[next - 1];
         const uint64_t skipped = block.address - chunk->address;
+        if (chunk->kind == CHUNK_MOVING) chunk->kind = CHUNK_USED;
         const bool is_first = last != next;
         last = next;
         if (!is_first || skipped >= chunk->size || chunk_is_free(chunk) ||

@@ -170,7 +170,7 @@ uint64_t other_heap_used(const struct core_image *core, const struct stopped_ima
     uint64_t bytes = 0;
     for (size_t i = 0; i < heap->chunks.count; i++) {
         const struct glibc_chunk *chunk = &heap->chunks.items[i];
-        if (!chunk_is_free(chunk))
+        if (chunk_is_used(chunk))
             bytes += there(core, live, chunk->address, chunk->address + chunk->size);
     }
     return bytes;

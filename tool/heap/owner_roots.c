@@ -242,13 +242,29 @@ static bool note_registers(struct finding *finding) {
     return true;
 }
 
+// Notes what threads within a call move: in use or free, but not lost.
+static bool note_moving(struct finding *finding) {
+    const struct owner_root moving = {.name = "blocks that threads within a call may be moving",
+                                      .above = OWNER_EVERYTHING};
+    const struct glibc_heap *heap = &finding->reach->heap;
+    uint64_t place;
+    for (size_t i = 0; heap->other.moving_blocks && i < heap->chunks.count; i++) {
+        const uint64_t address = heap->chunks.items[i].address;
+        if (heap->chunks.items[i].kind == CHUNK_MOVING &&
+            block_map_find(&finding->reach->map, address, &place) &&
+            !add_edge(finding, root_like(finding, &moving), address, place))
+            return false;
+    }
+    return true;
+}
+
 static bool find_edges(struct finding *finding) {
     const struct spans *roots = &finding->reach->roots, *data = &finding->data->in_blocks;
     struct core_scan scan = {.core = finding->reach->core,
                              .map = &finding->reach->map,
                              .see = note_word,
                              .context = finding};
-    bool is_ok = core_scan_open(&scan) && note_registers(finding);
+    bool is_ok = core_scan_open(&scan) && note_registers(finding) && note_moving(finding);
     for (size_t i = 0; i < roots->items.count && is_ok; i++)
         is_ok = core_scan_words(&scan, roots->items.items[i].start, roots->items.items[i].end);
     for (size_t i = 0; i < data->items.count && is_ok; i++)

@@ -311,6 +311,16 @@ static bool mark_registers(struct marking *marking) {
     return true;
 }
 
+// Marks what threads within a call move: the allocator's own lists may be all that leads there.
+static bool mark_moving(struct marking *marking) {
+    const struct glibc_heap *heap = &marking->reach->heap;
+    for (size_t i = 0; heap->other.moving_blocks && i < heap->chunks.count; i++)
+        if (heap->chunks.items[i].kind == CHUNK_MOVING &&
+            !mark(marking, &(struct core_word){.value = heap->chunks.items[i].address}))
+            return false;
+    return true;
+}
+
 static bool mark_roots(struct marking *marking) {
     const struct spans *roots = &marking->reach->roots;
     for (size_t i = 0; i < roots->items.count; i++)
@@ -362,7 +372,7 @@ static bool mark_all(struct core_reach *reach) {
     marking.window_count = (size_t)(reach->map.place_count / WINDOW_PLACES) + 1;
     marking.windows = calloc(marking.window_count, sizeof *marking.windows);
     bool is_ok = marking.windows && core_scan_open(&marking.scan) && mark_registers(&marking) &&
-                 mark_roots(&marking) && propagate(&marking);
+                 mark_moving(&marking) && mark_roots(&marking) && propagate(&marking);
     for (size_t i = 0; marking.windows && i < marking.window_count; i++)
         array_free(&marking.windows[i].places);
     free(marking.windows);

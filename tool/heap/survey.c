@@ -64,11 +64,9 @@ static uint64_t resident_bytes(const struct surveying *surveying, uint64_t start
 // --- chunks
 
 static enum heap_kind kind_of(const struct glibc_chunk *chunk) {
-    static const enum heap_kind kinds[] = {[CHUNK_USED] = HEAP_USED,
-                                           [CHUNK_MAPPED] = HEAP_MAPPED,
-                                           [CHUNK_BINNED] = HEAP_BINNED,
-                                           [CHUNK_FAST] = HEAP_FAST,
-                                           [CHUNK_CACHED] = HEAP_CACHED};
+    static const enum heap_kind kinds[] = {
+        [CHUNK_USED] = HEAP_USED,     [CHUNK_MAPPED] = HEAP_MAPPED, [CHUNK_MOVING] = HEAP_MOVING,
+        [CHUNK_BINNED] = HEAP_BINNED, [CHUNK_FAST] = HEAP_FAST,     [CHUNK_CACHED] = HEAP_CACHED};
     return kinds[chunk->kind];
 }
 
@@ -85,7 +83,8 @@ static void sum_chunks(struct surveying *surveying) {
         const struct glibc_chunk *chunk = &surveying->heap.chunks.items[i];
         struct heap_class *class = &state->classes[heap_class_of(chunk->size)];
         bool is_free = chunk_is_free(chunk);
-        add(is_free ? &class->free : &class->used, chunk->size);
+        if (is_free || chunk_is_used(chunk))
+            add(is_free ? &class->free : &class->used, chunk->size);
         add(&state->kinds[kind_of(chunk)], chunk->size);
         if (is_free) note_free(surveying, chunk->address, chunk->size);
     }

@@ -14,6 +14,7 @@ static bool add_class(const struct other_class *class, struct heap_state *state)
                                .used = sum_of(class->used, class->size),
                                .cached = sum_of(class->cached, class->size),
                                .free = sum_of(class->free, class->size),
+                               .moving = sum_of(class->moving, class->size),
                                .page_bytes = class->page_bytes};
     return true;
 }

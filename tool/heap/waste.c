@@ -325,7 +325,7 @@ bool waste_find(const struct waste_source *source,
     waste.page = UINT64_MAX;
     for (size_t i = 0; i < heap->chunks.count && is_on; i++) {
         struct waste_block block;
-        if (chunk_is_free(&heap->chunks.items[i])) continue;
+        if (!chunk_is_used(&heap->chunks.items[i])) continue;
         judge(&waste, (uint32_t)i, &block);
         block.sparse = sparse_bytes(&waste, i);
         if (is_drawn) block.unit = windows_unit_of(&source->live->windows, block.address);

@@ -71,13 +71,20 @@ struct released {
     uint64_t address, cookie;
 };
 
+// A heap (struct mi_heap_s) of a thread.
+struct heap_place {
+    uint64_t address;
+    uint64_t thread;  // of its segments; 0: they have none
+};
+
 struct reading {
     const struct memory_reader *memory;
     struct glibc_heap found;
     struct segment *segment;
     uint64_t address;  // of the segment
     uint64_t cookie;   // of the process: what a segment's cookie and address have in common
-    ARRAY(uint64_t) heaps;
+    ARRAY(struct heap_place) heaps;
+    uint64_t strange_count;  // heaps that have another thread where theirs is
     ARRAY(struct released) released;
     ARRAY(struct page_place) pages;
     ARRAY(struct segment_place) segments;
@@ -144,9 +151,9 @@ static enum page_state mark_free(struct reading *reading, const struct page *pag
 
 static bool note_heap(struct reading *reading, uint64_t heap) {
     for (size_t i = reading->heaps.count; i-- > 0;)
-        if (reading->heaps.items[i] == heap) return true;
-    uint64_t *slot = heap ? array_push(&reading->heaps) : NULL;
-    if (slot) *slot = heap;
+        if (reading->heaps.items[i].address == heap) return true;
+    struct heap_place *slot = heap ? array_push(&reading->heaps) : NULL;
+    if (slot) *slot = (struct heap_place){heap, reading->segment->header.thread};
     return slot || !heap;
 }
 
@@ -254,11 +261,17 @@ static struct glibc_chunk *chunk_of(const struct glibc_heap *heap, uint64_t addr
     return (struct glibc_chunk *)glibc_chunk_of(heap, address);
 }
 
-// The list is that of a heap, which other threads push to.
-static void mark_delayed(struct reading *reading, uint64_t heap) {
-    enum { LIST = 2840 };  // of struct mi_heap_s
-    uint64_t at = 0;
-    memory_read_word(reading->memory, heap + LIST, &at);
+// The list is that of a heap, which other threads push to. Behind it the heap has its thread, or it
+// is of another form: built with padding behind blocks, it has one list more.
+static void mark_delayed(struct reading *reading, const struct heap_place *heap) {
+    enum { LIST = 2840, THREAD = LIST + WORD };  // of struct mi_heap_s
+    uint64_t at = 0, thread = heap->thread;
+    memory_read_word(reading->memory, heap->address + LIST, &at);
+    memory_read_word(reading->memory, heap->address + THREAD, &thread);
+    if (heap->thread && thread != heap->thread) {
+        reading->strange_count++;
+        return;
+    }
     while (at) {
         struct glibc_chunk *chunk = chunk_of(&reading->found, at);
         if (!chunk || chunk->address != at || chunk->kind != CHUNK_USED ||
@@ -362,7 +375,7 @@ static bool read_all(struct reading *reading, const struct memory_view *view) {
         if (view->segments[i].is_writable) is_ok = add_segments_in(reading, &view->segments[i]);
     if (is_ok) sort_chunks(&reading->found);
     for (size_t i = 0; i < reading->heaps.count && is_ok; i++)
-        mark_delayed(reading, reading->heaps.items[i]);
+        mark_delayed(reading, &reading->heaps.items[i]);
     return is_ok && find_what_is_free(reading);
 }
 
@@ -375,9 +388,10 @@ enum mimalloc_finding mimalloc_heap_add(const struct memory_view *view, struct g
         is_ok = read_all(reading, view);
     }
     bool is_found = is_ok && reading->page_count > reading->torn_count &&
-                    reading->torn_count <= reading->page_count / 8 + 1;
+                    reading->torn_count <= reading->page_count / 8 + 1 &&
+                    reading->strange_count <= reading->heaps.count / 8;
     if (is_found) {
-        reading->found.broken_count += reading->torn_count;
+        reading->found.broken_count += reading->torn_count + reading->strange_count;
         is_ok = glibc_heap_join(heap, &reading->found);
     }
     if (reading) {

@@ -12,6 +12,7 @@
 enum heap_kind {
     HEAP_USED,
     HEAP_MAPPED,  // in use, with a mapping of its own
+    HEAP_MOVING,  // that a thread within a call may be moving: in use or free
     HEAP_BINNED,  // free, in one of the bins; of another allocator than glibc's: on its page
     HEAP_FAST,    // free, in a fastbin
     HEAP_CACHED,  // free, in a thread's cache
@@ -33,13 +34,13 @@ unsigned heap_class_of(uint64_t bytes);
 // Blocks of one size on pages of their own, of another allocator than glibc's.
 struct heap_size {
     uint64_t size;
-    struct heap_sum used, cached, free;
+    struct heap_sum used, cached, free, moving;
     uint64_t page_bytes;  // of which more may be left over than the free ones
 };
 
 // Returns what of the pages is neither handed out nor in a cache.
 static inline uint64_t heap_size_wasted(const struct heap_size *size) {
-    const uint64_t taken = size->used.bytes + size->cached.bytes;
+    const uint64_t taken = size->used.bytes + size->cached.bytes + size->moving.bytes;
     return size->page_bytes > taken ? size->page_bytes - taken : 0;
 }
 

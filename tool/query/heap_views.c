@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/query/heap_views.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,12 @@
 #include "tool/heap/other_heaps.h"
 #include "tool/heap/recorded.h"
 #include "tool/heap/survey.h"
+#include "tool/proc/process.h"
 #include "tool/query/live.h"
 #include "tool/query/name_options.h"
+#include "tool/query/progress.h"
+
+enum { STATM_BYTES = 128 };
 
 // A running process of that name comes before a file that is neither a recording nor a core.
 static bool means_process(const char *word) {
@@ -89,8 +94,16 @@ static bool find_process(const char *word, struct heap_look *look, struct error 
     return error_set(error, "%s: No such file or directory; %s", word, reason.text);
 }
 
+static uint64_t resident_bytes(pid_t pid) {
+    char pages[STATM_BYTES] = "";
+    uint64_t resident = 0;
+    if (process_read(pid, "statm", pages, sizeof pages)) sscanf(pages, "%*u %" SCNu64, &resident);
+    return resident * process_page_bytes();
+}
+
 static bool take_process(const struct heap_wish *wish, struct heap_look *look,
                          struct error *error) {
+    progress_wait("looking at its memory", resident_bytes(look->pid));
     const struct stopped_request request = {.pid = look->pid,
                                             .header = look->is_recorded ? &look->header : NULL,
                                             .scope = scope_of(look, wish->depth),
@@ -99,7 +112,9 @@ static bool take_process(const struct heap_wish *wish, struct heap_look *look,
                                             .may_draw = wish->may_draw,
                                             .seed = wish->seed};
     look->core = &look->live.core;
-    if (stopped_take(&request, &look->live, error)) {
+    bool is_taken = stopped_take(&request, &look->live, error);
+    progress_wait_end();
+    if (is_taken) {
         removed_files_hold(&look->removed, look->pid, look->core);
         return true;
     }
@@ -169,8 +184,10 @@ bool heap_look_survey(const struct heap_look *look, const struct profile *profil
     bool is_ok =
         !is_recorded || (core_read_blocks(core, &look->header, cells, NULL, &blocks, error) &&
                          core_read_samples(core, &look->header, cells, &samples, error));
+    progress_wait("finding who keeps its pages", look->live.copied_bytes);
     if (!is_recorded) survey.types = core_types_open(core, name_options_symbols());
     is_ok = is_ok && survey_build(&survey, state, error);
+    progress_wait_end();
     core_free_blocks(&blocks);
     core_free_samples(&samples);
     core_types_close(survey.types);

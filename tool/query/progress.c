@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include "tool/base/clock.h"
+#include "tool/base/units.h"
 
 enum { BAR_COLUMNS = 30 };
+static const uint64_t waited_for_bytes = 64 << 20;  // a quarter of a second on a small machine
 
-static bool is_hidden;
+static bool is_hidden, is_waiting;
+static unsigned wait_depth;
 
 void progress_hide(void) {
     is_hidden = true;
@@ -37,4 +40,18 @@ struct symbol_progress progress_start(struct progress *progress, const char *wha
 void progress_end(struct progress *progress) {
     if (progress->is_shown) fputs("\r\033[K", stderr);
     progress->is_shown = false;
+}
+
+void progress_wait(const char *what, uint64_t bytes) {
+    if (wait_depth++ || is_hidden || bytes < waited_for_bytes || !isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\rcairn: %s (%s) ...", what, units_size((int64_t)bytes).text);
+    fflush(stderr);
+    is_waiting = true;
+}
+
+void progress_wait_end(void) {
+    if (--wait_depth || !is_waiting) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    is_waiting = false;
 }

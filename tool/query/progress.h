@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar on the terminal for work that takes more than a second. Without a terminal on stderr there
-// is none.
+// A bar on the terminal for work that takes more than a second, or a line for work on much memory.
+// Without a terminal on stderr there is neither.
 #ifndef TOOL_QUERY_PROGRESS_H
 #define TOOL_QUERY_PROGRESS_H
 
@@ -19,5 +19,10 @@ struct symbol_progress progress_start(struct progress *progress, const char *wha
 void progress_hide(void);
 // Takes the bar away.
 void progress_end(struct progress *progress);
+
+// Says what is being done with so much memory, until the end of it; only the outermost one does,
+// and little memory takes no time.
+void progress_wait(const char *what, uint64_t bytes);
+void progress_wait_end(void);
 
 #endif

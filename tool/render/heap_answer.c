@@ -19,6 +19,7 @@ static void tell_origin(const struct heap_state *state, struct answer *answer) {
     answer_fact(answer, "sampled", ANSWER_BOOL, state->is_sampled);
     answer_fact(answer, "broken_stretches", ANSWER_COUNT, (int64_t)state->broken_count);
     answer_fact(answer, "busy_threads", ANSWER_COUNT, (int64_t)state->busy_threads);
+    answer_fact(answer, "moving_blocks", ANSWER_COUNT, (int64_t)state->kinds[HEAP_MOVING].count);
     answer_fact(answer, "rejected_slots", ANSWER_COUNT, (int64_t)state->rejected_count);
 }
 
@@ -99,6 +100,7 @@ enum { STATE_TOP = HEAP_KINDS, STATE_EMPTY, STATE_LIVE, STATES };
 
 static bool has_state(const struct heap_state *state, size_t index) {
     if (index == STATE_LIVE) return state->is_recorded;
+    if (index == HEAP_MOVING && !state->sizes.count) return false;
     return index == STATE_EMPTY ? state->sizes.count : state->allocator != NULL;
 }
 
@@ -144,9 +146,9 @@ static void set_class(const struct heap_list *list, size_t index, struct answer_
 
 static void set_state(const struct heap_list *list, size_t index, struct answer_row *row) {
     static const char *const names[STATES] = {
-        [HEAP_USED] = "used",         [HEAP_MAPPED] = "mapped",      [HEAP_BINNED] = "free_bins",
-        [HEAP_FAST] = "free_fast",    [HEAP_CACHED] = "free_cached", [STATE_TOP] = "free_top",
-        [STATE_EMPTY] = "free_pages", [STATE_LIVE] = "live"};
+        [HEAP_USED] = "used",     [HEAP_MAPPED] = "mapped",     [HEAP_BINNED] = "free_bins",
+        [HEAP_MOVING] = "moving", [HEAP_FAST] = "free_fast",    [HEAP_CACHED] = "free_cached",
+        [STATE_TOP] = "free_top", [STATE_EMPTY] = "free_pages", [STATE_LIVE] = "live"};
     const struct heap_state *state = list->state;
     const struct heap_sum *sum = index < HEAP_KINDS ? &state->kinds[index] : &state->live;
     bool are_blocks = index != STATE_TOP && index != STATE_EMPTY;

@@ -63,6 +63,8 @@ void heap_print_doubts(const struct terminal *terminal, const struct heap_state 
                 "may have caches that were not found: what they hold counts as in use");
     print_doubt(terminal, state->busy_threads, "thread", "threads",
                 "may be within a call of malloc: a block of each may count as in use that is not");
+    print_doubt(terminal, state->kinds[HEAP_MOVING].count, "block", "blocks",
+                "may be moved by them just then, and count as neither used nor free");
     print_doubt(terminal, state->residency.outside_blocks, "live block lies", "live blocks lie",
                 "where no heap was found");
 }
@@ -118,6 +120,7 @@ static void print_kinds(const struct terminal *terminal, const struct heap_state
     const char *const names[HEAP_KINDS] = {
         [HEAP_USED] = "in use",
         [HEAP_MAPPED] = "in use, with mappings of their own",
+        [HEAP_MOVING] = "in use or free, of threads within a call",
         [HEAP_BINNED] = state->sizes.count ? "free, beside those in use" : "free, in bins",
         [HEAP_FAST] = "free, in fastbins",
         [HEAP_CACHED] = "free, in caches of threads",
@@ -127,7 +130,7 @@ static void print_kinds(const struct terminal *terminal, const struct heap_state
                   "live as the recording has them, in bytes asked for");
     if (!state->allocator) return;
     for (unsigned i = 0; i < HEAP_KINDS; i++)
-        if (state->kinds[i].count || !state->sizes.count)
+        if (state->kinds[i].count || (!state->sizes.count && i != HEAP_MOVING))
             print_sum(terminal, &state->kinds[i], is_plain, names[i]);
     if (state->sizes.count) heap_print_empty(terminal, state, is_plain);
     if (!state->arenas.count && state->sizes.count) return;

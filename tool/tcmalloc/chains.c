@@ -10,8 +10,8 @@ enum {
     STACK_WORDS = 160,    // of the innermost functions, which are the allocator's
     BELOW_STACK = 16,     // words of the innermost one that lie below its stack pointer
     REGISTERS_MOST = 40,  // as the kernel gives them
-    CHAINS_MOST = 8,      // of one thread
     TRANSFER_BYTES = 64 << 10,
+    LIST_BYTES = sizeof(((struct tcmalloc_cache *)0)->lists[0]),
 };
 
 // Holds what a thread has at hand: its registers, then the top of its stack.
@@ -24,9 +24,6 @@ struct at_hand {
 struct moved {
     uint64_t head, tail, count;
     unsigned size_class;
-    bool is_going_back;  // to the lists between threads; else it comes from there
-    bool is_exact;       // as many blocks as are missing
-    bool is_of_slot;     // which was emptied last
 };
 
 // --- chains
@@ -50,10 +47,10 @@ uint64_t tcmalloc_chain_count(const struct tcmalloc_chains *chains, uint64_t hea
 }
 
 void tcmalloc_chain_mark(const struct tcmalloc_chains *chains, uint64_t head, uint64_t count,
-                         uint64_t passed) {
+                         uint64_t passed, enum chunk_kind kind) {
     for (uint64_t at = head, i = 0; i < count; i++) {
         struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, at);
-        if (i >= passed && chunk) chunk->kind = CHUNK_CACHED;
+        if (i >= passed && chunk) chunk->kind = kind;
         if (!memory_read_word(chains->memory, at, &at)) return;
     }
 }
@@ -132,25 +129,23 @@ static bool ends_slot(const struct tcmalloc_chains *chains, const struct moved *
            lists.used_slots < TCMALLOC_SLOTS && lists.slots[lists.used_slots].tail == moved->tail;
 }
 
-// Compares a chain with the counts of the thread's cache.
+// Compares a chain with the counts of the thread's cache: that many bytes are in none of its lists
+// (it goes back), or its list of that size is empty (it comes).
 static bool agrees_with(const struct tcmalloc_chains *chains,
-                        const struct tcmalloc_known_cache *known, struct moved *moved) {
+                        const struct tcmalloc_known_cache *known, const struct moved *moved) {
     const uint64_t size = chains->places->sizes[moved->size_class];
     const uint64_t missing = known->missing_bytes > 0 ? (uint64_t)known->missing_bytes : 0;
     struct tcmalloc_cache cache;
-    moved->is_going_back = missing % size == 0 && missing / size >= moved->count;
-    moved->is_exact = moved->is_going_back && missing / size == moved->count;
-    return moved->is_going_back ||
-           (memory_read(chains->memory, known->address, &cache, sizeof cache) &&
-            !cache.lists[moved->size_class].head && !cache.lists[moved->size_class].count &&
-            (moved->count == 2 || moved->count * size <= TRANSFER_BYTES));
+    if (missing % size == 0 && missing / size >= moved->count) return true;
+    return memory_read(chains->memory, known->address, &cache, sizeof cache) &&
+           !cache.lists[moved->size_class].head && !cache.lists[moved->size_class].count &&
+           (moved->count == 2 || moved->count * size <= TRANSFER_BYTES);
 }
 
 // Says whether the thread has a cache at hand, its own or one that it takes room from, with which a
 // chain agrees.
 static bool agrees_with_one(const struct tcmalloc_chains *chains, const struct at_hand *hand,
-                            bool are_lists_at_hand, struct moved *moved) {
-    enum { LIST_BYTES = sizeof(((struct tcmalloc_cache *)0)->lists[0]) };
+                            bool are_lists_at_hand, const struct moved *moved) {
     for (size_t i = 0; i < chains->caches.count; i++) {
         const struct tcmalloc_known_cache *cache = &chains->caches.items[i];
         const uint64_t list = cache->address + moved->size_class * LIST_BYTES;
@@ -161,47 +156,17 @@ static bool agrees_with_one(const struct tcmalloc_chains *chains, const struct a
     return false;
 }
 
-static bool is_believed(const struct tcmalloc_chains *chains, const struct at_hand *hand,
-                        struct moved *moved) {
+static bool may_be_moved(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                         const struct moved *moved) {
     const bool are_lists_at_hand =
         has_within(hand, lists_of(chains, moved->size_class), sizeof(struct tcmalloc_lists));
-    moved->is_of_slot = are_lists_at_hand && ends_slot(chains, moved);
-    if (!moved->is_of_slot && !has_within(hand, moved->tail, 1)) return false;
-    return agrees_with_one(chains, hand, are_lists_at_hand, moved) || moved->is_of_slot;
+    const bool is_of_slot = are_lists_at_hand && ends_slot(chains, moved);
+    if (is_of_slot) return true;
+    return has_within(hand, moved->tail, 1) &&
+           agrees_with_one(chains, hand, are_lists_at_hand, moved);
 }
 
-// Adds a chain, or makes one longer that ends in the same block.
-static size_t keep_longest(struct moved *all, size_t count, const struct moved *moved) {
-    for (size_t i = 0; i < count; i++) {
-        if (all[i].tail != moved->tail) continue;
-        if (moved->count > all[i].count) all[i] = *moved;
-        return count;
-    }
-    if (count == CHAINS_MOST) return count;
-    all[count] = *moved;
-    return count + 1;
-}
-
-// Returns the only chain that it can be, beside those of slots, or NULL.
-static const struct moved *only_one(const struct moved *all, size_t count) {
-    const struct moved *one = NULL;
-    for (int must_be_exact = 1; must_be_exact >= 0 && !one; must_be_exact--)
-        for (size_t i = 0; i < count; i++) {
-            if (all[i].is_of_slot || (must_be_exact && !all[i].is_exact)) continue;
-            if (one) return NULL;
-            one = &all[i];
-        }
-    return one;
-}
-
-static void mark(struct tcmalloc_chains *chains, const struct at_hand *hand,
-                 const struct moved *moved) {
-    // the first block of those that come is what the call returns
-    tcmalloc_chain_mark(chains, moved->head, moved->count, !moved->is_going_back);
-    if (moved->is_going_back && has_in_register(hand, moved->head) &&
-        has_in_register(hand, moved->tail))
-        chains->are_put[moved->size_class] = true;
-}
+// --- lists of the thread's cache
 
 // Says whether the thread has at hand a block of that size that leads to `head`.
 static bool has_leading_to(const struct tcmalloc_chains *chains, const struct at_hand *hand,
@@ -216,24 +181,62 @@ static bool has_leading_to(const struct tcmalloc_chains *chains, const struct at
     return false;
 }
 
-// Marks a list of which the thread has just taken the first block, and has not counted that yet.
-static void mark_popped(const struct tcmalloc_chains *chains, const struct at_hand *hand,
-                        const struct tcmalloc_cache *cache) {
+// Marks a list that has not as many blocks as it counts: the thread changes it. If it has just
+// taken the first block and not counted that yet, the others are free.
+static void mark_unsettled(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                           uint64_t head, uint64_t count, uint64_t size) {
+    const uint64_t found = count ? tcmalloc_chain_count(chains, head, 0, size) : UINT64_MAX;
+    if (found == UINT64_MAX) return;
+    bool is_popped = found == count - 1 && has_leading_to(chains, hand, head, size);
+    tcmalloc_chain_mark(chains, head, found, 0, is_popped ? CHUNK_CACHED : CHUNK_MOVING);
+}
+
+// Takes back what a list said whose first block may not lead to the second one yet, but to where it
+// led before: to blocks in use, for all that is known.
+static void doubt_list(const struct tcmalloc_chains *chains, uint64_t head, uint64_t size) {
+    for (uint64_t at = head, i = 0; at && i < CHAIN_MAX; i++) {
+        struct glibc_chunk *chunk = tcmalloc_block_at(chains->heap, at);
+        if (!chunk || chunk->size != size || chunk->kind == CHUNK_BINNED ||
+            chunk->kind == CHUNK_MOVING)
+            return;
+        chunk->kind = CHUNK_MOVING;
+        if (!memory_read_word(chains->memory, at, &at)) return;
+    }
+}
+
+// Looks for the list as it was, before its first block was put there: in a register of the thread,
+// as long as the list counts, or a block shorter.
+static void doubt_pushed(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                         uint64_t head, uint64_t count, uint64_t size) {
+    uint64_t next = 0;
+    if (!count || !has_in_register(hand, head) || !memory_read_word(chains->memory, head, &next))
+        return;
+    for (size_t i = 0; i < hand->register_count; i++) {
+        const uint64_t before = hand->words[i];
+        if (!before || before == head || before == next) continue;
+        const uint64_t found = tcmalloc_chain_count(chains, before, 0, size);
+        if (found != count && found != count - 1) continue;
+        doubt_list(chains, head, size);
+        tcmalloc_chain_mark(chains, before, found, 0, CHUNK_MOVING);
+    }
+}
+
+static void mark_lists(const struct tcmalloc_chains *chains, const struct at_hand *hand,
+                       const struct tcmalloc_cache *cache) {
     for (unsigned i = 1; i < chains->places->class_count; i++) {
         const uint64_t head = cache->lists[i].head, size = chains->places->sizes[i];
         const struct glibc_chunk *first = tcmalloc_block_at(chains->heap, head);
-        if (!first || first->kind != CHUNK_USED || !cache->lists[i].count) continue;
-        const uint64_t found = tcmalloc_chain_count(chains, head, 0, size);
-        if (found == cache->lists[i].count - 1 && has_leading_to(chains, hand, head, size))
-            tcmalloc_chain_mark(chains, head, found, 0);
+        if (!first) continue;
+        doubt_pushed(chains, hand, head, cache->lists[i].count, size);
+        if (first->kind == CHUNK_USED)
+            mark_unsettled(chains, hand, head, cache->lists[i].count, size);
     }
 }
 
 void tcmalloc_chains_moving(struct tcmalloc_chains *chains, const struct tcmalloc_thread *thread) {
     struct at_hand hand;
-    struct moved all[CHAINS_MOST], moved;
+    struct moved moved;
     struct tcmalloc_cache cache;
-    size_t count = 0;
     take_at_hand(chains->memory, thread, &hand);
     const bool is_between = has_within(&hand, lists_of(chains, 0),
                                        chains->places->class_count * sizeof(struct tcmalloc_lists));
@@ -243,11 +246,8 @@ void tcmalloc_chains_moving(struct tcmalloc_chains *chains, const struct tcmallo
         if (is_at_hand(&hand, &chains->caches.items[i]) &&
             tcmalloc_cache_read(chains->memory, chains->places, chains->caches.items[i].address,
                                 &cache))
-            mark_popped(chains, &hand, &cache);
+            mark_lists(chains, &hand, &cache);
     for (size_t i = 0; i < hand.count; i++)
-        if (follow(chains, hand.words[i], &moved) && is_believed(chains, &hand, &moved))
-            count = keep_longest(all, count, &moved);
-    const struct moved *one = only_one(all, count);
-    for (size_t i = 0; i < count; i++)
-        if (all[i].is_of_slot || &all[i] == one) mark(chains, &hand, &all[i]);
+        if (follow(chains, hand.words[i], &moved) && may_be_moved(chains, &hand, &moved))
+            tcmalloc_chain_mark(chains, moved.head, moved.count, 0, CHUNK_MOVING);
 }

@@ -12,8 +12,14 @@
 // - the counts of its cache say the same: so many bytes are in none of its lists (blocks that go
 //   back), or its list of that size is empty (blocks that come).
 //
-// Two chains of which each could be the one are both left alone. A list that has a block less than
-// it counts is believed if the thread has the block that it took, which still leads there.
+// All that is so also of a chain that the thread had a call ago, or of which it waits for the lock,
+// while its blocks are in use: that block by block it could be is all that is said of it
+// (CHUNK_MOVING), and no block that was moved once counts as free.
+//
+// A list that has a block less than it counts is believed if the thread has the block that it took,
+// which still leads there. One that has another number of blocks than it counts may be moving if
+// the thread has it at hand. So are those of a list whose first block may not lead to the second
+// yet: then a register has the list as it was before.
 #ifndef TOOL_TCMALLOC_CHAINS_H
 #define TOOL_TCMALLOC_CHAINS_H
 
@@ -40,8 +46,6 @@ struct tcmalloc_chains {
     struct glibc_heap *heap;  // all blocks, ascending
     ARRAY(struct tcmalloc_known_cache) caches;
     uint64_t busy_count;  // threads that may be within a call, by what their registers hold
-    // classes in which a thread is about to put a chain into a slot, for all that is known
-    bool are_put[TCMALLOC_CLASSES_MAX];
 };
 
 // Returns the block that begins at `address`, or NULL.
@@ -52,9 +56,9 @@ struct glibc_chunk *tcmalloc_block_at(const struct glibc_heap *heap, uint64_t ad
 uint64_t tcmalloc_chain_count(const struct tcmalloc_chains *chains, uint64_t head, uint64_t tail,
                               uint64_t size);
 
-// Marks the blocks of a chain that was counted as free, but for the first `passed`.
+// Marks the blocks of a chain that was counted, but for the first `passed`.
 void tcmalloc_chain_mark(const struct tcmalloc_chains *chains, uint64_t head, uint64_t count,
-                         uint64_t passed);
+                         uint64_t passed, enum chunk_kind kind);
 
 // Marks the chains that a thread is moving. The lists are marked, all but those of slots that a
 // thread may be writing.

@@ -178,11 +178,12 @@ static bool see_leaf(struct reading *reading, uint64_t number, uint64_t leaf) {
 // --- free blocks outside of spans
 
 // Marks the blocks between threads. Returns false if they lead elsewhere.
-static bool mark_slot(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size) {
+static bool mark_slot(struct reading *reading, uint64_t head, uint64_t tail, uint64_t size,
+                      enum chunk_kind kind) {
     const uint64_t found =
         tail ? tcmalloc_chain_count(&reading->chains, head, tail, size) : UINT64_MAX;
     if (found == UINT64_MAX) return false;
-    tcmalloc_chain_mark(&reading->chains, head, found, 0);
+    tcmalloc_chain_mark(&reading->chains, head, found, 0, kind);
     return true;
 }
 
@@ -194,7 +195,8 @@ static bool mark_list(struct reading *reading, uint64_t head, uint64_t count, ui
     enum { MORE_MOST = 2 };
     const uint64_t found = tcmalloc_chain_count(&reading->chains, head, 0, size);
     if (found == UINT64_MAX || found < count || found > count + MORE_MOST) return false;
-    tcmalloc_chain_mark(&reading->chains, head, found, found == count ? 0 : found - count + 1);
+    tcmalloc_chain_mark(&reading->chains, head, found, found == count ? 0 : found - count + 1,
+                        CHUNK_CACHED);
     return found == count;
 }
 
@@ -219,22 +221,23 @@ static void mark_central(struct reading *reading) {
         // a span that is on its way between the page map and the lists
         if (lists.span_count != reading->span_counts[i]) reading->found.broken_count++;
         for (unsigned k = 0; k < settled_slots(&lists); k++)
-            if (!mark_slot(reading, lists.slots[k].head, lists.slots[k].tail, places->sizes[i]))
+            if (!mark_slot(reading, lists.slots[k].head, lists.slots[k].tail, places->sizes[i],
+                           CHUNK_CACHED))
                 reading->found.broken_count++;
     }
 }
 
-// Marks the last chain of each class whose lock is held, unless a thread may be about to write it:
-// then an older one may still be there.
+// Marks the last chain of each class whose lock is held: its holder may be about to write it, and
+// an older one still be there.
 static void mark_last_slots(struct reading *reading) {
     struct tcmalloc_lists lists;
     for (unsigned i = 1; i < reading->places.class_count; i++) {
-        if (reading->chains.are_put[i] || !read_lists(reading, i, &lists) || !lists.lock ||
-            !lists.used_slots || lists.used_slots > TCMALLOC_SLOTS)
+        if (!read_lists(reading, i, &lists) || !lists.lock || !lists.used_slots ||
+            lists.used_slots > TCMALLOC_SLOTS)
             continue;
         const unsigned last = lists.used_slots - 1;
-        mark_slot(reading, lists.slots[last].head, lists.slots[last].tail,
-                  reading->places.sizes[i]);
+        mark_slot(reading, lists.slots[last].head, lists.slots[last].tail, reading->places.sizes[i],
+                  CHUNK_MOVING);
     }
 }
 
@@ -281,16 +284,20 @@ static bool sum_up(struct reading *reading, const struct glibc_chunk *blocks, si
                    uint64_t page_bytes) {
     struct other_heap *other = &reading->found.other;
     struct other_class *class = other_heap_class(other, blocks->size);
-    uint64_t used = 0;
+    uint64_t used = 0, moving = 0;
     if (!class) return false;
     class->page_bytes += page_bytes;
     for (size_t i = 0; i < count; i++) {
         used += blocks[i].kind == CHUNK_USED;
+        moving += blocks[i].kind == CHUNK_MOVING;
         class->free += blocks[i].kind == CHUNK_BINNED;
         class->cached += blocks[i].kind == CHUNK_CACHED;
     }
     class->used += used;
-    return used || spans_add(&other->emptied, blocks->address, blocks->address + page_bytes);
+    class->moving += moving;
+    other->moving_blocks += moving;
+    return used || moving ||
+           spans_add(&other->emptied, blocks->address, blocks->address + page_bytes);
 }
 
 static bool sum_spans(struct reading *reading) {

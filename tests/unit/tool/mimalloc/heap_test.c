@@ -22,8 +22,8 @@ enum {
     BLOCKS = 4
 };
 enum { MAY_DECOMMIT = 4, PENDING = 6, LAST_PENDING = PENDING + SLICES / 64 - 1 };
-enum { USED = 26, COOKIE = 27, ALL_SLICES = 28, OWN_SLICES = 29, ENTRIES = 31 };  // of the header
-enum { FREE = 2, COUNTS = 3, LOCAL = 4, THREADS = 5, HEAP_WORD = 6 };             // of a slice
+enum { USED = 26, COOKIE = 27, ALL_SLICES = 28, OWN_SLICES = 29, ENTRIES = 31, THREAD };
+enum { FREE = 2, COUNTS = 3, LOCAL = 4, THREADS = 5, HEAP_WORD = 6 };  // of a slice
 #define SEGMENT UINT64_C(0x20000000000)
 #define HEAP UINT64_C(0x7f0000001000)
 enum { HEAP_LIST = 2840 };
@@ -76,6 +76,7 @@ static int setup(void **state) {
     slice(1)[THREADS] = block(1) | 2;
     slice(1)[HEAP_WORD] = HEAP;
     slice(2)[0] = SLICES - 2;
+    made->words[THREAD] = made->heap[HEAP_LIST / sizeof(uint64_t) + 1] = 0x7b0000000740;
     made->heap[HEAP_LIST / sizeof(uint64_t)] = block(3);
     return 0;
 }
@@ -161,7 +162,7 @@ static void test_a_segment_that_waits_to_be_used_is_free(void **state) {
     (void)state;
     struct glibc_heap heap;
     memcpy(made->waiting, made->words, sizeof made->waiting);
-    made->waiting[USED] = 0;
+    made->waiting[USED] = made->waiting[THREAD] = 0;
     assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
     assert_false(spans_have(&heap.other.memory, WAITING));  // its cookie is another address'
     glibc_heap_free(&heap);
@@ -199,6 +200,19 @@ static void test_a_list_that_loops_ends(void **state) {
     (void)state;
     made->words[(block(2) - SEGMENT) / sizeof(uint64_t)] = block(2);
     check_none();
+}
+
+// With padding behind blocks the heap has a word more in front of its list, and sizes are others.
+static void test_a_build_with_padding_is_none(void **state) {
+    (void)state;
+    uint64_t *list = &made->heap[HEAP_LIST / sizeof(uint64_t)];
+    memmove(list + 1, list, 2 * sizeof *list);
+    *list = 0;
+    check_none();
+    made->words[THREAD] = 0;  // whose segments have no thread any more is not asked
+    struct glibc_heap heap;
+    assert_int_equal(read_all(&heap), MIMALLOC_FOUND);
+    glibc_heap_free(&heap);
 }
 
 static void test_a_loop_of_the_heaps_list_ends(void **state) {
@@ -249,6 +263,7 @@ int main(void) {
         TEST(test_counts_that_disagree_are_none),
         TEST(test_lists_stay_in_their_page),
         TEST(test_a_list_that_loops_ends),
+        TEST(test_a_build_with_padding_is_none),
         TEST(test_a_loop_of_the_heaps_list_ends),
         TEST(test_slices_that_go_nowhere_end),
     };

@@ -21,13 +21,16 @@ enum {
     CLASSES = 40,
     CLASS = 3,
     BLOCK = 2048,
-    BLOCKS = 4
+    BLOCKS = 4,
+    STACK_WORDS = 32,
+    LOCALS = 20  // the first of them
 };
 enum { SMALL, LARGE, KEPT, RETURNED, SPANS };
 #define DATA UINT64_C(0x7f0000000000)
 #define LEAF UINT64_C(0x7e0000000000)
 #define TABLES UINT64_C(0x7d0000000000)
 #define HEAP UINT64_C(0x7c0000000000)
+#define STACK UINT64_C(0x7b0000000000)
 #define PAGE TCMALLOC_PAGE_BYTES
 
 static struct {
@@ -47,6 +50,7 @@ static struct {
         struct tcmalloc_cache cache;
     } tables;
     uint64_t page[TCMALLOC_PAGE_BYTES / sizeof(uint64_t)];
+    uint64_t stack[STACK_WORDS];
 } * made;
 
 static uint64_t registers[4];
@@ -60,7 +64,8 @@ static bool read_made(const void *context, uint64_t address, void *bytes, size_t
     } parts[] = {{DATA, sizeof made->data, &made->data},
                  {LEAF, sizeof made->leaf, made->leaf},
                  {TABLES, sizeof made->tables, &made->tables},
-                 {HEAP, sizeof made->page, made->page}};
+                 {HEAP, sizeof made->page, made->page},
+                 {STACK, sizeof made->stack, made->stack}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const uint64_t inside = address - parts[i].start;
         if (address < parts[i].start || inside > parts[i].bytes || size > parts[i].bytes - inside)
@@ -213,10 +218,10 @@ static void check_kinds(const enum chunk_kind kinds[BLOCKS]) {
     glibc_heap_free(&heap);
 }
 
-static void test_a_chain_that_a_thread_gives_back_is_free(void **state) {
+static void test_a_chain_that_a_thread_may_give_back_is_neither(void **state) {
     (void)state;
     make_moved_chain();
-    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_CACHED});
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_MOVING, CHUNK_MOVING});
     made->tables.cache.others[0]--;  // and no size of a class is missing: nor is its list known
     made->tables.cache.lists[CLASS].head = block(1);
     made->tables.cache.lists[CLASS].count = 1;
@@ -224,12 +229,31 @@ static void test_a_chain_that_a_thread_gives_back_is_free(void **state) {
     check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
 }
 
-// Nothing is missing, and the list is empty: they come, the first of them for the program.
-static void test_a_chain_that_a_thread_fetches_is_free(void **state) {
+// Nothing is missing, and the list is empty: they come, or they came at the call before, when the
+// same locals had them, and the program has them by now; the thread waits for the lock.
+static void test_a_chain_that_a_waiting_thread_has_in_its_locals_is_not_free(void **state) {
     (void)state;
+    struct glibc_heap heap;
     make_moved_chain();
     made->tables.cache.others[0] = 0;
-    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_CACHED});
+    made->data.lists[CLASS].used_slots = 0;
+    made->data.lists[CLASS].lock = 2;
+    made->stack[LOCALS] = registers[0];
+    made->stack[LOCALS + 1] = registers[1];
+    registers[0] = registers[1] = 0;
+    thread.stack = STACK + (LOCALS - 2) * sizeof *made->stack;
+    assert_int_equal(read_all(&heap), TCMALLOC_FOUND);
+    for (unsigned i = 2; i < BLOCKS; i++) {
+        assert_int_equal(heap.chunks.items[i].kind, CHUNK_MOVING);
+        assert_false(chunk_is_free(&heap.chunks.items[i]));
+        assert_false(chunk_is_used(&heap.chunks.items[i]));
+    }
+    assert_int_equal(heap.other.moving_blocks, 2);
+    assert_int_equal(heap.other.busy_threads, 1);
+    assert_int_equal(heap.other.classes.items[0].moving, 2);
+    assert_int_equal(heap.other.classes.items[0].used, 1);
+    assert_int_equal(heap.other.emptied.items.count, 0);
+    glibc_heap_free(&heap);
 }
 
 // A list of the program's own may look so, but for what the thread has at hand.
@@ -254,7 +278,7 @@ static void test_one_of_two_chains_is_not_guessed(void **state) {
     made->page[block(1) % PAGE / sizeof(uint64_t)] = 0;
     uint64_t both[] = {block(0), block(1), block(2), block(3), registers[2], registers[3]};
     thread = (struct tcmalloc_thread){both, sizeof both / sizeof *both, 0};
-    check_kinds((enum chunk_kind[]){CHUNK_USED, CHUNK_USED, CHUNK_USED, CHUNK_USED});
+    check_kinds((enum chunk_kind[]){CHUNK_MOVING, CHUNK_MOVING, CHUNK_MOVING, CHUNK_MOVING});
 }
 
 // The list has a block less than it counts, and the thread has the one that it took.
@@ -262,12 +286,31 @@ static void test_a_list_that_a_block_was_just_taken_of_is_free(void **state) {
     (void)state;
     made->tables.cache.lists[CLASS].count = 2;
     made->page[block(3) % PAGE / sizeof(uint64_t)] = block(2);
-    registers[3] = made->data.caches;
     check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
+    registers[3] = made->data.caches;
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_MOVING, CHUNK_USED});
     registers[0] = block(3);
     check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_USED});
     made->tables.cache.lists[CLASS].count = 3;
-    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_USED, CHUNK_USED});
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_MOVING, CHUNK_USED});
+}
+
+// The thread has put its block in front of the list, which leads by accident to as many as it
+// counts, and is about to have it lead to the list as it was.
+static void test_a_list_whose_first_block_leads_where_it_did_is_neither(void **state) {
+    (void)state;
+    made->tables.spans[SMALL].objects = 0;
+    made->tables.spans[SMALL].used = BLOCKS;
+    made->data.lists[CLASS].used_slots = 0;
+    made->page[block(0) % PAGE / sizeof(uint64_t)] = block(1);
+    made->page[block(2) % PAGE / sizeof(uint64_t)] = block(3);
+    made->tables.cache.lists[CLASS].head = registers[0] = block(2);
+    made->tables.cache.lists[CLASS].count = 2;
+    registers[1] = block(0);
+    registers[2] = made->data.caches;
+    check_kinds((enum chunk_kind[]){CHUNK_MOVING, CHUNK_MOVING, CHUNK_MOVING, CHUNK_MOVING});
+    registers[1] = block(3);  // that is where it leads: it is settled
+    check_kinds((enum chunk_kind[]){CHUNK_USED, CHUNK_USED, CHUNK_CACHED, CHUNK_CACHED});
 }
 
 // It was just made, and its blocks are being put into its list, or it is given back.
@@ -279,14 +322,13 @@ static void test_a_span_without_a_block_outside_is_free(void **state) {
     check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_BINNED, CHUNK_BINNED, CHUNK_BINNED});
 }
 
-// The lock's holder counts a chain first and writes it then: what was there before is not free, if
-// a thread has such a chain at hand.
+// The lock's holder counts a chain first and writes it then: what was there before may be in use.
 static void test_a_chain_that_is_being_put_is_not_believed(void **state) {
     (void)state;
     made->data.lists[CLASS].lock = 1;
-    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_CACHED, CHUNK_CACHED, CHUNK_USED});
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_MOVING, CHUNK_CACHED, CHUNK_USED});
     make_moved_chain();
-    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_USED, CHUNK_CACHED, CHUNK_CACHED});
+    check_kinds((enum chunk_kind[]){CHUNK_BINNED, CHUNK_MOVING, CHUNK_MOVING, CHUNK_MOVING});
 }
 
 // The list is shorter than the count says: the rest is on its way, and the span is read.
@@ -411,11 +453,12 @@ int main(void) {
         TEST(test_blocks_are_told_apart),
         TEST(test_a_cache_that_is_not_found_is_said),
         TEST(test_lists_that_lead_elsewhere_are_told),
-        TEST(test_a_chain_that_a_thread_gives_back_is_free),
-        TEST(test_a_chain_that_a_thread_fetches_is_free),
+        TEST(test_a_chain_that_a_thread_may_give_back_is_neither),
+        TEST(test_a_chain_that_a_waiting_thread_has_in_its_locals_is_not_free),
         TEST(test_a_list_of_the_program_is_not_free),
         TEST(test_one_of_two_chains_is_not_guessed),
         TEST(test_a_list_that_a_block_was_just_taken_of_is_free),
+        TEST(test_a_list_whose_first_block_leads_where_it_did_is_neither),
         TEST(test_a_span_without_a_block_outside_is_free),
         TEST(test_a_chain_that_is_being_put_is_not_believed),
         TEST(test_a_span_of_which_blocks_are_taken_is_read),
