@@ -110,6 +110,29 @@ def check_closed_core():
                       ([closed if way == "closed" else mapped], way == "mapped", False))
 
 
+def check_joined_stacks(program):
+    """Memory that the kernel joined with stacks of threads below it is none of these, of a process and of its core."""
+    with t.Process([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        mapped = int(process.stdout.readline())
+        subprocess.run(["gcore", "-o", "joined", str(process.pid)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for subject in (process.pid, f"joined.{process.pid}"):
+            answer = json.loads(report(subject, "--json").out)
+            parts = {row["what"]: row["bytes"] for row in answer["resident"]}
+            others = sum(size for what, size in parts.items() if "mapped" in what or "anonymous" in what)
+            t.check(mapped - MIB / 16 <= others <= mapped + MIB and parts["stacks of threads"] < MIB, f"{program}, {subject}: {parts}", is_grave=True)
+            t.check(re.match("most of it, .* is (mapped by|heap and other)", answer["sentence"]), f"{program}, {subject}: {answer['sentence']}")
+        os.unlink(f"joined.{process.pid}")
+        process.communicate(b"", timeout=t.PATIENCE_S)
+
+
+def check_joined():
+    check_joined_stacks(*t.program("joined_stacks"))
+    if shutil.which("musl-gcc"):
+        made = t.run(["musl-gcc", "-O1", "-o", "joined_musl", f"{t.SOURCE}/tests/programs/joined_stacks.c"])
+        if t.check_equal(f"built with musl: {made.err.decode()}", made.status, 0):
+            check_joined_stacks("./joined_musl")
+
+
 def check_twin(way):
     wanted, view = TWINS[way]
     program = subprocess.Popen(t.program("why_big", way), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -365,4 +388,5 @@ check_reserved()
 if shutil.which("gcore"):
     check_threads_core()
     check_closed_core()
+    check_joined()
 t.finish()
