@@ -88,13 +88,14 @@ static int64_t next_pss(const struct recording *recording, size_t index) {
 
 // Counts what was seen when it was looked at, and between two looks the less of both: the sum over
 // processes is no more than they had together, as far as none of them was lower meanwhile.
-static bool add_pss(struct combined *combined, const struct recording *recording) {
+static bool add_pss(struct combined *combined, const struct recording *recording, uint64_t end_ns) {
     struct cairn_resident value;
     int64_t last = 0;
     bool is_seen = false;
     for (size_t i = 0; recording_resident(recording, i, &value); i++) {
         if (!value.pss_bytes || value.pss_bytes > pss_most) continue;
         const uint64_t at_ns = later(recording->header.start_clock_ns, value.at_ns);
+        if (at_ns >= end_ns) break;  // others may have what it gave back
         const int64_t seen = (int64_t)value.pss_bytes, next = next_pss(recording, i);
         const int64_t between = seen < next ? seen : next;
         if (!add_pss_change(combined, at_ns, seen - last) ||
@@ -125,7 +126,7 @@ bool combined_add(struct combined *combined, const struct recording *recording) 
     return add(combined, end_ns, -low, -high) &&
            add_estimate(combined, start_ns, end_ns, &timeline.peak_estimate, timeline.is_fork) &&
            add_inherited(combined, start_ns, end_ns, timeline.copied_bytes) &&
-           add_pss(combined, recording);
+           add_pss(combined, recording, end_ns);
 }
 
 bool combined_add_row(struct combined *combined, const struct run_row *row) {
