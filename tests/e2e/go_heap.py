@@ -139,6 +139,10 @@ def with_profile(name, root=None, is_chroot=False):
     if name == "plain" and not root:
         removed(running, wanted)
     running.end(what)
+    refused = t.run_cairn("run", f"{place}/{name}", str(running.profile)) if name in ("anywhere", "stripped") and not root else None
+    if refused:  # and what helps is said, without symbols as well
+        t.check(refused.status == 125 and b"it is a static Go program" in refused.err and b"cairn report PID" in refused.err
+                and b"cairn help go" in refused.err, f"{what}: cairn run: {refused}")
 
 
 def removed(running, wanted):

@@ -30,5 +30,6 @@ static void *work(void *unused) {
 int main(void) {
     in_threads(work);
     ledger("snapshots", 5, 1e6);
+    ledger("least_bytes", 5000, 1 << 20);
     return 0;
 }

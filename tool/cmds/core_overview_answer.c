@@ -77,6 +77,7 @@ bool overview_claim(const struct overview *overview, struct claim *claim) {
                                   .largest = largest->text,
                                   .allocator = allocator_of(overview),
                                   .is_largest_used = largest->kind == PART_USED,
+                                  .is_core = overview->is_core,
                                   .is_recordable = find_program(overview, &program)};
     claim_of_now(claim, &now);
     return true;

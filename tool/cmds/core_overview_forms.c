@@ -131,7 +131,7 @@ void overview_print_screen(const struct overview *overview) {
     overview_sentence(overview, sentence);
     overview_next(overview, next);
     print_head(overview, &terminal);
-    terminal_print(&terminal, STYLE_STRONG, "  %s\n", sentence);
+    terminal_print_line(&terminal, STYLE_STRONG, "  %s", sentence);
     for (int i = 0; i < SECTIONS; i++) print_section(overview, &terminal, (enum section_id)i);
     if (*next) terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
 }

@@ -8,6 +8,7 @@
 #include "tool/base/units.h"
 #include "tool/heap/remedies.h"
 #include "tool/query/views.h"
+#include "tool/watch/stack_end.h"
 
 static void add(struct resident_parts *parts, enum part_kind kind, uint64_t bytes,
                 const char *text) {
@@ -83,7 +84,7 @@ static void add_rest(const struct rss_parts *resident, uint64_t linked_bytes,
     add(parts, PART_REST, picture->files_bytes + linked_bytes, "code, data and files");
     add(parts, PART_REST, picture->shared_bytes, "shared memory without a file");
     add(parts, PART_REST, picture->stacks_bytes, "stacks of threads");
-    add(parts, PART_REST, resident->zero_stack_bytes, "zero pages of stacks, perhaps never used");
+    add(parts, PART_CLOSED, resident->zero_stack_bytes, "zero pages of stacks, perhaps never used");
     add(parts, PART_REST, picture->other_bytes, "of the kernel and devices");
     add(parts, PART_CLOSED, resident->closed_bytes, "not writable: constants, or kept for later");
 }
@@ -121,21 +122,34 @@ uint64_t resident_parts_bytes(const struct resident_parts *parts, enum part_kind
     return bytes;
 }
 
-static bool has_stack(const struct core_image *core, const struct memory_segment *segment) {
-    for (size_t i = 0; i < core->threads.count; i++) {
-        const uint64_t stack = core->threads.items[i].stack;
-        if (stack >= segment->start && stack < segment->end) return true;
-    }
-    return false;
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
 }
 
-// Returns what of a stack is pages of zeros. gdb writes all that is reserved for it; whether a page
-// was ever there is not known then.
-static uint64_t zero_bytes(const struct core_image *core, const struct memory_segment *segment) {
+// Returns where the stack ends that a segment has, with its thread's data if these lie in it, else
+// with the segment; 0: it has none. The kernel joins a stack with memory above.
+static uint64_t stack_end_of(const struct core_image *core, const struct memory_segment *segment) {
+    const uint64_t page_bytes = core_page_bytes(core);
+    for (size_t i = 0; i < core->threads.count; i++) {
+        const uint64_t stack = core->threads.items[i].stack,
+                       pointer = core->threads.items[i].pointer;
+        if (stack < segment->start || stack >= segment->end) continue;
+        if (pointer < stack || pointer >= segment->end) return segment->end;
+        const uint64_t end =
+            (pointer + STACK_THREAD_BYTES + page_bytes - 1) / page_bytes * page_bytes;
+        return end < segment->end ? end : segment->end;
+    }
+    return 0;
+}
+
+// Returns what of a stack, the first so many bytes of a segment, is pages of zeros. gdb writes all
+// that is reserved for it; whether a page was ever there is not known then.
+static uint64_t zero_bytes(const struct core_image *core, const struct memory_segment *segment,
+                           uint64_t stack_bytes) {
     static const uint8_t zeros[4096];
     uint8_t page[sizeof zeros];
     uint64_t bytes = 0;
-    for (uint64_t at = 0; at + sizeof page <= segment->bytes; at += sizeof page)
+    for (uint64_t at = 0; at + sizeof page <= stack_bytes; at += sizeof page)
         if (core_read(core, segment->start + at, page, sizeof page) &&
             !memcmp(page, zeros, sizeof page))
             bytes += sizeof page;
@@ -147,16 +161,18 @@ void resident_of_dump(const struct core_image *core, struct rss_parts *resident)
     *resident = (struct rss_parts){.libc_data = {0, 0}};
     for (size_t i = 0; i < core->segments.count; i++) {
         const struct memory_segment *segment = &core->segments.items[i];
-        uint64_t *kind = &picture->heap_bytes;
+        const uint64_t end = stack_end_of(core, segment);
+        uint64_t *kind = &picture->heap_bytes, stack_bytes = 0;
         if (core_module_of(core, segment->start))
             kind = &picture->files_bytes;
         else if (!segment->is_writable)
             kind = segment->is_code ? &picture->other_bytes : &resident->closed_bytes;
-        else if (has_stack(core, segment))
-            kind = &picture->stacks_bytes;
-        const uint64_t zero = kind == &picture->stacks_bytes ? zero_bytes(core, segment) : 0;
+        else if (end)
+            stack_bytes = least(segment->bytes, end - segment->start);
+        const uint64_t zero = zero_bytes(core, segment, stack_bytes);
         resident->zero_stack_bytes += zero;
-        *kind += segment->bytes - zero;
+        picture->stacks_bytes += stack_bytes - zero;
+        *kind += segment->bytes - stack_bytes;
         picture->rss_bytes += segment->bytes;
     }
 }

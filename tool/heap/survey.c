@@ -8,6 +8,7 @@
 #include "tool/glibc/chunks.h"
 #include "tool/heap/other_heaps.h"
 #include "tool/heap/survey_other.h"
+#include "tool/heap/survey_ranges.h"
 #include "tool/model/index_table.h"
 
 enum { HEADER = 16 };
@@ -21,7 +22,7 @@ struct surveying {
     const struct survey *from;
     struct heap_state *state;
     struct glibc_heap heap;
-    ARRAY(struct residency_range) ranges;  // of the areas
+    struct survey_ranges ranges;  // of the areas
     size_t next_chunk, next_sample;
     struct core_block_cursor cursor;
     struct core_block block;                 // the next one that was recorded exactly
@@ -45,14 +46,6 @@ static void add(struct heap_sum *sum, uint64_t bytes) {
 
 static uint64_t page_size(const struct surveying *surveying) {
     return core_page_bytes(surveying->from->core);
-}
-
-static const struct stopped_segment *segment_of(const struct stopped_image *live,
-                                                uint64_t address) {
-    size_t low;
-    search_first(low, live->segments.count, live->segments.items[low].end > address);
-    bool is_found = low < live->segments.count && live->segments.items[low].start <= address;
-    return is_found ? &live->segments.items[low] : NULL;
 }
 
 // Bytes of [start, end) on resident pages.
@@ -244,43 +237,6 @@ static bool find_areas(struct surveying *surveying) {
     return true;
 }
 
-// An area of a process is the part of it that was looked at: nothing else is known. Mappings that
-// lie side by side are one each, since each says itself which of its pages are there.
-static bool make_ranges(struct surveying *surveying) {
-    struct heap_state *state = surveying->state;
-    const struct stopped_image *live = surveying->from->live;
-    const uint64_t page_bytes = page_size(surveying);
-    struct {
-        ARRAY(struct heap_area) items;
-    } looked = {{0}};
-    size_t page = 0;
-    bool is_ok = true;
-    for (size_t i = 0; i < state->areas.count && is_ok; i++) {
-        struct heap_area area = state->areas.items[i];
-        for (uint64_t end = area.end; area.start < end && is_ok; area.start = area.end) {
-            const struct stopped_segment *segment = live ? segment_of(live, area.start) : NULL;
-            if (live && !segment) break;
-            area.end = segment && segment->end < end ? segment->end : end;
-            area.first_page = page;
-            page += (area.end - area.start) / page_bytes;
-            struct residency_range *range = array_push(&surveying->ranges);
-            struct heap_area *slot = range ? array_push(&looked.items) : NULL;
-            is_ok = slot;
-            if (!slot) break;
-            *slot = area;
-            *range = (struct residency_range){
-                area.start, area.end,
-                segment ? segment->are_resident + (area.start - segment->start) / page_bytes
-                        : NULL};
-        }
-    }
-    array_free(&state->areas);
-    state->areas.items = looked.items.items;
-    state->areas.count = looked.items.count;
-    state->areas.capacity = looked.items.capacity;
-    return is_ok;
-}
-
 // --- blocks and their owners
 
 static uint32_t stack_of(const struct profile *profile, uint32_t cell) {
@@ -451,11 +407,13 @@ static bool build(struct surveying *surveying, struct error *error) {
     sum_chunks(surveying);
     if (!survey_other(surveying->from->core, surveying->from->live, &surveying->heap.other,
                       state) ||
-        !sum_arenas(surveying) || !find_areas(surveying) || !make_ranges(surveying) ||
+        !sum_arenas(surveying) || !find_areas(surveying) ||
+        !survey_ranges_make(surveying->from->core, surveying->from->live, state,
+                            &surveying->ranges) ||
         !begin_blocks(surveying))
         return error_set(error, "no memory for the figures of the heap");
-    if (!residency_build(&state->residency, page_size(surveying), surveying->ranges.items,
-                         surveying->ranges.count, &blocks,
+    if (!residency_build(&state->residency, page_size(surveying), surveying->ranges.list.items,
+                         surveying->ranges.list.count, &blocks,
                          profile ? profile->stack_count + 1 : HEAP_CLASSES, error))
         return false;
     sum_known(surveying);
@@ -491,7 +449,7 @@ bool survey_build(const struct survey *survey, struct heap_state *state, struct 
     if (survey->samples) state->rejected_count += survey->samples->rejected_count;
     bool is_ok = read_heap(&surveying, error) && build(&surveying, error);
     glibc_heap_free(&surveying.heap);
-    array_free(&surveying.ranges);
+    survey_ranges_free(&surveying.ranges);
     free(surveying.stacks);
     index_table_free(&surveying.types);
     if (!is_ok) heap_state_free(state);

@@ -70,25 +70,42 @@ static bool add_inherited(struct combined *combined, uint64_t start_ns, uint64_t
     return true;
 }
 
+static const uint64_t pss_most = (uint64_t)1 << 47;  // more is damage
+
 static bool add_pss_change(struct combined *combined, uint64_t at_ns, int64_t bytes) {
     struct combined_pss *change = array_push(&combined->pss);
     if (change) *change = (struct combined_pss){.at_ns = at_ns, .bytes = bytes};
     return change != NULL;
 }
 
-// As it was looked at now and then: what was seen last counts up to the next look.
+// Returns the PSS of the reading behind `index`; 0: the last one, after which nothing is known.
+static int64_t next_pss(const struct recording *recording, size_t index) {
+    struct cairn_resident value;
+    while (recording_resident(recording, ++index, &value))
+        if (value.pss_bytes && value.pss_bytes <= pss_most) return (int64_t)value.pss_bytes;
+    return 0;
+}
+
+// Counts what was seen when it was looked at, and between two looks the less of both: the sum over
+// processes is no more than they had together, as far as none of them was lower meanwhile.
 static bool add_pss(struct combined *combined, const struct recording *recording, uint64_t end_ns) {
-    const int64_t most = (int64_t)1 << 47;
     struct cairn_resident value;
     int64_t last = 0;
+    bool is_seen = false;
     for (size_t i = 0; recording_resident(recording, i, &value); i++) {
-        if (!value.pss_bytes || value.pss_bytes > (uint64_t)most) continue;
-        uint64_t at_ns = later(recording->header.start_clock_ns, value.at_ns);
-        if (!add_pss_change(combined, at_ns, (int64_t)value.pss_bytes - last)) return false;
-        last = (int64_t)value.pss_bytes;
+        if (!value.pss_bytes || value.pss_bytes > pss_most) continue;
+        const uint64_t at_ns = later(recording->header.start_clock_ns, value.at_ns);
+        if (at_ns >= end_ns) break;  // others may have what it gave back
+        const int64_t seen = (int64_t)value.pss_bytes, next = next_pss(recording, i);
+        const int64_t between = seen < next ? seen : next;
+        if (!add_pss_change(combined, at_ns, seen - last) ||
+            !add_pss_change(combined, later(at_ns, 1), between - seen))
+            return false;
+        last = between;
+        is_seen = true;
     }
-    combined->pss_processes += last > 0;
-    return !last || add_pss_change(combined, end_ns, -last);
+    combined->pss_processes += is_seen;
+    return true;
 }
 
 bool combined_add(struct combined *combined, const struct recording *recording) {

@@ -29,8 +29,8 @@ struct combined_peak {
     uint64_t low_bytes, high_bytes;
     struct estimate estimate;  // of either; all zero if no process was sampled
     uint64_t inherited_bytes;  // at most so much of it were copies that forks had inherited
-    uint64_t pss_bytes;        // highest sum of proportional set sizes, as far as they were looked
-                               // at; 0: none was
+    uint64_t pss_bytes;        // highest sum of proportional set sizes, at least, as far as they
+                               // were looked at; 0: none was
     size_t pss_processes;      // that were
 };
 

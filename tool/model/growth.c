@@ -139,12 +139,12 @@ static int64_t heap_at(const struct growth_heap *heap, uint32_t cell) {
     return heap->low[cell] + (heap->high[cell] - heap->low[cell]) / 2;
 }
 
-// Returns by how much the whole heap rose over the cells, if it did so nearly without a fall and
-// the timeline shows how, else 0: of samples that is not sure.
-static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t to) {
+// Returns by how much the whole heap rose over the cells beyond what all stacks held before, if it
+// did so nearly without a fall and the timeline shows how, else 0: of samples that is not sure.
+static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t to, int64_t before) {
     enum { FALL_SHARE = 8, VAGUE_SHARE = 2 };
     const struct growth_heap *heap = &fitting->heap;
-    int64_t highest = 0, fall = 0, vague = 0;
+    int64_t highest = before, fall = 0, vague = 0;
     if (fitting->snapshots->profile->sampling.is_on || to <= from + 1) return 0;
     for (uint32_t cell = from; cell < to; cell++) {
         const int64_t now = heap_at(heap, cell), width = heap->high[cell] - heap->low[cell];
@@ -153,19 +153,24 @@ static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t t
         if (highest - now > fall) fall = highest - now;
         if (width > vague) vague = width;
     }
-    const int64_t climb = growth_rise(heap_at(heap, from), heap_at(heap, to - 1));
+    const int64_t climb = growth_rise(before, heap_at(heap, to - 1));
     return fall <= climb / FALL_SHARE && vague <= climb / VAGUE_SHARE ? climb : 0;
 }
 
-// Draws a stack that has most of what the whole heap rose by between two moments: it rose as the
-// heap did.
+// Draws a stack that has most of what the whole heap rose by between two moments, beyond what it
+// held `before`: it rose as the heap did.
 static void draw_climb(const struct fitting *fitting, int64_t *curve, uint32_t from, uint32_t to,
-                       int64_t bytes, int64_t rise, int64_t climb) {
-    const struct growth_heap *heap = &fitting->heap;
+                       int64_t bytes, int64_t rise, int64_t before, int64_t climb) {
     for (uint32_t cell = from; cell < to; cell++) {
-        const double share = (double)(heap_at(heap, cell) - heap_at(heap, from)) / (double)climb;
+        const double share = (double)(heap_at(&fitting->heap, cell) - before) / (double)climb;
         curve[cell] = bytes + (int64_t)(share > 0 ? share * (double)rise : 0);
     }
+}
+
+static int64_t sum_of(const struct profile *profile, const struct live_at *held) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < profile->built_stack_count; i++) sum = figures_add(sum, held[i].bytes);
+    return sum;
 }
 
 // Draws what the stacks held at the point into their curves, up to the next point, at which they
@@ -180,7 +185,8 @@ static void draw_point(const struct growth *growth, const struct fitting *fittin
         is_last ? CELLS : growth_heap_cell(&fitting->heap, growth->points[index + 1].choice.at_ns);
     // the end itself is no time
     if (is_last && growth->point_count > 1) from = growth_heap_settled(&fitting->heap);
-    const int64_t climb = next ? climb_of(fitting, from, to) : 0;
+    const int64_t before = sum_of(profile, held),
+                  climb = next ? climb_of(fitting, from, to, before) : 0;
     for (size_t i = 0; i < fitting->candidates.count; i++) {
         const uint32_t number = profile->stacks[fitting->candidates.items[i]].number;
         const int64_t bytes = held[number].bytes,
@@ -189,7 +195,7 @@ static void draw_point(const struct growth *growth, const struct fitting *fittin
         for (uint32_t cell = from; cell < to; cell++)
             curve[cell] = least_of(bytes, fitting->heap.high[cell]);
         if (climb > 0 && (double)rise >= climb_share * (double)climb)
-            draw_climb(fitting, curve, from, to, bytes, rise, climb);
+            draw_climb(fitting, curve, from, to, bytes, rise, before, climb);
         if (!index) fitting->at_start[i] = bytes;
         if (is_last) fitting->at_end[i] = bytes;
     }
@@ -438,7 +444,7 @@ static void fitting_free(struct fitting *fitting) {
 bool growth_build(struct growth *growth, const struct snapshots *snapshots, size_t first,
                   size_t most, struct error *error) {
     struct fitting fitting = {.snapshots = snapshots};
-    *growth = (struct growth){.first = first};
+    *growth = (struct growth){.first = first, .rise_least = rise_least(snapshots->profile)};
     bool is_ok = build(growth, &fitting, most);
     fitting_free(&fitting);
     if (is_ok) return true;

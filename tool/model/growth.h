@@ -54,6 +54,7 @@ struct growth {
     size_t count;
     size_t stalled_count;         // of these, at the end of the list
     size_t late_count;            // rose as well, and no moment shows when
+    int64_t rise_least;           // by less no stack grows
     struct growth_point *points;  // by time: snapshots, the peak, the end
     size_t point_count;
     size_t moment_count;  // there are; not all of many are looked at

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tool/model/estimate.h"
+#include "tool/model/figures.h"
+
 // Returns the variance of what of a stack's samples at the peak had been replaced before: only that
 // can have made this sum the highest.
 static double renewed_of(const struct stack *stack) {
@@ -46,4 +49,25 @@ void peak_share_take(const struct profile *profile, size_t id, struct cell_value
     peak->blocks_over = blocks;
     values->peak_bytes = figures_add(values->peak_bytes, -(int64_t)bytes);
     values->peak_blocks = figures_add(values->peak_blocks, -(int64_t)blocks);
+}
+
+// Returns what all cells held at the peak, as they saved it.
+static int64_t saved_peak(const struct recording *recording) {
+    const size_t count = recording_count(recording, CAIRN_SECTION_CELLS);
+    struct recorded_cell cell;
+    int64_t sum = 0;
+    for (size_t id = CAIRN_CELL_OTHER; id < count; id++) {
+        if (!recording_cell(recording, id, &cell)) continue;
+        const bool is_saved = sampled_has_saved_peak(recording, &cell, false);
+        sum = figures_add(sum, is_saved ? cell.peak_bytes
+                                        : (int64_t)(cell.allocated_bytes - cell.freed_bytes));
+    }
+    return sum;
+}
+
+bool peak_is_at_end(const struct recording *recording, int64_t exit_bytes) {
+    const struct cairn_totals *totals = &recording->header.totals;
+    if (exit_bytes <= 0) return false;
+    if ((uint64_t)exit_bytes > totals->peak_bytes) return true;
+    return totals->is_threaded && exit_bytes > saved_peak(recording);
 }

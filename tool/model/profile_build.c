@@ -100,8 +100,6 @@ bool profile_has_more(const struct profile *profile) {
     return profile->sampling.is_on || profile->figures.inherited_blocks;
 }
 
-// The highest total is kept by a counter that moves when the heap shrinks; if the heap holds more
-// than that now, the peak is now.
 static void find_peak(struct builder *builder) {
     struct profile *profile = builder->profile;
     const struct cairn_header *header = &profile->recording->header;
@@ -110,9 +108,8 @@ static void find_peak(struct builder *builder) {
     for (size_t id = CAIRN_CELL_OTHER; id < count; id++)
         if (recording_cell_left(profile->recording, id, &left))
             builder->exit_bytes = figures_add(builder->exit_bytes, left);
-    profile->peak.is_at_end =
-        builder->exit_bytes > 0 && (uint64_t)builder->exit_bytes > header->totals.peak_bytes;
-    bool is_at_end = profile->peak.is_at_end;
+    bool is_at_end = peak_is_at_end(profile->recording, builder->exit_bytes);
+    profile->peak.is_at_end = is_at_end;
     uint64_t left_ns = (is_at_end ? recording_last_ns : recording_peak_ns)(profile->recording);
     uint64_t bytes = is_at_end ? (uint64_t)builder->exit_bytes : header->totals.peak_bytes;
     profile->peak.at_ns = recording_reached_ns(profile->recording, left_ns, bytes);
@@ -368,7 +365,9 @@ static void sum_up(struct profile *profile, size_t slot_count) {
         peak->blocks_least = profile->figures.peak_estimate.blocks_least;
     }
     const struct cairn_totals *totals = &profile->recording->header.totals;
-    uint64_t counted = profile->peak.is_at_end ? (uint64_t)profile->exit_bytes : totals->peak_bytes;
+    uint64_t counted = totals->peak_bytes;
+    if (profile->peak.is_at_end && (uint64_t)profile->exit_bytes > counted)
+        counted = (uint64_t)profile->exit_bytes;
     uint64_t over = (uint64_t)profile->estimates[ESTIMATED_PEAK].bytes_over;
     uint64_t sum = (uint64_t)profile->peak.bytes + over;
     profile->peak.error_bytes = sum > counted ? sum - counted : counted - sum;

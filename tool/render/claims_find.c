@@ -24,6 +24,8 @@ bool claim_of_growth(struct claim *claim, const struct finding_growth *growth) {
     text_escape(label, sizeof label, growth->label);
     claim_set(claim, "stopped", (int64_t)growth->stalled_count);
     claim_set(claim, "late", (int64_t)growth->late_count);
+    claim_set(claim, "least_bytes", growth->rise_least);
+    claim_set(claim, "is_sampled", growth->is_sampled);
     claim_set(claim, "start_ns", (int64_t)growth->start_ns);
     claim_set(claim, "end_ns", (int64_t)growth->end_ns);
     claim_set_text(claim, "label", label);

@@ -127,14 +127,17 @@ static bool is_block_used(const struct claim_now *now) {
     return now->block_bytes - now->block_bytes / TOUCHED_PARTS <= now->used_bytes;
 }
 
+// Chooses what is told first: free memory if it is more than what is leaked or redundant; a leak
+// before what is redundant, since it grows.
 static enum claim_key choose_now(const struct claim_now *now) {
     const bool is_wasteful = is_share(now->wasted_bytes, now, NOW_WASTE_SHARE);
-    const bool is_free_most = !is_wasteful || now->free_bytes >= now->wasted_bytes;
+    const bool is_leaky = is_share(now->leaked_bytes, now, NOW_WASTE_SHARE);
+    const bool is_free_most = (!is_wasteful || now->free_bytes >= now->wasted_bytes) &&
+                              (!is_leaky || now->free_bytes >= now->leaked_bytes);
     if (is_share(now->free_bytes, now, NOW_FREE_SHARE) && is_free_most) return CLAIM_NOW_FREE;
     if (!now->is_largest_used && is_share(now->largest_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_OTHER;
-    if (is_share(now->leaked_bytes, now, NOW_WASTE_SHARE) && now->leaked_bytes >= now->wasted_bytes)
-        return CLAIM_NOW_LEAKED;
+    if (is_leaky) return CLAIM_NOW_LEAKED;
     if (is_wasteful) return CLAIM_NOW_WASTE;
     if (now->knows_waste && is_block_used(now) && is_share(now->block_bytes, now, NOW_MOST_SHARE))
         return CLAIM_NOW_BLOCK;
@@ -156,6 +159,7 @@ void claim_of_now(struct claim *claim, const struct claim_now *now) {
     claim_set(claim, "bytes", (int64_t)bytes);
     claim_set(claim, "rss_bytes", (int64_t)now->all_bytes);
     if (claim_has(claim, "what")) claim_set_text(claim, "what", now->largest);
+    if (claim_has(claim, "is_touched")) claim_set(claim, "is_touched", !now->is_core);
     if (claim_has(claim, "is_recordable")) claim_set(claim, "is_recordable", now->is_recordable);
     if (claim_has(claim, "allocator")) claim_set_text(claim, "allocator", now->allocator);
 }

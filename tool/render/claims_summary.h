@@ -36,6 +36,7 @@ struct claim_now {
     bool knows_waste;
     uint64_t largest_bytes;
     const char *largest;
+    bool is_core;  // which pages were touched is not known
     bool is_largest_used;
     bool is_recordable;  // as far as is known: cairn run does not refuse the program
 };

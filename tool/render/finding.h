@@ -74,6 +74,8 @@ struct finding {
 struct finding_growth {
     bool is_known;
     size_t moment_count, growing_count, stalled_count, late_count;
+    int64_t rise_least;  // smaller rises are not told
+    bool is_sampled;
     uint64_t start_ns, end_ns;
     char label[CAIRN_LABEL_BYTES];  // of the mark at the start
     struct {

@@ -26,6 +26,8 @@ static void note_growth(struct finding_growth *out, const struct growth *growth,
     out->growing_count = growth->count - growth->stalled_count;
     out->stalled_count = growth->stalled_count;
     out->late_count = growth->late_count;
+    out->rise_least = growth->rise_least;
+    out->is_sampled = profile->sampling.is_on;
     out->start_ns = growth->start_ns, out->end_ns = growth->end_ns;
     if (growth->first < snapshots->count)
         snprintf(out->label, sizeof out->label, "%s", snapshots->list[growth->first].label);

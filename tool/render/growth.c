@@ -122,6 +122,8 @@ static bool claim_none(const struct growth *growth, const struct snapshots *snap
                                    .growing_count = growth->count - growth->stalled_count,
                                    .stalled_count = growth->stalled_count,
                                    .late_count = growth->late_count,
+                                   .rise_least = growth->rise_least,
+                                   .is_sampled = snapshots->profile->sampling.is_on,
                                    .start_ns = growth->start_ns,
                                    .end_ns = growth->end_ns};
     if (growth->first < snapshots->count)
@@ -140,6 +142,7 @@ static void drop_small(struct growth *growth, int64_t least) {
     }
     growth->count = kept;
     growth->stalled_count = stalled;
+    if (growth->rise_least < least) growth->rise_least = least;
 }
 
 enum growth_column {

@@ -421,8 +421,8 @@ bool pages_answer(struct answer *answer, const struct heap_about *about,
     if (state->is_sampled)
         answer_note(answer, "a sample is recorded: what stacks hold and keep is estimated");
     if (state->is_core)
-        answer_note(answer, "a core does not tell which pages were resident: here all count as if "
-                            "they were");
+        answer_note(answer, "a core does not tell which pages were resident: those of zeros may "
+                            "never have been touched, and do not count");
     if (state->is_core || !residency->resident_bytes) return true;
     claim_of_pages(state, &list->claim);
     answer->claims = &list->claim;

@@ -31,7 +31,6 @@ static void print_sum(const struct terminal *terminal, const struct heap_sum *su
     fprintf(terminal->out, "  %s\n", what);
 }
 
-// Which memory this is, when, and what it cost.
 static void print_origin(const struct terminal *terminal, const struct heap_about *about,
                          const char *what) {
     const struct heap_state *state = about->state;
@@ -236,8 +235,8 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
     if (state->is_core) {
         terminal_print(terminal, STYLE_STRONG, "pages of the heap in %s\n", about->name);
         terminal_print(terminal, STYLE_DIM,
-                       "a core does not tell which pages were resident: here "
-                       "all count as if they were\n");
+                       "a core does not tell which pages were resident: those of zeros may\n"
+                       "never have been touched, and do not count\n");
     } else {
         terminal_print(terminal, STYLE_STRONG, "resident pages of process %" PRIu32 "'s heap",
                        state->pid);
@@ -246,14 +245,19 @@ static void print_heading(const struct terminal *terminal, const struct heap_abo
                        units_count((int64_t)state->thread_count).text,
                        units_noun((int64_t)state->thread_count, "thread", "threads"));
     }
-    fprintf(out, "%12s  resident, with %s live on them\n",
+    fprintf(out, "%12s  %s, with %s live on them\n",
             units_size_as((int64_t)residency->resident_bytes, is_plain).text,
+            state->is_core ? "of pages with more than zeros" : "resident",
             units_size_as((int64_t)residency->live_bytes, is_plain).text);
     fprintf(out, "%12s  on pages with live blocks, charged below\n",
             units_size_as((int64_t)residency->kept_bytes, is_plain).text);
     fprintf(out, "%12s  on pages without: free memory %s\n",
             units_size_as((int64_t)heap_state_empty_bytes(state), is_plain).text,
             state->sizes.count ? "and its allocator's tables" : "in arenas");
+    const int64_t zero_bytes = (int64_t)(residency->range_bytes - residency->resident_bytes);
+    if (state->is_core && zero_bytes)
+        fprintf(out, "%12s  of pages of zeros, or not in the core\n",
+                units_size_as(zero_bytes, is_plain).text);
 }
 
 // Why owners are what they are, and how far they can be believed.
@@ -463,7 +467,6 @@ static bool is_absent(const struct heap_map *map, size_t first, size_t count) {
     return true;
 }
 
-// Lines of which nothing is resident are left out.
 static void print_strip(const struct terminal *terminal, const struct heap_state *state,
                         const struct heap_map *map, const struct heap_strip *strip, size_t columns,
                         bool is_plain) {
@@ -493,8 +496,8 @@ bool heap_map_print(const struct terminal *terminal, const struct heap_state *st
                    "%s each; live share of %s: \xe2\x96\x88 75 \xe2\x96\x93 50 \xe2\x96\x92 25 "
                    "\xe2\x96\x91 0 %%%s\n",
                    units_size_as((int64_t)map.cell_bytes, view->is_plain_number).text,
-                   state->is_core ? "what is there" : "resident",
-                   state->is_core ? "" : ", \xc2\xb7 none resident");
+                   state->is_core ? "pages not zero" : "resident",
+                   state->is_core ? ", \xc2\xb7 zeros" : ", \xc2\xb7 none resident");
     heap_map_free(&map);
     return true;
 }

@@ -29,6 +29,7 @@ struct leaders {
     ARRAY(struct leader) list;
     int64_t unnamed[UNNAMED_COUNT];
     int64_t whole;
+    struct leader code;  // the call site with most whose code has no name
 };
 
 static enum unnamed unnamed_of(const struct site *site, bool has_census) {
@@ -43,6 +44,8 @@ static bool leaders_add(struct leaders *leaders, const struct site *site, bool h
     const int64_t value = site->measured.value;
     leaders->whole += value;
     leaders->unnamed[why] += value;
+    if (why == UNNAMED_CODE && value > leaders->code.value)
+        leaders->code = (struct leader){0, site->frames[0], value};
     if (why != NAMED) return true;
     struct leader *leader = array_push(&leaders->list);
     if (!leader) return false;
@@ -75,13 +78,18 @@ static void set_unknown(struct claim *claim, const struct leaders *leaders, int6
         [UNNAMED_LOST] = "stacks of most of it were not recorded",
         [UNNAMED_CODE] = "the functions of most of it have no name"};
     enum unnamed why = UNNAMED_BEFORE;
-    char text[WHY_BYTES];
+    char text[WHY_BYTES + LABEL_BYTES], label[LABEL_BYTES];
     for (enum unnamed i = UNNAMED_BEFORE; i < UNNAMED_COUNT; i++)
         if (leaders->unnamed[i] > leaders->unnamed[why]) why = i;
     snprintf(text, sizeof text, "%s", reasons[why]);
     if (samples)
         snprintf(text, sizeof text, "%s too few",
                  units_counted(samples, "sample is", "samples are").text);
+    else if (why == UNNAMED_CODE && leaders->code.frame) {
+        frame_label_alone(leaders->code.frame, label, sizeof label, LABEL_COLUMNS);
+        snprintf(text, sizeof text, "%s; the largest call site is %s with %s", reasons[why], label,
+                 units_percent(leaders->code.value, leaders->whole).text);
+    }
     *claim = (struct claim){.key = CLAIM_LARGEST_UNKNOWN};
     claim_set_text(claim, "why", text);
 }

@@ -108,7 +108,7 @@ static void print_pss(const struct terminal *terminal, const struct run_screen *
     if (peak->pss_processes < all)
         snprintf(whose, sizeof whose, "of %s of %s", units_count((int64_t)peak->pss_processes).text,
                  units_counted((int64_t)all, "process", "processes").text);
-    snprintf(text, sizeof text, "     PSS %s about %s", whose,
+    snprintf(text, sizeof text, "     PSS %s at least %s", whose,
              size_of(screen, (int64_t)peak->pss_bytes).text);
     const bool has_room = used + text_columns(text) <= terminal->columns;
     if (!has_room) fputc('\n', terminal->out);

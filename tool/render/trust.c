@@ -6,6 +6,7 @@
 
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/model/figures.h"
 #include "tool/model/left_out.h"
 #include "tool/render/claims_summary.h"
 #include "tool/render/frames.h"
@@ -243,9 +244,21 @@ static void add_names(struct parts *line, const struct frame_names *names) {
 }
 
 // "cairn itself 4.1 MiB".
-static void add_own(struct parts *line, const char *most, uint64_t own_bytes) {
+static void add_own(struct parts *line, const char *most, uint64_t own_bytes, const char *when) {
     if (!own_bytes) return;
-    parts_add(line, STYLE_PLAIN, "cairn itself %s%s", most, units_size((int64_t)own_bytes).text);
+    parts_add(line, STYLE_PLAIN, "cairn itself %s%s%s", most, units_size((int64_t)own_bytes).text,
+              when);
+}
+
+// Returns " at the end" where another figure of cairn's memory, that of the peak of resident
+// memory, stands in the lines above.
+static const char *own_moment(const struct profile *profile) {
+    const uint64_t own = profile->recording->header.own_bytes;
+    struct picture picture;
+    if (!profile_has_ended(profile)) return "";
+    if (!picture_of(profile->recording, CAIRN_PICTURE_AT_PEAK, &picture)) return "";
+    const uint64_t then = picture.bytes[PICTURE_OWN];
+    return then > own + own / 4 || then < own - own / 4 ? " at the end" : "";
 }
 
 // "looked at 3 times, paused for 41 ms", and what is not known of it.
@@ -290,7 +303,7 @@ void trust_print(const struct terminal *terminal, const struct profile *profile,
     add_names(&line, names);
     add_damage(&line, &profile->recording->damage);
     add_looks(&line, profile->recording);
-    add_own(&line, "", header->own_bytes);
+    add_own(&line, "", header->own_bytes, own_moment(profile));
     parts_end(&line);
 }
 
@@ -354,7 +367,7 @@ void trust_sums_print(const struct terminal *terminal, const struct trust_sums *
                   units_counted((int64_t)sums->bad_lines, "line of the index is",
                                 "lines of the index are")
                       .text);
-    add_own(&line, "up to ", sums->own_bytes);
+    add_own(&line, "up to ", sums->own_bytes, "");
     parts_end(&line);
 }
 

@@ -216,17 +216,21 @@ static const char *interpreter_of(Elf *elf) {
     return NULL;
 }
 
-// Our runtime is linked into the program (libcairn_static.a, libcairn_embed.a).
-static bool has_runtime(Elf *elf) {
+static bool has_section(Elf *elf, const char *wanted) {
     size_t names = 0;
     if (elf_getshdrstrndx(elf, &names) != 0) return false;
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         GElf_Shdr header;
         const char *name =
             gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (name && !strcmp(name, ".note.cairn")) return true;
+        if (name && !strcmp(name, wanted)) return true;
     }
     return false;
+}
+
+// Returns true if our runtime is linked into the program (libcairn_static.a, libcairn_embed.a).
+static bool has_runtime(Elf *elf) {
+    return has_section(elf, ".note.cairn");
 }
 
 // Symbols that give away which allocator is linked in, most specific first.
@@ -355,9 +359,14 @@ static bool is_library(Elf *elf) {
 }
 
 // The tool leads the functions of its malloc to a library of ours (tool/attach/static_start.h).
-static const char *static_obstacle(const struct program *program) {
+static const char *static_obstacle(const struct program *program, Elf *elf) {
 #if defined(__x86_64__)
     if (program->own_allocator) return NULL;
+#endif
+    if (has_section(elf, ".gopclntab"))
+        return "it is a static Go program, whose heap is Go's own: cairn report PID looks into it "
+               "as it runs (cairn help go)";
+#if defined(__x86_64__)
     return "it is statically linked, and no symbol says where its malloc is (stripped, packed, or "
            "without one)";
 #else
@@ -391,7 +400,7 @@ static void examine_elf(Elf *elf, struct program *program, bool is_given) {
         program->own_allocator = allocator_signs[findings.allocator_sign].allocator;
     program->brings_operator_new =
         findings.needs_allocator_library || (preload && is_allocator_library(preload));
-    if (program->is_static) program->obstacle = static_obstacle(program);
+    if (program->is_static) program->obstacle = static_obstacle(program, elf);
     if (program->obstacle || !findings.obstacle) return;
     program->obstacle = findings.obstacle;
     program->refuses_preload = findings.refuses_preload;

@@ -15,6 +15,7 @@
 #include "tool/proc/pagemap.h"
 #include "tool/proc/process.h"
 #include "tool/proc/remote.h"
+#include "tool/watch/stack_end.h"
 
 enum { LIMITS_BYTES = 4096 };
 
@@ -25,10 +26,14 @@ enum { DATA_SMALL_BYTES = 64 << 10 };
 // keeps for later, as the JVM's collectors do.
 enum { GUARD_PAGES_MOST = 4 };
 
+// A stack with less is taken as it is.
+enum { STACK_SMALL_BYTES = 256 << 10 };
+
 struct reading {
     struct rss_parts *out;
     struct mapping now, before;  // `before` has no name
     bool is_before_anonymous, is_before_file_data, is_before_own;
+    uint64_t stack_end;                   // of a stack in this mapping; 0: it is not known
     uint64_t module_start, module_inode;  // of the last file that was mapped from its first byte
     struct rss_parts_source source;
 };
@@ -59,19 +64,33 @@ static bool is_libc(const char *name) {
     return starts(base, "libc.so.6") || starts(base, "libc-2.");
 }
 
+// Returns where a stack that is behind a guard page ends: with its thread's data or, where these
+// are not found, at the usual size of a stack.
+static uint64_t stack_end_of(const struct reading *reading) {
+    const struct mapping *now = &reading->now;
+    const struct rss_parts_source *source = &reading->source;
+    const uint64_t limit = source->stack_limit_bytes;
+    uint64_t end = 0;
+    if (source->pagemap.file < 0 || now->rss_bytes <= STACK_SMALL_BYTES) return now->end;
+    if (source->pid) end = stack_end_find(source->pid, &source->pagemap, now->start, now->end);
+    if (!end && limit && limit < now->end - now->start) end = now->start + limit;
+    return end ? end : now->end;
+}
+
 // Behind a guard page, no code; all of it, or its lower end if it is joined with something else.
-static uint64_t stack_bytes_of(const struct reading *reading) {
+static uint64_t stack_bytes_of(struct reading *reading) {
     const struct mapping *now = &reading->now, *before = &reading->before;
     bool is_guarded =
         before->end == now->start && starts(before->permissions, "---") &&
         reading->is_before_anonymous &&
         before->end - before->start <= GUARD_PAGES_MOST * (uint64_t)sysconf(_SC_PAGESIZE);
+    reading->stack_end = now->end;
     if (starts(now->name, "[anon: glibc: pthread stack")) return now->rss_bytes;
     if (!is_guarded || !starts(now->permissions, "rw-") || now->is_unreserved) return 0;
-    uint64_t limit = reading->source.stack_limit_bytes, size = now->end - now->start;
-    if (!limit || size <= limit || reading->source.pagemap.file < 0) return now->rss_bytes;
+    reading->stack_end = stack_end_of(reading);
+    if (reading->stack_end == now->end) return now->rss_bytes;
     uint64_t present =
-        pagemap_resident_bytes(&reading->source.pagemap, now->start, now->start + limit);
+        pagemap_resident_bytes(&reading->source.pagemap, now->start, reading->stack_end);
     return present < now->rss_bytes ? present : now->rss_bytes;
 }
 
@@ -213,8 +232,7 @@ static uint64_t data_bytes_of(const struct reading *reading, uint64_t end) {
 static uint64_t memory_start(const struct reading *reading, uint64_t stack_bytes,
                              uint64_t data_end) {
     const struct mapping *now = &reading->now;
-    uint64_t limit = reading->source.stack_limit_bytes;
-    if (stack_bytes && limit < now->end - now->start) return now->start + limit;
+    if (stack_bytes) return reading->stack_end;
     return data_end ? data_end : now->start;
 }
 

@@ -225,6 +225,45 @@ static void test_copies(void **state) {
     combined_free(&combined);
 }
 
+// Adds a process that was looked at: seconds and mebibytes of each look.
+static void add_looked_at(struct combined *combined, uint64_t start_ns, const uint64_t looks[][2],
+                          size_t count) {
+    struct cairn_resident residents[4] = {{0}};
+    struct recording recording;
+    begin(start_ns, MIB, 0);
+    uint8_t *bytes = open_made(&recording);
+    for (size_t i = 0; i < count; i++) {
+        residents[i].at_ns = looks[i][0];
+        residents[i].pss_bytes = looks[i][1] * MIB;
+    }
+    recording.sections[CAIRN_SECTION_RESIDENT] =
+        (struct recording_section){.bytes = (const uint8_t *)residents,
+                                   .size = sizeof *residents * count,
+                                   .entry_bytes = sizeof *residents,
+                                   .count = count};
+    assert_true(combined_add(combined, &recording));
+    close_made(&recording, bytes);
+}
+
+// Shares of memory that were looked at one after the other: no sum is told that may never have
+// been there.
+static void test_pss(void **state) {
+    (void)state;
+    static const uint64_t parent[][2] = {{100, 30}, {500, 10}, {900, 10}},
+                          child[][2] = {{200, 10}, {700, 25}}, late[][2] = {{950, 7}};
+    struct combined combined = {0};
+    add_looked_at(&combined, 1000, parent, 3);
+    struct combined_peak peak = combined_find(&combined);
+    assert_int_equal(peak.pss_bytes, 30 * MIB);
+    // when the child has 10, the parent has between 30 and 10; with 25 it is 10
+    add_looked_at(&combined, 1000, child, 2);
+    add_looked_at(&combined, 1000, late, 1);
+    peak = combined_find(&combined);
+    assert_int_equal(peak.pss_bytes, 35 * MIB);
+    assert_int_equal(peak.pss_processes, 3);
+    combined_free(&combined);
+}
+
 static void test_rows(void **state) {
     (void)state;
     struct combined combined = {0};
@@ -246,7 +285,8 @@ int main(void) {
         cmocka_unit_test(test_inherited), cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_together),  cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_estimates), cmocka_unit_test(test_alone_is_exact),
-        cmocka_unit_test(test_copies),    cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_copies),    cmocka_unit_test(test_pss),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,25 @@ static void test_error_of_threaded_peaks(void **state) {
     assert_int_equal(profile.peak.error_bytes, 24 + 2 * 2 * 256);
 }
 
+// The counter was ahead of what cells saved at the peak, and more is live now than they saved: the
+// peak is no lower than what is live.
+static void test_peak_of_threads_below_what_is_live(void **state) {
+    (void)state;
+    uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
+    making_book(&making, cell, 10, 1000, 0, 0);
+    making_peak(&making, 1);
+    making.header.totals.peak_bytes += 24;
+    making.header.totals.is_threaded = 1;
+    making.header.totals.batch_bytes = 256;
+    making_book(&making, cell, 1, 20, 0, 0);
+    build();
+    assert_true(profile.peak.is_at_end);
+    assert_int_equal(profile.exit_bytes, 1020);
+    assert_int_equal(profile.peak.bytes, 1020);
+    assert_int_equal(profile.peak.blocks, 11);
+    assert_int_equal(profile.peak.error_bytes, 4 + 2 * 2 * 256);
+}
+
 static void test_slot_that_threads_handed_on(void **state) {
     (void)state;
     uint32_t cell = stack_of(0, PROGRAM + 0x100, library + 0x200);
@@ -575,6 +594,7 @@ int main(void) {
         TEST(test_saved_value_of_an_older_peak),
         TEST(test_threads_merge_and_foreign_frees),
         TEST(test_error_of_threaded_peaks),
+        TEST(test_peak_of_threads_below_what_is_live),
         TEST(test_slot_that_threads_handed_on),
         TEST(test_a_slot_of_which_nothing_is_left),
         TEST(test_a_slot_of_which_all_is_left),
