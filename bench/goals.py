@@ -110,7 +110,7 @@ def pairs_of_facts(results):
     for row in results.rows:
         cell, found = cell_of(results, row.name, PRELOAD), facts(results, row, PRELOAD)
         if cell and found:
-            # Cells come in blocks of 64 a thread, so they are an upper bound.
+            # Cells come in blocks of 16 a thread and more, so they are an upper bound.
             yield row, cell, found, min(found["cells"], found["stacks"] * found["threads"])
 
 

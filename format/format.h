@@ -19,12 +19,12 @@
 
 #define CAIRN_MAGIC "cairn\r\n\x1a"  // 8 bytes, no terminator; \r\n\x1a shows text-mode damage
 #define CAIRN_MAGIC_BYTES 8
-#define CAIRN_VERSION 6u           // raw and compact; packed.h has the number of the packed form
+#define CAIRN_VERSION 8u           // raw and compact; packed.h has the number of the packed form
 #define CAIRN_HEADER_BYTES 16384u  // of the header; on larger pages sections begin on the next
 #define CAIRN_SECTION_MAX 32u
 #define CAIRN_WINDOW_COUNT 15u     // code windows; the 16th value of the nibble is the escape
 #define CAIRN_WINDOW_BITS 28u      // a window covers 2^28 bytes of code, aligned to its size
-#define CAIRN_CELL_BLOCK 64u       // cells are handed to threads in blocks of this many
+#define CAIRN_CELL_BLOCK 16u       // cells are handed to threads in blocks of this many
 #define CAIRN_CELL_NONE 0u         // no cell: an empty slot of the live map
 #define CAIRN_CELL_OTHER 1u        // the cell for events whose stack could not be kept
 #define CAIRN_PYTHON_OUTSIDE 2u    // has_python_frames: outside of the native frame that runs them

@@ -9,12 +9,18 @@
 
 #include <stdint.h>
 
-#define CAIRN_VERSION_PACKED 7u
+#include "format/format.h"
+
+#define CAIRN_VERSION_PACKED 9u
 
 // Cells of recordings of these versions were in three parts (tool/model/cells.c); all else is as in
 // the present ones, but that the heads of records have two words, as in the versions 4 and 5 too.
 #define CAIRN_VERSION_OLDER 2u
 #define CAIRN_VERSION_OLDER_PACKED 3u
+
+// Blocks of cells had so many in recordings of the versions up to this one.
+#define CAIRN_VERSION_WIDE 7u
+#define CAIRN_CELL_BLOCK_WIDE 64u
 
 // Of a version from CAIRN_VERSION_OLDER to CAIRN_VERSION_PACKED: packed forms have the odd numbers.
 static inline _Bool cairn_is_packed(uint32_t version) {
@@ -26,6 +32,9 @@ static inline uint32_t cairn_version_packed(uint32_t version) {
 }
 static inline _Bool cairn_is_older(uint32_t version) {
     return version == CAIRN_VERSION_OLDER || version == CAIRN_VERSION_OLDER_PACKED;
+}
+static inline uint32_t cairn_cell_block(uint32_t version) {
+    return version <= CAIRN_VERSION_WIDE ? CAIRN_CELL_BLOCK_WIDE : CAIRN_CELL_BLOCK;
 }
 #define CAIRN_PACKED_BLOCK_BYTES (512u << 10)  // most that one block gives
 

@@ -23,17 +23,15 @@
 #include "runtime/sys/region.h"
 #include "runtime/thread/gate.h"
 
-enum { CELL_BLOCKS = CAIRN_CENSUS_KINDS_MAX / CAIRN_CELL_BLOCK };
-
 // One census: the cell of a kind, and what was entered.
 struct taking {
-    uint32_t first_cells[CELL_BLOCKS];  // of each block of cells; kind / CAIRN_CELL_BLOCK
+    uint32_t first_cell;  // of the first kind; those of the others follow
     struct cairn_thread *record;
     struct sampling_found found;
 };
 
 static uint32_t cell_of_kind(const struct taking *taking, uint64_t kind) {
-    return taking->first_cells[kind / CAIRN_CELL_BLOCK] + (uint32_t)(kind % CAIRN_CELL_BLOCK);
+    return taking->first_cell + (uint32_t)kind;
 }
 
 // The record of a kind: two names, which stand for no code.
@@ -51,12 +49,15 @@ static bool kind_begin(uint32_t cell, uint32_t group, uint32_t name) {
 static bool kinds_begin(struct taking *taking, const struct cairn_census *census) {
     const char *text = (const char *)(uintptr_t)census->names;
     uint32_t group = module_string(text);
-    if (!group || census->kind_count > CAIRN_CENSUS_KINDS_MAX) return false;
-    for (uint64_t kind = 0; kind < census->kind_count; kind++) {
+    uint64_t count = census->kind_count;
+    if (!group || count > CAIRN_CENSUS_KINDS_MAX) return false;
+    uint32_t blocks = (uint32_t)((count + CAIRN_CELL_BLOCK - 1) / CAIRN_CELL_BLOCK);
+    taking->first_cell = blocks ? cells_take_blocks(CAIRN_SLOT_SHARED, blocks) : 0;
+    if (blocks && !taking->first_cell) return false;
+    for (uint64_t kind = 0; kind < count; kind++) {
         text += strlen(text) + 1;
-        uint32_t name = module_string(text), *first = &taking->first_cells[kind / CAIRN_CELL_BLOCK];
-        if (kind % CAIRN_CELL_BLOCK == 0) *first = cells_take_block(CAIRN_SLOT_SHARED);
-        if (!name || !*first || !kind_begin(cell_of_kind(taking, kind), group, name)) return false;
+        uint32_t name = module_string(text);
+        if (!name || !kind_begin(cell_of_kind(taking, kind), group, name)) return false;
     }
     return true;
 }

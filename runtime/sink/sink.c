@@ -176,7 +176,6 @@ static bool sink_open_memory(int memory_fd, struct opening *opening) {
     long result = sys_call(SYS_fstat, memory_fd, (long)&status, 0, 0, 0, 0);
     if (result == 0 && opening_fits(opening, (uint64_t)status.st_size))
         sink.header = sink_map(opening, memory_fd, true);
-    file_close(memory_fd);
     sink.is_file = false;
     sys_set_claims_safe(true);
     return sink.header != NULL;
@@ -197,7 +196,7 @@ static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
     bool is_attached = environment_is_given();
     if (is_attached && !forked_from) {
         sink.is_lent = true;
-        return sink_open_memory((int)lent_memory(), opening);
+        return sink_open_memory((int)lent_memory(), opening);  // which the tool closes
     }
     enum tool_answer answer =
         name && name[0] ? tool_link_ask(name, forked_from, sink.attachment, &files) : TOOL_ABSENT;
@@ -205,7 +204,9 @@ static bool sink_obtain(struct opening *opening, uint32_t forked_from) {
     if (sink.is_refused) return false;
     if (answer == TOOL_GAVE) {
         veil_open(files.named);
-        return sink_open_memory(files.memory, opening);
+        bool is_open = sink_open_memory(files.memory, opening);
+        file_close(files.memory);
+        return is_open;
     }
     return !is_attached && sink_open_file(opening, forked_from);
 }

@@ -9,21 +9,24 @@ static bool cells_claim(uint64_t end_id) {
     return region_reach(&cells.owner_region, blocks * sizeof *cells.owners);
 }
 
-uint32_t cells_take_block(uint16_t slot) {
-    struct cairn_cell *block =
-        region_take(&cells.region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
-    if (!block) return 0;
-    uint64_t id = (uint64_t)(block - cells.items);
-    if (id + CAIRN_CELL_BLOCK > cells.id_limit || !cells_claim(id + CAIRN_CELL_BLOCK)) return 0;
-    cells.owners[id / CAIRN_CELL_BLOCK] = slot;
-    return (uint32_t)id;
+static bool cells_take(uint16_t slot, uint32_t count, uint64_t *id) {
+    struct cairn_cell *first = region_take(&cells.region, count * sizeof *first);
+    if (!first) return false;
+    *id = (uint64_t)(first - cells.items);
+    if (*id + count > cells.id_limit || !cells_claim(*id + count)) return false;
+    for (uint32_t i = 0; i < count; i += CAIRN_CELL_BLOCK)
+        cells.owners[(*id + i) / CAIRN_CELL_BLOCK] = slot;
+    return true;
+}
+
+uint32_t cells_take_blocks(uint16_t slot, uint32_t count) {
+    uint64_t id;
+    return cells_take(slot, count * CAIRN_CELL_BLOCK, &id) ? (uint32_t)id : 0;
 }
 
 bool cells_init(void) {
-    struct cairn_cell *block =
-        region_take(&cells.region, CAIRN_CELL_BLOCK * sizeof(struct cairn_cell));
-    if (!block || !cells_claim(CAIRN_CELL_BLOCK)) return false;
-    cells.owners[0] = CAIRN_SLOT_SHARED;
+    uint64_t id;
+    if (!cells_take(CAIRN_SLOT_SHARED, CELLS_SHARED, &id)) return false;
     return cell_rare_make(CAIRN_CELL_OTHER) != NULL;  // by no two threads at once later
 }
 

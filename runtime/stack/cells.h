@@ -17,6 +17,7 @@
 
 #include "format/format.h"
 #include "runtime/stack/values.h"
+#include "runtime/sys/colour.h"
 #include "runtime/sys/region.h"
 #include "runtime/sys/sys.h"
 
@@ -32,11 +33,14 @@ struct cells {
 
 extern HIDDEN struct cells cells;
 
-// Takes the first block. False without memory.
+// Cells before those of the first thread; they belong to all.
+enum { CELLS_SHARED = COLOUR_CELLS / sizeof(struct cairn_cell) };
+
+// Takes the shared cells. False without memory.
 bool cells_init(void);
 
-// A block of CAIRN_CELL_BLOCK cells for a slot; its first id, or 0.
-uint32_t cells_take_block(uint16_t slot);
+// So many blocks of CAIRN_CELL_BLOCK cells, one behind the other, for a slot; the first id, or 0.
+uint32_t cells_take_blocks(uint16_t slot, uint32_t count);
 
 // What few cells have of this one: NULL if there is nothing yet, or if there is no room for it.
 ALWAYS_INLINE struct cairn_cell_rare *cell_rare(uint32_t id) {

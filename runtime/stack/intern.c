@@ -6,7 +6,6 @@
 #include "runtime/stack/cells.h"
 #include "runtime/stack/hash.h"
 #include "runtime/stack/module.h"
-#include "runtime/sys/colour.h"
 #include "runtime/sys/sys.h"
 
 struct stacks stacks;
@@ -137,15 +136,15 @@ static uint32_t record_write(struct stack_thread *thread, uint32_t id, const str
     return (uint32_t)(record - (uint32_t *)stacks.records.base);
 }
 
-// The cells of a block from COLOUR_CELLS on, then those before (colour.h). False without memory.
+// Takes one block at first, so that four threads share a page: most of many see few stacks. False
+// without memory.
 static COLD bool cells_renew(struct stack_thread *thread) {
-    const uint32_t half = COLOUR_CELLS / sizeof(struct cairn_cell);
-    uint32_t first = thread->first_cell ? thread->first_cell : cells_take_block(thread->slot);
-    bool is_begun = thread->first_cell != 0;
+    const uint32_t blocks_later = 4;
+    uint32_t blocks = thread->end_cell ? blocks_later : 1;
+    uint32_t first = cells_take_blocks(thread->slot, blocks);
     if (!first) return false;
-    thread->next_cell = is_begun ? first : first + half;
-    thread->end_cell = is_begun ? first + half : first + CAIRN_CELL_BLOCK;
-    thread->first_cell = is_begun ? 0 : first;
+    thread->next_cell = first;
+    thread->end_cell = first + blocks * CAIRN_CELL_BLOCK;
     return true;
 }
 

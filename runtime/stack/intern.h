@@ -39,8 +39,7 @@ struct stack_thread {
     uint32_t last_cell;                          // its cell; 0: none, or it was lost
     uintptr_t inner[STACK_INNER];                // its inner frames, the innermost first
     uint32_t last_generation;                    // of the modules, when it was hashed
-    uint32_t next_cell, end_cell;                // what is left of a half of the block of cells
-    uint32_t first_cell;                         // of its first half, the later one; 0: begun
+    uint32_t next_cell, end_cell;                // what is left of its blocks of cells
     uint32_t *next_word, *end_word;              // what is left of the chunk of records
     struct foreign_cell foreign[FOREIGN_CACHE];  // by the low bits of id
     struct module_near near;                     // of the last record

@@ -242,7 +242,7 @@ func main() {
 
 
 def recorded():
-    """A program with cgo that is being recorded: both heaps, one below the other."""
+    """A program with cgo that is being recorded: both heaps, one below the other, and side by side in JSON."""
     (place / "both.go").write_text(BOTH, encoding="ascii")
     built = t.run(["go", "build", "-o", f"{place}/both", f"{place}/both.go"],
                   env={**os.environ, "GOCACHE": t.GO_CACHE, "GO111MODULE": "off", "GOFLAGS": "", "HOME": str(place)})
@@ -257,6 +257,12 @@ def recorded():
         for wanted in (r"live now +7\.\d MiB in 8,0\d\d blocks", r"spans of Go's heap by size of objects, 4\d\.\d MiB in all\n",
                        r" 8,00\d objects of 5376 bytes, ", r"by Go's samples, .* in all\n .* main\.main\n"):
             t.check(re.search(wanted, text), f"recorded: {wanted} in {text}")
+        document = t.report(pid)
+        largest = {kind: max(document[kind], key=lambda row: row["bytes"]) for kind in ("go_spans", "go_functions")}
+        t.check_equal("recorded: JSON has malloc's heap", document["at_exit"]["blocks"] // 10, 800)
+        t.check(largest["go_spans"]["what"].startswith("8,00") and " of 5376 bytes" in largest["go_spans"]["what"],
+                f"recorded: JSON has Go's spans: {largest}")
+        t.check_equal("recorded: JSON has Go's functions", largest["go_functions"]["what"], "main.main")
         process.communicate(b"", timeout=t.PATIENCE_S)
         t.check_equal("recorded: it ends well", process.returncode, 0)
 

@@ -93,7 +93,8 @@ def attached(php):
     script.write_text("<?php\n$kept = [];\n"
                       "function leaf($i) { global $kept; $kept[] = str_repeat('x', 20000); }\n"
                       "function round_of() { for ($i = 0; $i < 3000; $i++) leaf($i); }\n"
-                      "round_of();\necho \"ready\\n\";\nfgets(STDIN);\nround_of();\necho \"done\\n\";\nfgets(STDIN);\n",
+                      "function gone() { for ($i = 0; $i < 3000; $i++) $made = str_repeat('y', 30000); }\n"
+                      "round_of();\necho \"ready\\n\";\nfgets(STDIN);\nround_of();\ngone();\necho \"done\\n\";\nfgets(STDIN);\n",
                       encoding="ascii")
     with t.Process([php, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"USE_ZEND_ALLOC": "0"}) as process:
         t.check_equal("attached: it starts", process.stdout.readline(), b"ready\n")
@@ -102,11 +103,12 @@ def attached(php):
         process.stdin.flush()
         t.check_equal("attached: it goes on", process.stdout.readline(), b"done\n")
         beside.leave()
-        found = collections.Counter()
-        for stack in t.report(beside.path)["stacks"]:
+        found, report = collections.Counter(), t.report(beside.path)
+        t.check_equal("attached: frees by the address that PHP keeps are seen", report["trust"]["lost"], {})
+        for stack in report["stacks"]:
             found["\t".join(said(frame) for frame in stack["frames"] if is_code(frame))] += stack["allocations"]
         t.check_equal("attached: calls with their functions and lines",
-                      found[f"str_repeat::0\tleaf:{script}:3\tround_of:{script}:4\t{{main}}:{script}:8"], 3000)
+                      found[f"str_repeat::0\tleaf:{script}:3\tround_of:{script}:4\t{{main}}:{script}:9"], 3000)
         t.check_equal("attached: it ends", process.communicate()[0], b"")
         t.check_equal("attached: its status", process.wait(t.PATIENCE_S), 0)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cairn attach beside threads that are being made, also on a busy machine: none of them is harmed. And the tool killed
 by SIGKILL at any system call by which it changes the process, or at any time: the program goes on as before, no
-thread stays stopped or with signals blocked, no memory of its calls stays, and the next attach works. CAIRN_LONG=1 takes 1,000 cycles, and every
-second of the steps."""
+thread stays stopped or with signals blocked, no memory of its calls and no descriptor stays, and the next attach works.
+CAIRN_LONG=1 takes 1,000 cycles, and every second of the steps."""
 
 import contextlib
 import os
@@ -97,6 +97,11 @@ def check_goes_on(what, target):
     return check(target.process.poll() is None, f"{what}: the program ended: {target.process.returncode}")
 
 
+def files(pid):
+    """What is open, by number."""
+    return {number: os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}
+
+
 def check_again(what, pid, before):
     run_attach(f"{what}: attach again", pid)
     check_left(what, pid)
@@ -109,12 +114,13 @@ def check_killed_at(step, *options):
     target = Target(3)
     if "--scan-heap" in options:
         target.tell(f"keep {KEPT} 16")
-    before = mappings(target.pid)
+    before, open_before = mappings(target.pid), files(target.pid)
     command = [str(PROGRAMS / "killed_at"), str(step), *attach_command(target.pid, *options)]
     result = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             check=False)
     check(result.returncode in (0, 128 + signal.SIGKILL), f"{what}: {result.returncode}: {result.stderr}")
     if check_goes_on(what, target):
+        check_equal(f"{what}: descriptors", files(target.pid), open_before)
         if int(step) % 3 == 0:
             check_again(what, target.pid, before)
         target.end(what)
@@ -136,13 +142,14 @@ def check_whenever():
     """At any time: a call may be under way then."""
     source = random.Random(7)
     target = Target(8)
-    before = mappings(target.pid)
+    before, open_before = mappings(target.pid), files(target.pid)
     for turn in range(KILLED_WHENEVER):
         with subprocess.Popen(attach_command(target.pid), env=environment(), stderr=subprocess.DEVNULL) as process:
             time.sleep(source.uniform(0, 0.1))
             process.kill()
         if not check_goes_on(f"killed whenever, {turn}", target):
             return
+        check_equal(f"killed whenever, {turn}: descriptors", files(target.pid), open_before)
     check_again("killed whenever", target.pid, before)
     target.end("killed whenever")
 

@@ -302,11 +302,11 @@ static bool start_inside(struct attach *attach, struct caller *caller,
     int64_t there = -1;
     if (!bring_library(attach, caller, error)) return false;
     wrapped_tell(attach);
-    if (!give_memory(attach, caller, request, &there, error) ||
-        !write_settings(attach, request, there, error))
-        return false;
-    caller_keep_file(caller, -1);  // the library closes it
-    return load_call(caller, attach->known.start, no_arguments, error);
+    bool is_started = give_memory(attach, caller, request, &there, error) &&
+                      write_settings(attach, request, there, error) &&
+                      load_call(caller, attach->known.start, no_arguments, error);
+    if (there < 0) return is_started;
+    return caller_close(caller, there, is_started ? error : NULL) && is_started;
 }
 
 // Loads and starts the library, by one thread, which does not notice.

@@ -100,7 +100,7 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
         return error_set(error, "the registers of thread %d cannot be kept: %s", (int)thread->tid,
                          strerror(errno));
     caller->has_faults = !caller->stub.place && !(signals_of(status, "SigIgn") & bit_of(SIGSEGV));
-    if (caller->stub.place) caller->system_call_at = stub_system_call(&caller->stub);
+    if (caller->stub.place) caller->system_call_at = stub_entry(&caller->stub, STUB_SYSTEM_CALL);
     sched_boost(&caller->boost, caller->tid);
     if (caller->boost.is_taken) stub_set_scheduling(&caller->stub, &caller->boost.usual);
     return true;
@@ -108,10 +108,6 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
 
 void caller_keep_errno(struct caller *caller, uint64_t at, int value) {
     stub_set_errno(&caller->stub, at, value);
-}
-
-void caller_keep_file(struct caller *caller, int64_t file) {
-    stub_set_file(&caller->stub, file);
 }
 
 static bool tell_end(struct error *error) {
@@ -155,10 +151,12 @@ static bool caller_step(struct caller *caller, int how, uint64_t patience_ns, bo
     }
 }
 
-// The thread enters the system call, then leaves it.
-static bool make_system_call(struct caller *caller, uint64_t at, long number,
+// The thread enters the system call at that entry, then leaves it.
+static bool make_system_call(struct caller *caller, enum stub_entry entry, long number,
                              const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
                              struct error *error) {
+    const uint64_t at =
+        caller->stub.place ? stub_entry(&caller->stub, entry) : caller->system_call_at;
     struct registers registers = caller->saved;
     bool is_late;
     registers_for_system_call(&registers, at, (uint64_t)number, arguments);
@@ -175,7 +173,22 @@ static bool make_system_call(struct caller *caller, uint64_t at, long number,
 bool caller_system_call(struct caller *caller, long number,
                         const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
                         struct error *error) {
-    return make_system_call(caller, caller->system_call_at, number, arguments, result, error);
+    return make_system_call(caller, STUB_SYSTEM_CALL, number, arguments, result, error);
+}
+
+bool caller_open(struct caller *caller, long number, const uint64_t arguments[REGISTERS_ARGUMENTS],
+                 int64_t *file, struct error *error) {
+    if (!make_system_call(caller, STUB_OPEN, number, arguments, file, error)) return false;
+    if (*file >= 0) stub_set_file(&caller->stub, *file);
+    return true;
+}
+
+bool caller_close(struct caller *caller, int64_t file, struct error *error) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {(uint64_t)file};
+    int64_t unused = 0;
+    if (!make_system_call(caller, STUB_CLOSE, SYS_close, arguments, &unused, error)) return false;
+    stub_set_file(&caller->stub, -1);
+    return true;
 }
 
 // Maps memory that the thread unmaps itself if the tool is killed, which is to tell the stub of it.
@@ -183,9 +196,8 @@ static bool map(struct caller *caller, uint64_t bytes, uint64_t *address, struct
     const int64_t errors = 4096;
     const uint64_t arguments[] = {
         0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
-    const uint64_t at = caller->stub.place ? stub_map(&caller->stub) : caller->system_call_at;
     int64_t result = 0;
-    if (!make_system_call(caller, at, SYS_mmap, arguments, &result, error)) return false;
+    if (!make_system_call(caller, STUB_MAP, SYS_mmap, arguments, &result, error)) return false;
     if (result < 0 && result > -errors)
         return error_set(error, "no memory can be mapped in it: %s", strerror((int)-result));
     *address = (uint64_t)result;
@@ -194,9 +206,8 @@ static bool map(struct caller *caller, uint64_t bytes, uint64_t *address, struct
 
 static void unmap(struct caller *caller, uint64_t address, uint64_t bytes) {
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {address, bytes};
-    const uint64_t at = caller->stub.place ? stub_unmap(&caller->stub) : caller->system_call_at;
     int64_t result = 0;
-    make_system_call(caller, at, SYS_munmap, arguments, &result, NULL);
+    make_system_call(caller, STUB_UNMAP, SYS_munmap, arguments, &result, NULL);
 }
 
 bool caller_map(struct caller *caller, uint64_t bytes, uint64_t *address, struct error *error) {
@@ -247,7 +258,7 @@ uint64_t caller_room(struct caller *caller, size_t room, struct error *error) {
 }
 
 static uint64_t return_to(const struct caller *caller) {
-    if (caller->stub.place) return stub_return(&caller->stub);
+    if (caller->stub.place) return stub_entry(&caller->stub, STUB_RETURN);
     return caller->has_faults ? caller->stack : caller->system_call_at;
 }
 

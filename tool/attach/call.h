@@ -57,14 +57,19 @@ bool caller_begin(struct caller *caller, const struct remote *remote,
                   const struct stopped_thread *thread, const struct call_site *site,
                   struct error *error);
 
-// Should the tool be killed, the thread's errno gets this value, and the file is closed (-1: none).
+// Should the tool be killed, the thread's errno gets this value.
 void caller_keep_errno(struct caller *caller, uint64_t at, int value);
-void caller_keep_file(struct caller *caller, int64_t file);
 
 // `result` is the kernel's: -errno for a failure, which is no failure of this function.
 bool caller_system_call(struct caller *caller, long number,
                         const uint64_t arguments[REGISTERS_ARGUMENTS], int64_t *result,
                         struct error *error);
+
+// Opens a file by a system call, one at a time, whose descriptor or -errno is `*file`. Should the
+// tool be killed, the thread closes it.
+bool caller_open(struct caller *caller, long number, const uint64_t arguments[REGISTERS_ARGUMENTS],
+                 int64_t *file, struct error *error);
+bool caller_close(struct caller *caller, int64_t file, struct error *error);
 
 // Calls a function of the process, on a stack of its own.
 bool caller_function(struct caller *caller, uint64_t function,

@@ -6,6 +6,7 @@
 
 #include "format/attachment.h"
 #include "format/relocations.h"
+#include "tool/attach/php_heap.h"
 
 // What is taken over in a running process: what allocates and frees, and of the functions that the
 // library only takes note of those that it needs there.
@@ -169,6 +170,35 @@ static bool look_at_relocation(struct got_patch *slots, const struct loaded_modu
     return true;
 }
 
+static const struct hooked *stored_function(const struct got_patch *slots, unsigned which) {
+    static const char *const names[PHP_HEAP_FUNCTIONS] = {"malloc", "free", "realloc"};
+    return find_wanted(slots, functions_of(slots, 0), names[which]);
+}
+
+static bool is_stored(const void *context, unsigned which, uint64_t word) {
+    const struct hooked *function = stored_function(context, which);
+    return word && function && function->hook && function->real &&
+           (word == function->real || word == function->hook);
+}
+
+// What PHP calls past its module's table.
+static bool look_at_stored(struct got_patch *slots, struct loaded_module *module,
+                           const struct remote *remote) {
+    uint64_t words[PHP_HEAP_FUNCTIONS];
+    uint64_t at = php_heap_find(module, remote, is_stored, slots, words);
+    for (unsigned i = 0; at && i < PHP_HEAP_FUNCTIONS; i++) {
+        if (!is_stored(slots, i, words[i])) continue;
+        const struct hooked *function = stored_function(slots, i);
+        struct got_slot *slot = array_push(&slots->items);
+        if (!slot) return false;
+        *slot = (struct got_slot){.address = at + i * sizeof *words,
+                                  .before = function->real,
+                                  .hooked = (unsigned)(function - slots->functions.items),
+                                  .is_stored = true};
+    }
+    return true;
+}
+
 static size_t highest_symbol(const Elf64_Rela *relocations, size_t count) {
     size_t highest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -220,6 +250,8 @@ bool got_patch_find(struct got_patch *slots, struct loaded_modules *modules,
             if (!look_at_table(slots, module, module->relocations[table],
                                module->relocation_bytes[table], remote))
                 return error_set(error, "out of memory");
+        if (!module->namespace && !look_at_stored(slots, module, remote))
+            return error_set(error, "out of memory");
     }
     return true;
 }
@@ -241,7 +273,7 @@ size_t got_patch_take(struct got_patch *slots, const struct remote *remote) {
         uint64_t hook = slots->functions.items[slot->hooked].hook, value;
         if (!remote_read(remote, slot->address, &value, sizeof value)) continue;
         slot->is_taken = value == hook;
-        if (slot->is_taken) continue;
+        if (slot->is_taken || (slot->is_stored && value != slot->before)) continue;
         slot->is_taken = remote_write(remote, slot->address, &hook, sizeof hook);
         taken += slot->is_taken;
     }

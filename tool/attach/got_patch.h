@@ -7,6 +7,9 @@
 // A slot is changed only if it leads where the linker's own search leads, or if it was not used
 // yet: a slot that other code has changed is left.
 //
+// PHP keeps such a word in a heap of its own (php_heap.h), which is changed only as long as it has
+// the value that was found.
+//
 // Modules of another namespace (dlmopen) have a libc of their own, whose blocks the program's free
 // must not get. Their slots lead to entries of the library for that namespace, which know the real
 // functions of its libc (format/attachment.h). A namespace whose malloc is not its libc's is left.
@@ -26,7 +29,8 @@ struct hooked {
 struct got_slot {
     uint64_t address, before;
     unsigned hooked;
-    bool is_taken;  // it leads to the hook, as far as this tool knows
+    bool is_stored;  // by the program, which may free the word
+    bool is_taken;   // it leads to the hook, as far as this tool knows
 };
 
 struct got_patch {

@@ -34,7 +34,7 @@ _Static_assert(sizeof LIBRARY_NAME <= sizeof LIBRARY_PATH "0", "it has room wher
 static bool make_file(struct caller *caller, uint64_t name, unsigned flags, int64_t *there,
                       struct error *error) {
     const uint64_t arguments[REGISTERS_ARGUMENTS] = {name, flags};
-    return caller_system_call(caller, SYS_memfd_create, arguments, there, error);
+    return caller_open(caller, SYS_memfd_create, arguments, there, error);
 }
 
 // Where libraries may be mapped from, as the process sees that place.
@@ -60,7 +60,7 @@ static bool make_removed_file(struct attach *attach, struct caller *caller, cons
             here, room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600};
         const uint64_t remove[REGISTERS_ARGUMENTS] = {here, room};
         if (!room || !remote_write(&attach->remote, room, path, sizeof path) ||
-            !caller_system_call(caller, SYS_openat, create, &opened, error))
+            !caller_open(caller, SYS_openat, create, &opened, error))
             return false;
         if (opened < 0) continue;
         if (!caller_system_call(caller, SYS_unlinkat, remove, &unused, error)) return false;
@@ -83,20 +83,13 @@ bool load_make_file(struct attach *attach, struct caller *caller, const char *na
         return false;
     if (*there < 0)
         return error_set(error, "it cannot make a file in memory: %s", strerror((int)-*there));
-    caller_keep_file(caller, *there);
     snprintf(file, sizeof file, "fd/%d", (int)*there);
     *here = process_open(attach->pid, file, O_RDWR);
     if (*here >= 0) return true;
     error_set(error, "/proc/%d/%s: %s", (int)attach->pid, file, strerror(errno));
-    load_close_file(caller, *there, NULL);
+    caller_close(caller, *there, NULL);
+    *there = -1;
     return false;
-}
-
-bool load_close_file(struct caller *caller, int64_t there, struct error *error) {
-    const uint64_t arguments[REGISTERS_ARGUMENTS] = {(uint64_t)there};
-    int64_t unused = 0;
-    caller_keep_file(caller, -1);
-    return caller_system_call(caller, SYS_close, arguments, &unused, error);
 }
 
 // The struct in the file's data, by its first words.
@@ -198,7 +191,7 @@ bool load_library(struct attach *attach, struct caller *caller, uint64_t *handle
                          ? open_library(attach, caller, there, handle, error)
                          : error_set(error, "the library cannot be copied into it");
     close(here);
-    return load_close_file(caller, there, is_loaded ? error : NULL) && is_loaded;
+    return caller_close(caller, there, is_loaded ? error : NULL) && is_loaded;
 }
 
 bool load_call(struct caller *caller, uint64_t function,

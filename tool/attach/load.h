@@ -6,10 +6,9 @@
 
 #include "tool/attach/session.h"
 
-// Makes a memfd in the process; `here` is a descriptor of this one for the same.
+// Makes a memfd in the process, for caller_close; `here` is a descriptor of this one for the same.
 bool load_make_file(struct attach *attach, struct caller *caller, const char *name, bool is_library,
                     int64_t *there, int *here, struct error *error);
-bool load_close_file(struct caller *caller, int64_t there, struct error *error);
 
 // Reads the library's file, before anything is stopped.
 bool load_read_library(struct attach *attach, struct error *error);

@@ -145,7 +145,7 @@ static bool put_library(struct attach *attach, struct caller *caller, struct err
                   error_set(error, "the library cannot be copied into it");
     is_put = is_put && bare_library_map_file(library, caller, there, error);
     close(here);
-    return load_close_file(caller, there, is_put ? error : NULL) && is_put;
+    return caller_close(caller, there, is_put ? error : NULL) && is_put;
 }
 
 static bool take_library(struct attach *attach, struct error *error) {

@@ -60,7 +60,8 @@ WORD_IS(room, 41);
 //
 // Memory is the thread's to unmap from the moment at which it is mapped, and never twice, since
 // other threads may have mapped some there: until the values have its address, its registers do,
-// and once it is unmapped, rbp has what the values still have.
+// and once it is unmapped, rbp has what the values still have. So are files, of which rbp has the
+// complement, which is no address.
 __asm__(".pushsection .rodata\n"
         ".macro VALUE instruction, number, register\n"
         "  \\instruction (stub_code_values + 8 * \\number)(%rip), \\register\n"
@@ -101,6 +102,21 @@ __asm__(".pushsection .rodata\n"
         "  syscall\n"
         "  mov %rdi, %rbp\n"
         "  jmp 0f\n"
+        "LABEL stub_code_open\n"
+        "  syscall\n"
+        "  VALUE cmp, 4, %rax\n"
+        "  je stub_code_leave\n"
+        "  test %rax, %rax\n"
+        "  js stub_code_leave\n"
+        "  mov %eax, %edi\n"
+        "  mov $3, %eax\n"  // close
+        "  syscall\n"
+        "  jmp stub_code_leave\n"
+        "LABEL stub_code_close\n"
+        "  syscall\n"
+        "  mov %rdi, %rbp\n"
+        "  not %rbp\n"
+        "  jmp 0f\n"
         "LABEL stub_code_return\n"
         "  mov %rax, %rbx\n"
         "  mov $186, %eax\n"  // gettid
@@ -125,7 +141,11 @@ __asm__(".pushsection .rodata\n"
         "  VALUE mov, 4, %rdi\n"
         "  test %rdi, %rdi\n"
         "  js 2f\n"
-        "  mov $3, %eax\n"  // close
+        "  mov %rdi, %rax\n"
+        "  not %rax\n"
+        "  cmp %rax, %rbp\n"
+        "  je 2f\n"
+        "  mov $3, %eax\n"
         "  syscall\n"
         "2:\n"
         "  VALUE mov, 5, %rcx\n"
@@ -190,8 +210,8 @@ __asm__(".pushsection .rodata\n"
         ".popsection\n");
 
 extern __attribute__((visibility("hidden"))) const uint8_t stub_code[], stub_code_map[],
-    stub_code_unmap[], stub_code_return[], stub_code_stepped[], stub_code_signalled[],
-    stub_code_leave[], stub_code_values[];
+    stub_code_unmap[], stub_code_open[], stub_code_close[], stub_code_return[], stub_code_stepped[],
+    stub_code_signalled[], stub_code_leave[], stub_code_values[];
 
 static size_t code_bytes(void) {
     return (size_t)(stub_code_values - stub_code);
@@ -316,20 +336,12 @@ void stub_erase(struct stub *stub) {
     stub->place = 0;
 }
 
-uint64_t stub_system_call(const struct stub *stub) {
-    return address_of(stub, stub_code);
-}
-
-uint64_t stub_map(const struct stub *stub) {
-    return address_of(stub, stub_code_map);
-}
-
-uint64_t stub_unmap(const struct stub *stub) {
-    return address_of(stub, stub_code_unmap);
-}
-
-uint64_t stub_return(const struct stub *stub) {
-    return address_of(stub, stub_code_return);
+uint64_t stub_entry(const struct stub *stub, enum stub_entry entry) {
+    static const uint8_t *const labels[] = {
+        [STUB_SYSTEM_CALL] = stub_code, [STUB_MAP] = stub_code_map,
+        [STUB_UNMAP] = stub_code_unmap, [STUB_OPEN] = stub_code_open,
+        [STUB_CLOSE] = stub_code_close, [STUB_RETURN] = stub_code_return};
+    return address_of(stub, labels[entry]);
 }
 
 bool stub_is_returned(const struct stub *stub, const struct registers *now, bool by_signal) {
@@ -419,19 +431,8 @@ void stub_erase(struct stub *stub) {
     (void)stub;
 }
 
-uint64_t stub_system_call(const struct stub *stub) {
-    return stub->place;
-}
-
-uint64_t stub_map(const struct stub *stub) {
-    return stub->place;
-}
-
-uint64_t stub_unmap(const struct stub *stub) {
-    return stub->place;
-}
-
-uint64_t stub_return(const struct stub *stub) {
+uint64_t stub_entry(const struct stub *stub, enum stub_entry entry) {
+    (void)entry;
     return stub->place;
 }
 

@@ -42,12 +42,11 @@ bool stub_write(struct stub *stub, uint64_t place, const struct remote *remote,
                 const struct registers *registers, uint64_t signal_mask);
 void stub_erase(struct stub *stub);
 
-// Addresses in it: of instructions that make a system call, of those that make mmap and munmap, and
-// where functions return to. The stub is told afterwards of memory that was mapped or unmapped.
-uint64_t stub_system_call(const struct stub *stub);
-uint64_t stub_map(const struct stub *stub);
-uint64_t stub_unmap(const struct stub *stub);
-uint64_t stub_return(const struct stub *stub);
+// Entries of it: instructions that make a system call, those for mmap, munmap, calls that open a
+// file and close, and where functions return to. The stub is told afterwards of memory that was
+// mapped or unmapped, and of files.
+enum stub_entry { STUB_SYSTEM_CALL, STUB_MAP, STUB_UNMAP, STUB_OPEN, STUB_CLOSE, STUB_RETURN };
+uint64_t stub_entry(const struct stub *stub, enum stub_entry entry);
 
 // Tells if a thread that has returned stands where it stops: by the signal that it sends itself, or
 // without one at a system call. The function's result.

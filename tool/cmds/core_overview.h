@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "tool/base/json.h"
 #include "tool/query/arguments.h"
 #include "tool/query/views.h"
 
@@ -22,5 +23,7 @@ bool core_overview_answers(const struct command_args *args, const struct request
 // Prints what Go's runtime keeps beside malloc's heap in a process that is being recorded; nothing
 // if there is no Go in it.
 void core_overview_print_go(pid_t pid);
+// Puts it as members of the object that is open.
+void core_overview_put_go(struct json *json, pid_t pid);
 
 #endif

@@ -136,19 +136,25 @@ void overview_print_screen(const struct overview *overview) {
     if (*next) terminal_print(&terminal, STYLE_STRONG, "next: %s\n", next);
 }
 
+// Fills in the sections of Go's heap alone, and tells the pause.
+static void look_at_go(pid_t pid, struct overview *overview) {
+    struct error why = {""};
+    memset(overview, 0, sizeof *overview);
+    overview->go_finding = go_heap_of_process(pid, &overview->go, &why);
+    snprintf(overview->why_no_go, sizeof overview->why_no_go, "%s", why.text);
+    overview_fill_go(overview);
+    if (overview->go_finding != GO_FOUND) return;
+    fprintf(stderr, "cairn: process %d was paused for %s\n", (int)pid,
+            units_duration(overview->go.pause_ns).text);
+    go_heap_close(&overview->go);
+}
+
 void core_overview_print_go(pid_t pid) {
     static struct overview overview;
     const struct terminal terminal = terminal_of(stdout);
-    struct error why = {""};
-    overview.go_finding = go_heap_of_process(pid, &overview.go, &why);
-    snprintf(overview.why_no_go, sizeof overview.why_no_go, "%s", why.text);
-    overview_fill_go(&overview);
+    look_at_go(pid, &overview);
     print_section(&overview, &terminal, SECTION_GO_SPANS);
     print_section(&overview, &terminal, SECTION_GO_FUNCTIONS);
-    if (overview.go_finding != GO_FOUND) return;
-    fprintf(stderr, "cairn: process %d was paused for %s\n", (int)pid,
-            units_duration(overview.go.pause_ns).text);
-    go_heap_close(&overview.go);
 }
 
 static void put_section(struct json *json, const struct section *section, const char *key) {
@@ -165,6 +171,14 @@ static void put_section(struct json *json, const struct section *section, const 
         json_close(json);
     }
     json_close(json);
+}
+
+void core_overview_put_go(struct json *json, pid_t pid) {
+    static struct overview overview;
+    look_at_go(pid, &overview);
+    if (overview.go_finding == GO_ABSENT) return;
+    for (enum section_id id = SECTION_GO_SPANS; id <= SECTION_GO_FUNCTIONS; id++)
+        put_section(json, &overview.sections[id], section_words[id].key);
 }
 
 static void put_sizes(struct json *json, const struct overview *overview) {

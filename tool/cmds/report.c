@@ -152,8 +152,12 @@ static bool put_json(struct json *json, const char *file, const struct request *
     if (has_any && !report_find_findings(opened, &findings, error)) return false;
     if (!request_apply(request, filter, opened, &names, &own_names, error)) return false;
     if (has_any && !findings_settle(&findings, &opened->profile, names, error)) return false;
-    return report_json_put(json, file, &opened->profile, names, has_any ? &findings : NULL,
-                           &request->options, error);
+    bool is_ok = report_json_put(json, file, &opened->profile, names, has_any ? &findings : NULL,
+                                 &request->options, error);
+    if (has_any && opened_is_alive(opened))
+        core_overview_put_go(json, (pid_t)opened->recording.header.pid);
+    json_close(json);
+    return is_ok;
 }
 
 static bool print_json(const struct report *report, struct opened *opened, struct error *error) {

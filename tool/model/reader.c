@@ -391,7 +391,8 @@ bool recording_overrun(const struct recording *recording, size_t index,
 }
 
 bool recording_owner(const struct recording *recording, size_t cell_id, uint16_t *slot) {
-    return copy_entry(recording, CAIRN_SECTION_OWNERS, cell_id / CAIRN_CELL_BLOCK, slot);
+    size_t block = cell_id / cairn_cell_block(recording->header.version);
+    return copy_entry(recording, CAIRN_SECTION_OWNERS, block, slot);
 }
 
 bool recording_sampling(const struct recording *recording, struct cairn_sampling *sampling) {

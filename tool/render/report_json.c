@@ -372,7 +372,6 @@ bool report_json_put(struct json *json, const char *file, const struct profile *
     is_ok = contexts_put_json(json, profile) && is_ok;
     is_ok = shape_json_put_freed_by(json, profile) && is_ok;
     is_ok = overruns_put_json(json, profile, names) && is_ok;
-    json_close(json);
     return is_ok || error_set(error, "no memory for the list of stacks");
 }
 
@@ -381,7 +380,9 @@ bool report_json_print(FILE *out, const struct profile *profile, const struct fr
                        struct error *error) {
     struct json json;
     json_start(&json, out);
-    return report_json_put(&json, NULL, profile, names, findings, view, error);
+    bool is_ok = report_json_put(&json, NULL, profile, names, findings, view, error);
+    json_close(&json);
+    return is_ok;
 }
 
 static void put_row_figures(struct json *json, const struct run_row *row) {

@@ -23,7 +23,8 @@ bool report_json_print(FILE *out, const struct profile *profile, const struct fr
                        const struct findings *findings, const struct view_options *view,
                        struct error *error);
 
-// The same as a part of another object or array: `file` names its recording there.
+// The same as a part of another object or array: `file` names its recording there. The object is
+// left open, for what the caller knows beside it.
 bool report_json_put(struct json *json, const char *file, const struct profile *profile,
                      const struct frame_names *names, const struct findings *findings,
                      const struct view_options *view, struct error *error);

@@ -36,7 +36,7 @@ static void open_heap_stacks(void) {
 }
 
 static struct arenas *start(void) {
-    recording_start(CAIRN_CELL_BLOCK, 64);
+    recording_start(CELLS_SHARED, 64);
     assert_non_null(region_take(&modules.strings, 1));  // 0 is no text
     scopes.entries = recording_region(12, SCOPES * sizeof(struct cairn_scope));
     scopes.table = NULL;

@@ -82,7 +82,7 @@ static void check_sizes(const struct cairn_heap_stack *entry, const uint64_t *mo
 
 static void test_sizes(void **state) {
     (void)state;
-    recording_start(CAIRN_CELL_BLOCK, 64);
+    recording_start(CELLS_SHARED, 64);
     for (int round = 0; round < ROUNDS; round++) {
         struct cairn_heap_stack entry = {.cell = 1};
         uint64_t model[SIZES] = {0};
@@ -108,7 +108,7 @@ static void test_sizes(void **state) {
 static void test_one_size(void **state) {
     (void)state;
     struct cairn_heap_stack entry = {.cell = 1};
-    recording_start(CAIRN_CELL_BLOCK, 64);
+    recording_start(CELLS_SHARED, 64);
     for (int i = 0; i < STEPS; i++) add(&entry, 100);
     assert_int_equal(entry.sizes, 0);
     assert_int_equal(entry.size, 100);
@@ -117,7 +117,7 @@ static void test_one_size(void **state) {
 static void test_no_room(void **state) {
     (void)state;
     struct cairn_heap_stack entry = {.cell = 1};
-    recording_start(CAIRN_CELL_BLOCK, 64);
+    recording_start(CELLS_SHARED, 64);
     while (region_take(&uses.sizes, sizeof(struct cairn_sizes))) continue;
     add(&entry, 100);
     add(&entry, 200);
@@ -131,7 +131,7 @@ static void test_ages(void **state) {
     (void)state;
     struct cairn_heap_stack entry = {.cell = 1};
     uint64_t calls[BITS] = {0}, ms[BITS] = {0};
-    recording_start(CAIRN_CELL_BLOCK, 64);
+    recording_start(CELLS_SHARED, 64);
     uses.ages = recording_region(13, 64 * sizeof(struct cairn_ages));
     for (int i = 0; i < STEPS; i++) {
         uint32_t own_calls = (uint32_t)random_next(&seed) >> random_next(&seed) % 32;

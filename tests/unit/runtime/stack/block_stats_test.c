@@ -13,13 +13,13 @@
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
-enum { SIZES = 4096, CELL = CAIRN_CELL_BLOCK };
+enum { SIZES = 4096, CELL = CELLS_SHARED };
 static uint64_t counts[SIZES];
 
 static void start(void) {
     memset(counts, 0, sizeof counts);
     recording_start(1024, 4096);
-    assert_int_equal(cells_take_block(0), CELL);
+    assert_int_equal(cells_take_blocks(0, 1), CELL);
 }
 
 static void allocate(uint64_t size) {

@@ -15,7 +15,7 @@
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
-enum { CELLS = 100, FIRST = CAIRN_CELL_BLOCK, BLOCKS = 2000, EVENTS = 2000000, CHECK_EVERY = 400 };
+enum { CELLS = 100, FIRST = CELLS_SHARED, BLOCKS = 2000, EVENTS = 2000000, CHECK_EVERY = 400 };
 
 static struct value_log value_log;
 
@@ -45,7 +45,7 @@ static void start(uint64_t seed) {
     sink.header = &recording_header;
     thread_record = (struct cairn_thread){0};
     thread = (struct thread){.record = &thread_record};
-    for (int i = 0; i < 2; i++) assert_int_equal(cells_take_block(7), FIRST + i * CAIRN_CELL_BLOCK);
+    assert_int_equal(cells_take_blocks(7, CELLS / CAIRN_CELL_BLOCK + 1), FIRST);
 }
 
 static void do_alloc(uint32_t cell, uint64_t size) {
@@ -220,18 +220,20 @@ static void test_the_cell_of_lost_stacks(void **state) {
 static void test_blocks_of_cells_end(void **state) {
     (void)state;
     recording_start(1 << 10, 1 << 12);
-    for (uint32_t id = CAIRN_CELL_BLOCK; id < 1 << 10; id += CAIRN_CELL_BLOCK) {
-        assert_int_equal(cells_take_block((uint16_t)(id / 64)), id);
-        assert_int_equal(cell_owner(id), id / 64);
-        assert_int_equal(cell_owner(id + CAIRN_CELL_BLOCK - 1), id / 64);
+    for (uint32_t id = FIRST; id < 1 << 10; id += CAIRN_CELL_BLOCK) {
+        assert_int_equal(cells_take_blocks((uint16_t)(id / CAIRN_CELL_BLOCK), 1), id);
+        assert_int_equal(cell_owner(id), id / CAIRN_CELL_BLOCK);
+        assert_int_equal(cell_owner(id + CAIRN_CELL_BLOCK - 1), id / CAIRN_CELL_BLOCK);
     }
-    assert_int_equal(cells_take_block(1), 0);
+    assert_int_equal(cells_take_blocks(1, 1), 0);
     recording_start(1 << 10, 1 << 12);
-    cells.id_limit = 3 * CAIRN_CELL_BLOCK;
-    assert_int_equal(cells_take_block(1), CAIRN_CELL_BLOCK);
-    assert_int_equal(cells_take_block(1), 2 * CAIRN_CELL_BLOCK);
-    assert_int_equal(cells_take_block(1), 0);
-    assert_int_equal(cells_take_block(1), 0);
+    cells.id_limit = FIRST + 3 * CAIRN_CELL_BLOCK;
+    assert_int_equal(cells_take_blocks(1, 1), FIRST);
+    assert_int_equal(cells_take_blocks(2, 2), FIRST + CAIRN_CELL_BLOCK);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(cell_owner(FIRST + i * CAIRN_CELL_BLOCK), i ? 2 : 1);
+    assert_int_equal(cells_take_blocks(1, 1), 0);
+    assert_int_equal(cells_take_blocks(1, 1), 0);
 }
 
 int main(void) {

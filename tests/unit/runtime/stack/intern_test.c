@@ -429,7 +429,7 @@ static void test_a_stack_far_back(void **state) {
     for (int i = 0; i < 2; i++) {
         thread->next_cell = thread->last_cell + CAIRN_SHORT_BACK_MOST + (uint32_t)i;
         thread->end_cell = thread->next_cell + 1;
-        while (cells_take_block(0) + CAIRN_CELL_BLOCK <= thread->next_cell) continue;
+        while (cells_take_blocks(0, 1) + CAIRN_CELL_BLOCK <= thread->next_cell) continue;
         const uint32_t *record = intern_changed(9, 10, 0);
         assert_int_equal((record[0] & CAIRN_RECORD_SHORT) != 0, i == 0);
         if (i == 0) assert_int_equal(CAIRN_SHORT_BACK(record[0]), CAIRN_SHORT_BACK_MOST);

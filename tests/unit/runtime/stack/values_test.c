@@ -15,7 +15,7 @@
 #include "tests/unit/runtime/random.h"
 #include "tests/unit/runtime/stack/recording.h"
 
-enum { CELLS = 300, FIRST = CAIRN_CELL_BLOCK, SNAPSHOTS = 2000, CHANGES = 90, TID = 7 };
+enum { CELLS = 300, FIRST = CELLS_SHARED, SNAPSHOTS = 2000, CHANGES = 90, TID = 7 };
 
 static struct value_log value_log;
 static int64_t held[SNAPSHOTS][CELLS];  // by epoch of the snapshot, as far as there is one
@@ -24,7 +24,7 @@ static uint32_t epochs[SNAPSHOTS];
 static void start(void) {
     memset(&value_log, 0, sizeof value_log);
     recording_start(4096, 4096);
-    for (int i = 0; i < CELLS; i += CAIRN_CELL_BLOCK) cells_take_block(0);
+    assert_int_equal(cells_take_blocks(0, CELLS / CAIRN_CELL_BLOCK + 1), FIRST);
     recording_header.pace.every_bytes = 1;
     recording_header.pace.step_permille = 1;
 }

@@ -12,7 +12,7 @@
 
 #include "tests/unit/runtime/stack/recording.h"
 
-enum { CELL = CAIRN_CELL_BLOCK, KINDS = 4, ROUNDS = 400000, LONGEST = 4096 };
+enum { CELL = CELLS_SHARED, KINDS = 4, ROUNDS = 400000, LONGEST = 4096 };
 // In rounds of KINDS allocations: they are freed after 3, 255, 259 and 4095 further ones.
 static const int lives[KINDS] = {1, 64, 65, 1024};
 static char blocks[KINDS][LONGEST];
@@ -33,7 +33,7 @@ static void test_schedule(void **state) {
     struct watch watch = {0};
     uint64_t calls = 0, watched = 0;
     recording_start(1024, 4096);
-    assert_int_equal(cells_take_block(0), CELL);
+    assert_int_equal(cells_take_blocks(0, 1), CELL);
     for (int round = 0; round < ROUNDS; round++)
         for (int kind = 0; kind < KINDS; kind++) {
             const void *block = &blocks[kind][round % lives[kind]];
@@ -62,7 +62,7 @@ static void test_odd_ends(void **state) {
     (void)state;
     struct watch watch;
     recording_start(1024, 4096);
-    assert_int_equal(cells_take_block(0), CELL);
+    assert_int_equal(cells_take_blocks(0, 1), CELL);
     const struct cairn_cell_rare *rare = cell_rare_make(CELL);
     take(&watch, blocks, CELL, 10);
     watch_end(&watch, CELL + 1, 11);  // of another cell: the address came again

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool that ends in the middle of a call, and the thread that it has borrowed: that goes on with
-// all its registers, its signal mask and its errno, and has no memory more than before.
+// all its registers, its signal mask and its errno, and has no memory and no file more than before.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,8 @@
 enum ending {
     END_BEGUN,        // the thread stands at the stub
     END_SYSTEM_CALL,  // after a system call
+    END_OPENED,       // with a file
+    END_CLOSED,       // after it was closed
     END_MAPPED,       // with memory for what a function is given
     END_FUNCTION,     // after a function
     END_IN_FUNCTION,  // it is in a function
@@ -86,6 +88,7 @@ static long mapped_bytes(void) {
 static int be_target(void) {
     sigset_t mask, now;
     long before = mapped_bytes();
+    close(STDIN_FILENO);  // the number of the next file
     sigemptyset(&mask);
     sigaddset(&mask, MASKED);
     sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -94,6 +97,7 @@ static int be_target(void) {
     if (hold_registers(&shared->is_over)) return 1;
     if (errno != ERRNO_BEFORE) return 2;
     if (mapped_bytes() >= before + LEFT_BYTES) return 4;
+    if (fcntl(STDIN_FILENO, F_GETFD) != -1) return 5;
     sigprocmask(SIG_SETMASK, NULL, &now);
     return sigismember(&now, MASKED) == 1 && sigismember(&now, SIGUSR1) == 0 ? 0 : 3;
 }
@@ -101,6 +105,15 @@ static int be_target(void) {
 static void end_now(void *unused) {
     (void)unused;
     _exit(0);
+}
+
+// The name's address is the target's as well.
+static bool make_file(struct caller *caller, bool is_closed) {
+    const uint64_t arguments[REGISTERS_ARGUMENTS] = {(uint64_t)(uintptr_t) "file"};
+    struct error error;
+    int64_t file = -1;
+    return caller_open(caller, SYS_memfd_create, arguments, &file, &error) &&
+           file == STDIN_FILENO && (!is_closed || caller_close(caller, file, &error));
 }
 
 static bool make_calls(struct caller *caller, enum ending ending, uint64_t stack) {
@@ -112,6 +125,8 @@ static bool make_calls(struct caller *caller, enum ending ending, uint64_t stack
     if (!caller_system_call(caller, SYS_getpid, none, &pid, &error) || pid != caller->remote->pid)
         return false;
     if (ending == END_SYSTEM_CALL) return true;
+    if (ending == END_OPENED || ending == END_CLOSED)
+        return make_file(caller, ending == END_CLOSED);
     if (ending != END_FUNCTION && !caller_map(caller, GIVEN_BYTES, &room, &error)) return false;
     if (ending == END_MAPPED) return true;
     caller_keep_errno(caller, stack, ERRNO_BEFORE);

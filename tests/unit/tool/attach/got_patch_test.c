@@ -23,8 +23,8 @@ static struct loaded_modules modules;
 static struct got_patch slots;
 
 // A name, then the two that are looked for.
-static const char texts[] = "\0malloc\0free\0puts\0cairn_attachment";
-enum { TEXT_MALLOC = 1, TEXT_FREE = 8, TEXT_PUTS = 13, TEXT_ATTACHMENT = 18 };
+static const char texts[] = "\0malloc\0free\0puts\0cairn_attachment\0zend_mm_get_heap";
+enum { TEXT_MALLOC = 1, TEXT_FREE = 8, TEXT_PUTS = 13, TEXT_ATTACHMENT = 18, TEXT_HEAP = 35 };
 
 static Elf64_Sym symbol(unsigned name, uint64_t value) {
     return (Elf64_Sym){.st_name = name,
@@ -248,13 +248,96 @@ static void test_other_allocator(void **state) {
     assert_int_equal(slots.elsewhere_count, 2);
 }
 
+#if defined(__x86_64__)
+
+// PHP's own heap: a number that says if it calls malloc, others, and the words of three functions.
+static uint64_t heap[64], heap_at;
+enum { FUNCTIONS = 40, OWN = CODE + 0x16 };
+
+// `mov heap_at(%rip), %rax; ret`, with or without an endbr64 in front.
+static uint64_t code_of_get_heap(bool has_landing) {
+    static uint8_t code[12];
+    static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa}, load[] = {0x48, 0x8b, 0x05};
+    uint8_t *at = code;
+    if (has_landing) at = (uint8_t *)memcpy(at, landing, sizeof landing) + sizeof landing;
+    memcpy(at, load, sizeof load);
+    int32_t distance = (int32_t)((uint8_t *)&heap_at - (at + sizeof load + sizeof distance));
+    memcpy(at + sizeof load, &distance, sizeof distance);
+    at[sizeof load + sizeof distance] = 0xc3;
+    return address_of(code);
+}
+
+static void find_php(uint64_t is_custom, uint64_t allocate, uint64_t release, uint64_t resize,
+                     bool has_landing) {
+    static Elf64_Sym symbols[3];
+    struct error error;
+    symbols[2] = symbol(TEXT_HEAP, code_of_get_heap(has_landing));
+    heap_at = address_of(heap);
+    memset(heap, 0, sizeof heap);
+    heap[0] = is_custom;
+    heap[FUNCTIONS - 3] = REAL_FREE;  // of something else
+    heap[FUNCTIONS] = allocate;
+    heap[FUNCTIONS + 1] = release;
+    heap[FUNCTIONS + 2] = resize;
+    add_module(symbols, three);
+    add_module(libc_symbols(), three);
+    add_module(library_symbols(), three);
+    struct loaded_module *library = &modules.items.items[2];
+    assert_true(got_patch_find_functions(&slots, &modules, library, NULL, 0, &remote, &error));
+    assert_true(got_patch_find(&slots, &modules, library, &remote, &error));
+}
+
+static void test_stored_by_php(void **state) {
+    find_php(1, OWN, REAL_FREE, OWN, false);
+    assert_int_equal(slots.items.count, 1);
+    assert_int_equal(got_patch_take(&slots, &remote), 1);
+    assert_int_equal(heap[FUNCTIONS + 1], HOOK_FREE);
+    assert_int_equal(heap[FUNCTIONS - 3], REAL_FREE);
+    got_patch_put_back(&slots, &remote);
+    assert_int_equal(heap[FUNCTIONS + 1], REAL_FREE);
+    heap[FUNCTIONS + 1] = OTHER;  // its heap went while the process ran
+    assert_int_equal(got_patch_take(&slots, &remote), 0);
+    assert_int_equal(heap[FUNCTIONS + 1], OTHER);
+    tear_down(state);
+    set_up(state);
+    find_php(1, REAL_MALLOC, HOOK_FREE, OWN, true);  // one of them is left from a killed tool
+    assert_int_equal(slots.items.count, 2);
+    assert_int_equal(got_patch_take(&slots, &remote), 1);
+    got_patch_put_back(&slots, &remote);
+    assert_int_equal(heap[FUNCTIONS], REAL_MALLOC);
+    assert_int_equal(heap[FUNCTIONS + 1], REAL_FREE);
+}
+
+static void test_not_stored_by_php(void **state) {
+    const uint64_t cases[][4] = {{0, OWN, REAL_FREE, OWN},    // PHP's own allocator
+                                 {1, OWN, OWN, OWN},          // nothing is called directly
+                                 {1, OTHER, REAL_FREE, OWN},  // not these three
+                                 {1, OWN, OWN, REAL_FREE}};   // nor in this order
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        find_php(cases[i][0], cases[i][1], cases[i][2], cases[i][3], i % 2 == 0);
+        assert_int_equal(slots.items.count, 0);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
+#endif
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_taken_and_put_back), TEST(test_left_alone),      TEST(test_changed_meanwhile),
-        TEST(test_left_behind),        TEST(test_other_namespace), TEST(test_ways_of_namespace),
+        TEST(test_taken_and_put_back),
+        TEST(test_left_alone),
+        TEST(test_changed_meanwhile),
+        TEST(test_left_behind),
+        TEST(test_other_namespace),
+        TEST(test_ways_of_namespace),
         TEST(test_other_allocator),
+#if defined(__x86_64__)
+        TEST(test_stored_by_php),
+        TEST(test_not_stored_by_php),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

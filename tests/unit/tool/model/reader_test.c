@@ -40,6 +40,29 @@ static void check_sample(const struct recording *recording) {
     assert_false(recording_owner(recording, 3 * CAIRN_CELL_BLOCK, &slot));
 }
 
+// A recording of a version that had wide blocks of cells, and its present reading.
+static void test_owners_of_wide_blocks(void **state) {
+    (void)state;
+    const size_t wide = CAIRN_CELL_BLOCK_WIDE,
+                 cells[] = {0, wide - 1, wide, 2 * wide - 1, 2 * wide};
+    const uint16_t owners[] = {CAIRN_SLOT_SHARED, CAIRN_SLOT_SHARED, 0, 0, 1};
+    size_t size;
+    uint8_t *bytes = sample(true, &size);
+    const uint32_t version = CAIRN_VERSION_WIDE - 1;
+    memcpy(bytes + offsetof(struct cairn_header, version), &version, sizeof version);
+    struct recording recording;
+    assert_true(recording_open_memory(bytes, size, &recording, NULL));
+    for (int i = 0; i < 5; i++) {
+        uint16_t slot;
+        assert_true(recording_owner(&recording, cells[i], &slot));
+        assert_int_equal(slot, owners[i]);
+    }
+    uint16_t slot;
+    assert_false(recording_owner(&recording, 3 * wide, &slot));
+    recording_close(&recording);
+    free(bytes);
+}
+
 static void test_compact_and_raw(void **state) {
     (void)state;
     for (int is_compact = 0; is_compact < 2; is_compact++) {
@@ -114,8 +137,8 @@ static void test_refusals(void **state) {
     memcpy(&header, bytes, sizeof header);
     header.version = CAIRN_VERSION_PACKED + 1;
     check_refusal(&header, sizeof header,
-                  "has format version 8, and this cairn reads versions 2 to 7");
-    check_refusal(&header, 100, "has format version 8, and this cairn reads versions 2 to 7");
+                  "has format version 10, and this cairn reads versions 2 to 9");
+    check_refusal(&header, 100, "has format version 10, and this cairn reads versions 2 to 9");
     header.version = CAIRN_VERSION;
     header.header_bytes = 64;
     check_refusal(&header, sizeof header,
@@ -221,15 +244,11 @@ static void test_strings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compact_and_raw),
-        cmocka_unit_test(test_unaligned_memory),
-        cmocka_unit_test(test_sparse_file),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_files_that_are_none),
-        cmocka_unit_test(test_claims_of_sections),
-        cmocka_unit_test(test_page_size),
-        cmocka_unit_test(test_longer_entries),
-        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_compact_and_raw),    cmocka_unit_test(test_owners_of_wide_blocks),
+        cmocka_unit_test(test_unaligned_memory),   cmocka_unit_test(test_sparse_file),
+        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_claims_of_sections), cmocka_unit_test(test_page_size),
+        cmocka_unit_test(test_longer_entries),     cmocka_unit_test(test_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
