@@ -181,7 +181,7 @@ static bool is_stored(const void *context, unsigned which, uint64_t word) {
            (word == function->real || word == function->hook);
 }
 
-// What PHP calls past its module's table.
+// Looks at the addresses that PHP calls past its module's table.
 static bool look_at_stored(struct got_patch *slots, struct loaded_module *module,
                            const struct remote *remote) {
     uint64_t words[PHP_HEAP_FUNCTIONS];

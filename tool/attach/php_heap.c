@@ -7,7 +7,7 @@
 
 enum { HEAP_WORDS = 128 };  // more than Zend's struct has in any version
 
-// What `heap = AG(mm_heap); return heap` is compiled to, perhaps behind an endbr64.
+// The code of `heap = AG(mm_heap); return heap`, perhaps behind an endbr64.
 struct load {
     uint8_t code[3];
     int32_t distance;

@@ -123,10 +123,12 @@ bool leaks_say(const struct leaks *leaks, const struct view_options *options, ch
     int64_t bytes, blocks;
     suppressions_sum(&leaks->suppressions, &bytes, &blocks);
     *out = 0;
-    if (blocks)
-        snprintf(out, size, "suppressed: %s in %s%s",
-                 units_size_as(bytes, options->is_plain_number).text,
-                 units_counted(blocks, "block", "blocks").text, leaks->note ? "; " : "");
+    if (bytes)
+        snprintf(
+            out, size, "suppressed: %s%s%s%s", units_size_as(bytes, options->is_plain_number).text,
+            leaks->suppressions.has_blocks ? " in " : "",
+            leaks->suppressions.has_blocks ? units_counted(blocks, "block", "blocks").text : "",
+            leaks->note ? "; " : "");
     size_t used = strlen(out);
     if (leaks->note) snprintf(out + used, size - used, "%s", leaks->note);
     return *out != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bar on the terminal for work that takes more than a second, or a line for work on much memory.
-// Without a terminal on stderr there is neither.
+// Neither is shown where stderr is no terminal.
 #ifndef TOOL_QUERY_PROGRESS_H
 #define TOOL_QUERY_PROGRESS_H
 

@@ -214,6 +214,7 @@ bool suppressions_apply(struct suppressions *suppressions, struct profile *profi
     uint32_t *rules = rules_of_nodes(suppressions, profile, names);
     bool *are_kept = calloc(profile->stack_count + 1, sizeof *are_kept);
     bool is_ok = rules && are_kept;
+    suppressions->has_blocks = profile_has_blocks(profile);
     for (size_t i = 0; is_ok && i < profile->stack_count; i++) {
         const struct stack *stack = &profile->stacks[i];
         uint32_t rule = rules[stack->node];
@@ -264,14 +265,16 @@ void suppressions_print(const struct suppressions *suppressions, const struct te
             blocks = figures_add(blocks, same->blocks);
             estimate_add(&estimate, &same->estimate);
         }
-        if (!blocks) continue;
+        if (!bytes) continue;
         if (!has_heading) terminal_print(terminal, STYLE_DIM, "\nsuppressed:\n");
         has_heading = true;
         text_escape(name, sizeof name, rule->name);
         const struct measured sum = measured_bytes(bytes, &estimate);
-        fprintf(terminal->out, "%*s %*s %s", SIZE_COLUMNS,
-                units_size_as(measured_shown(sum), view->is_plain_number).text, BLOCKS_COLUMNS,
-                units_count(blocks).text, blocks == 1 ? "block " : "blocks");
+        fprintf(terminal->out, "%*s", SIZE_COLUMNS,
+                units_size_as(measured_shown(sum), view->is_plain_number).text);
+        if (suppressions->has_blocks)
+            fprintf(terminal->out, " %*s %s", BLOCKS_COLUMNS, units_count(blocks).text,
+                    blocks == 1 ? "block " : "blocks");
         if (measured_interval(sum)) interval_print(terminal, sum, false);
         terminal_print(terminal, STYLE_DIM, "  %s\n", name);
     }

@@ -26,6 +26,7 @@ struct suppression {
 struct suppressions {
     ARRAY(struct suppression) rules;
     ARRAY(char *) texts;  // lines of files
+    bool has_blocks;  // numbers of blocks are known (profile_has_blocks), once they were applied
 };
 
 void suppressions_start(struct suppressions *suppressions);
