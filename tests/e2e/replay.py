@@ -131,7 +131,8 @@ resident = number(shown, r"peak.*live +([\d,]+) resident")
 t.check(held * 0.9 < resident < held * 1.1, f"partly: {resident} resident, {held} in the program")
 t.check(b"touched as recorded: 100 % of what" in shown.out, f"partly: {shown.out!r}")
 t.check_equal("partly: usual", replayed("partly.events").out.splitlines()[-1], shown.out.splitlines()[-1])
-# What a short program writes to long after it allocated: it waits at its end for a last look.
+# What a short program writes to long after it allocated: it waits at its end for a last look, not for long: beside much
+# load some looks come too late.
 source = pathlib.Path("late.c")
 source.write_text("""#include <stdlib.h>
 #include <string.h>
@@ -144,8 +145,15 @@ int main(void) {
 }
 """, encoding="ascii")
 subprocess.run(["gcc", "-O1", "-o", "late", source], check=True)
-resident = number(replayed(logged(["./late"])[1]), r"peak.*live +([\d,]+) resident")
-t.check(15 << 20 < resident < 18 << 20, f"late: {resident}")
+seen = []
+
+
+def is_right():
+    seen.append(number(replayed(logged(["./late"])[1]), r"peak.*live +([\d,]+) resident"))
+    return 15 << 20 < seen[-1] < 18 << 20
+
+
+t.check(t.wait_until(is_right), f"late: {seen}")
 everything = number(replayed("partly.events", "--touch", "all"), r"peak.*live +([\d,]+) resident")
 t.check(everything > held * 1.4, f"partly, all: {everything}")
 shown = replayed(logged(t.program("mixed"))[1], "--touch", "recorded", status=1)

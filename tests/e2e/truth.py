@@ -160,9 +160,12 @@ class Twin:
         is_asked = "ages-clock" in needs and self.holds
         if is_asked and self.report["trust"]["ages_error_ms"] > 100:
             return "the clock of ages was late"
+        pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
+        half = 0.5 * self.report["peak"]["bytes"]
+        if "look-when-freed" in needs and self.holds and all(one["heap_live_bytes"] > half for one in pictures):
+            return "resident memory was not looked at after the frees"
         if "look-at-peak" not in needs:
             return self.misses_pages(needs)
-        pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
         if all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
             return "resident memory was not looked at when most of it was there"
         return self.misses_pages(needs)

@@ -5,7 +5,7 @@
 // claim: not_heap
 // true: bytes live_bytes what
 // flags: -O2
-// needs: looks
+// needs: looks look-when-freed
 #include "ledger.h"
 
 enum { BLOCKS = 4800, LATE_FROM = 4200, BYTES = 10000, KEPT_EACH = 20, IDLE_MS = 1200 };

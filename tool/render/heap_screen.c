@@ -9,9 +9,7 @@
 #include "tool/render/columns.h"
 #include "tool/render/stacks.h"
 
-enum { ARENAS_SHOWN = 8 };
-
-enum { SUM_TEXTS = 2, CLASS_COLUMNS = 1 + 3 * SUM_TEXTS };
+enum { ARENAS_SHOWN = 8, SUM_TEXTS = 2, CLASS_COLUMNS = 1 + 3 * SUM_TEXTS };
 
 // A number of blocks and their bytes.
 static const struct column sum_columns[SUM_TEXTS] = {{"", 10, STYLE_PLAIN, false},
@@ -40,9 +38,8 @@ static void print_origin(const struct terminal *terminal, const struct heap_abou
     }
     terminal_print(terminal, STYLE_STRONG, "%s of process %" PRIu32, what, state->pid);
     fprintf(terminal->out, ", paused for %s", units_duration(state->pause_ns).text);
-    terminal_print(terminal, STYLE_DIM, " (%s %s, %s copied)\n",
-                   units_count((int64_t)state->thread_count).text,
-                   units_noun((int64_t)state->thread_count, "thread", "threads"),
+    terminal_print(terminal, STYLE_DIM, " (%s, %s copied)\n",
+                   units_counted((int64_t)state->thread_count, "thread", "threads").text,
                    units_size((int64_t)state->copied_bytes).text);
 }
 
