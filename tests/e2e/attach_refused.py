@@ -230,6 +230,23 @@ def in_container(what, script, *options):
     target.end(what)
 
 
+def few_descriptors():
+    """A cairn that may open few files says so of each program, and of none that it has ended or cannot be read."""
+    poor = ["setpriv", "--bounding-set=-sys_resource"] if os.getuid() == 0 else []
+    crowd = subprocess.Popen([PYTHON, "-c", f"import ctypes, ssl, threading, time\nfor _ in range(20): threading.Thread("
+                              f"target=time.sleep, args=(600,), daemon=True).start()\n{SAY}time.sleep(600)"],
+                             stdout=subprocess.PIPE)
+    with Process(["sleep", "600"]) as small, crowd:
+        is_ready("many threads", crowd)
+        wait_until(lambda: sleeps(small.pid))
+        for process, limits in (small, (6, 9, 14)), (crowd, (33,)):
+            for limit in limits:
+                before = [*poor, "/bin/sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh"]
+                refused(f"{limit} descriptors", process.pid, "Too many open files", before=before)
+        small.kill()
+        crowd.kill()
+
+
 def without_proc():
     script = "umount -l /proc && exec sleep 60"
     with Process(["unshare", "-m", "/bin/sh", "-c", script]) as process:
@@ -252,6 +269,7 @@ need_attach()
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 traced()
 own_pid()
+few_descriptors()
 another_user()
 under_seccomp()
 locks_its_memory()

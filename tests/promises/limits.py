@@ -63,6 +63,22 @@ def with_the_tool():
         t.check_equal(f"{limit}: recorded", os.path.exists(path), is_recorded)
         says = re.search(rb"leak runs, and nothing is recorded: .*Too many open files", result.err)
         t.check(bool(says) != is_recorded, f"{limit}: {result.err}")
+    static_with_the_tool(poor)
+
+
+def static_with_the_tool(poor):
+    """A static program takes the tool more of them. With any number it runs, and is recorded or the line says why not."""
+    with open("static.c", "w", encoding="ascii") as source:
+        source.write("#include <stdlib.h>\nint main(void) { void *volatile block = malloc(100); return block ? 3 : 4; }\n")
+    if t.run(["gcc", "-static", "-o", "static", "static.c"]).status:
+        return t.skip_part("static programs cannot be built here")
+    for limit in range(8, 18):
+        path = t.fresh_path("static") + ".cairn"
+        result = t.run([*poor, "sh", "-c", f"ulimit -n {limit}; exec {t.CAIRN} run -o {path} ./static"])
+        t.check_equal(f"static, {limit} descriptors: status", result.status, 3, is_grave=True)
+        says = b"runs, and nothing is recorded: Too many open files" in result.err
+        t.check(says != os.path.exists(path), f"static, {limit} descriptors: {result.err}")
+    return t.check(os.path.exists(path), "static, 17 descriptors: recorded")
 
 
 def own_limit(mebibytes):

@@ -7,6 +7,7 @@
 #include "tool/attach/program_place.h"
 #include "tool/base/text.h"
 #include "tool/proc/elf_headers.h"
+#include "tool/proc/process.h"
 
 // More than any real process has; a damaged list ends there.
 enum { MODULES_MAX = 1 << 16, NAMESPACES_MAX = 64 };
@@ -116,7 +117,7 @@ bool modules_read(struct loaded_modules *modules, const struct remote *remote,
                   struct error *error) {
     struct program_place executable;
     *modules = (struct loaded_modules){.fingerprint = 1};
-    if (!program_place_find(&executable, remote)) return error_set(error, "it has ended");
+    if (!program_place_find(&executable, remote)) return process_say_unreadable(error);
     modules->is_static = !executable.linker;
     if (modules->is_static) return true;
     modules->linker = executable.linker;

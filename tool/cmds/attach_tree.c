@@ -11,6 +11,7 @@
 #include "tool/base/fnv.h"
 #include "tool/base/text.h"
 #include "tool/base/units.h"
+#include "tool/proc/maps.h"
 #include "tool/proc/process.h"
 #include "tool/watch/program.h"
 
@@ -26,6 +27,10 @@
 
 // A process that was just started is no glibc program yet: each pause is twice the last one.
 enum { TRIES_MAX = 5, HELD_MAX = 512, LEAVE_ROUNDS_MAX = 100 };
+
+// As many files are open together while a process is attached to, followed and left, beside one for
+// each module.
+enum { ATTACH_FILES = 32 };
 
 static bool has_ended(const struct attach_member *process) {
     return family_born(process->pid) != process->born;
@@ -100,8 +105,22 @@ static void hear_watch(void *context) {
     watch_turn(watch, -1);
 }
 
+// Returns how many pieces of code of files are mapped: modules, as far as descriptors go.
+static size_t count_code(pid_t pid) {
+    struct maps maps;
+    struct mapping mapping;
+    struct error unused;
+    size_t count = 0;
+    if (!maps_open(&maps, pid, "maps", &unused)) return 0;
+    while (maps_next(&maps, &mapping))
+        count += mapping.permissions[2] == 'x' && mapping_is_file(&mapping);
+    maps_close(&maps);
+    return count;
+}
+
 static bool open_process(struct attach_member *process, struct error *error) {
     const struct attach_tree *tree = process->tree;
+    if (!process_can_open(ATTACH_FILES + count_code(process->pid), error)) return false;
     process->is_open = true;
     if (!attach_open(&process->attach, process->pid, tree->library_path, tree->is_anyway, error))
         return false;
@@ -148,7 +167,7 @@ static bool start_process(struct attach_member *process, struct error *error) {
     request.context = process;
     if (watched) end_image(process, watched);
     if (!check_program(process, error)) return false;
-    if (has_ended(process)) return error_set(error, "it has ended");
+    if (has_ended(process)) return process_say_unreadable(error);
     if (attach_start(&process->attach, &request, error)) {
         process->state = MEMBER_HELD;
         process->is_recorded = true;

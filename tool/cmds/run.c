@@ -27,6 +27,7 @@
 #include "tool/cmds/symbolize.h"
 #include "tool/cmds/wrap_rows.h"
 #include "tool/model/left_out.h"
+#include "tool/proc/process.h"
 #include "tool/query/name_options.h"
 #include "tool/watch/job.h"
 #include "tool/watch/library.h"
@@ -429,6 +430,9 @@ static bool run_start(struct run_command *run, int *status, struct error *error)
     return false;
 }
 
+// As many are open together until a first process is recorded.
+enum { RUN_FILES = 7, RUN_FILES_STATIC = 11 };
+
 // Becomes the program where the tool cannot be beside it.
 static int run_unrecorded(struct run_command *run, const struct error *reason) {
     struct error error;
@@ -446,8 +450,9 @@ static int run_unrecorded(struct run_command *run, const struct error *reason) {
 static int run_beside(struct run_command *run) {
     struct error error;
     int status;
+    int files = run->program.is_static ? RUN_FILES_STATIC : RUN_FILES;
     if (!run_open_summary(run, &error)) return command_fail(STATUS_RUN_FAILED, &error);
-    if (!job_prepare(&run->job, &error) || !limits_leave_files(&error))
+    if (!job_prepare(&run->job, &error) || !process_can_open(files, &error))
         return run_unrecorded(run, &error);
     if (!run_start(run, &status, &error)) return command_fail(status, &error);
     run_announce(run);

@@ -32,7 +32,7 @@ static long number(const char *status, const char *name) {
 // Refuses a process without memory: it is the kernel's, or has given its memory up to end.
 static bool refuse_absent(pid_t pid, struct error *error) {
     struct process_stat stat;
-    if (!process_stat(pid, &stat)) return error_set(error, "it has ended");
+    if (!process_stat(pid, &stat)) return process_say_unreadable(error);
     return error_set(error, stat.is_of_kernel ? "it is a thread of the kernel"
                                               : "it is ending: its memory is gone already");
 }

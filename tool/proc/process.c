@@ -2,6 +2,7 @@
 #include "tool/proc/process.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,21 @@ int process_open(pid_t pid, const char *file, int flags) {
 FILE *process_open_text(pid_t pid, const char *file) {
     char path[PROCESS_PATH_BYTES];
     return fopen(process_path(path, pid, file), "re");
+}
+
+bool process_can_open(size_t count, struct error *error) {
+    int files[PROCESS_FILES_MAX], file = 0;
+    size_t opened = 0;
+    if (count > PROCESS_FILES_MAX) count = PROCESS_FILES_MAX;
+    while (opened < count && (file = open("/", O_PATH | O_CLOEXEC)) >= 0) files[opened++] = file;
+    if (file < 0) error_set(error, "%s (ulimit -n)", strerror(errno));
+    while (opened > 0) close(files[--opened]);
+    return file >= 0;
+}
+
+bool process_say_unreadable(struct error *error) {
+    enum { OPEN_TOGETHER = 3 };  // in the deepest reading of one
+    return process_can_open(OPEN_TOGETHER, error) && error_set(error, "it has ended");
 }
 
 bool process_own_executable(char path[PATH_MAX]) {

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "tool/base/array.h"
+#include "tool/base/error.h"
 #include "tool/base/process_name.h"
 
 enum { PROCESS_PATH_BYTES = 64 };
@@ -61,6 +62,15 @@ bool process_stat(pid_t pid, struct process_stat *stat);
 // The state of thread `tid` of process `pid`, of its main thread if `tid` is 0: one of the letters
 // of proc_pid_stat(5), such as 'R', 'S', 'T'; 0 if there is no such thread or it cannot be read.
 char process_state(pid_t pid, pid_t tid);
+
+// Checks that so many files can be opened beside those that are: at most PROCESS_FILES_MAX. False
+// with a clause.
+enum { PROCESS_FILES_MAX = 1024 };
+bool process_can_open(size_t count, struct error *error);
+
+// Says why nothing of a process can be read: it has ended, if files can be opened at all. Returns
+// false.
+bool process_say_unreadable(struct error *error);
 
 // Whether there is a /proc to look in: small containers have none.
 bool process_can_look(void);

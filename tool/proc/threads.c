@@ -104,7 +104,7 @@ static bool ask_new(struct threads *threads, bool *found, struct error *error) {
     struct process_list list;
     *found = false;
     if (!process_list_threads(&list, threads->pid))
-        return error_set(error, errno == ENOMEM ? "out of memory" : "it has ended");
+        return errno == ENOMEM ? error_set(error, "out of memory") : process_say_unreadable(error);
     bool is_ok = true;
     size_t known = threads->stopped.count, next = 0;  // a listing names each thread once
     for (pid_t tid; is_ok && (tid = process_list_next(&list));) {
@@ -203,7 +203,7 @@ static bool stop_once(struct threads *threads, pid_t pid, struct error *error) {
         size_t from = threads->stopped.count;
         is_ok = ask_new(threads, &found, error) && await_stops(threads, from, error);
     }
-    if (is_ok && !threads->stopped.count) is_ok = error_set(error, "it has ended");
+    if (is_ok && !threads->stopped.count) is_ok = process_say_unreadable(error);
     if (!is_ok) threads_go(threads, 0);
     return is_ok;
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/watch/limits.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tool/base/units.h"
 #include "tool/watch/memory.h"
 
-enum {
-    FILES_USUAL = 1024,
-    FILES_LEAST = 7,  // that are open together until a first process is recorded
-};
+enum { FILES_USUAL = 1024 };
 
 // Root may go beyond what is the most for others, up to `wanted`.
 static void raise_one(int resource, rlim_t wanted, struct rlimit *old) {
@@ -37,12 +29,4 @@ bool limits_leave_room(struct error *error) {
     return error_set(error, "files may become no larger than %s (ulimit -f), and cairn needs %s",
                      units_size((int64_t)now.rlim_cur).text,
                      units_size((int64_t)MEMORY_LEAST_BYTES).text);
-}
-
-bool limits_leave_files(struct error *error) {
-    int files[FILES_LEAST], count = 0, problem = 0;
-    while (count < FILES_LEAST && (files[count] = open("/", O_PATH | O_CLOEXEC)) >= 0) count++;
-    if (count < FILES_LEAST) problem = errno;
-    while (count > 0) close(files[--count]);
-    return !problem || error_set(error, "%s (ulimit -n)", strerror(problem));
 }

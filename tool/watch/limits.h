@@ -17,9 +17,6 @@ struct limits {
 void limits_raise(struct limits *old);
 void limits_restore(const struct limits *old);
 
-// False with a clause if the tool cannot open what it needs to record one process.
-bool limits_leave_files(struct error *error);
-
 // Whether files may be as large as the memory of the smallest recording. False with a clause.
 bool limits_leave_room(struct error *error);
 
