@@ -15,7 +15,7 @@ CAIRN_PROBES = ["cairn:alloc", "cairn:free", "cairn:realloc", "cairn:new_stack",
 OTEL_PROBES = ["otel_memory:alloc", "otel_memory:free"]
 ARGUMENTS = {"cairn:alloc": 3, "cairn:free": 3, "cairn:realloc": 5, "cairn:new_stack": 4, "cairn:snapshot": 4,
              "otel_memory:alloc": 3, "otel_memory:free": 1}
-EXIT_SNAPSHOT, FIRST_CELL = 5, 64
+EXIT_SNAPSHOT, FIRST_CELL = 5, 32
 # The kernel's probes in a file, which another test may set, would take gdb's breakpoints for their own.
 LIBRARY = shutil.copy(t.RUNTIME, t.fresh_path("library") + ".so")
 

@@ -147,7 +147,10 @@ static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t t
     int64_t highest = before, fall = 0, vague = 0;
     if (fitting->snapshots->profile->sampling.is_on || to <= from + 1) return 0;
     for (uint32_t cell = from; cell < to; cell++) {
-        const int64_t now = heap_at(heap, cell), width = heap->high[cell] - heap->low[cell];
+        // of the first cell what came before the moment is not meant
+        const bool is_cut = cell == from && heap->low[cell] < before;
+        const int64_t low = is_cut ? before : heap->low[cell],
+                      width = growth_rise(low, heap->high[cell]), now = low + width / 2;
         if (heap->high[cell] == INT64_MAX) return 0;
         if (now > highest) highest = now;
         if (highest - now > fall) fall = highest - now;
@@ -195,7 +198,7 @@ static void draw_point(const struct growth *growth, const struct fitting *fittin
         for (uint32_t cell = from; cell < to; cell++)
             curve[cell] = least_of(bytes, fitting->heap.high[cell]);
         if (climb > 0 && (double)rise >= climb_share * (double)climb)
-            draw_climb(fitting, curve, from, to, bytes, rise, before, climb);
+            draw_climb(fitting, curve, from, to, bytes, least_of(rise, climb), before, climb);
         if (!index) fitting->at_start[i] = bytes;
         if (is_last) fitting->at_end[i] = bytes;
     }
