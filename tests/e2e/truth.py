@@ -8,6 +8,7 @@ Every claim of the table (tool/answer/claims.def) has both twins."""
 
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
@@ -148,6 +149,12 @@ class Twin:
     def has(self, key):
         return any(one["key"] == key for one in self.report["claims"])
 
+    def pictures(self):
+        return [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
+
+    def least_live(self):
+        return min((one["heap_live_bytes"] for one in self.pictures()), default=math.inf)
+
     def misses(self):
         """Why the program cannot be judged here; None: it can."""
         needs = " ".join(self.head["needs"]).split()
@@ -160,12 +167,11 @@ class Twin:
         is_asked = "ages-clock" in needs and self.holds
         if is_asked and self.report["trust"]["ages_error_ms"] > 100:
             return "the clock of ages was late"
-        pictures = [one for one in (self.report["rss"]["at_peak"], self.report["rss"]["last"]) if one]
-        half = 0.5 * self.report["peak"]["bytes"]
-        if "look-when-freed" in needs and self.holds and all(one["heap_live_bytes"] > half for one in pictures):
+        if "look-when-freed" in needs and self.holds and self.least_live() > 0.5 * self.report["peak"]["bytes"]:
             return "resident memory was not looked at after the frees"
         if "look-at-peak" not in needs:
             return self.misses_pages(needs)
+        pictures = self.pictures()
         if all(one["heap_live_bytes"] < 0.9 * self.report["peak"]["bytes"] for one in pictures):
             return "resident memory was not looked at when most of it was there"
         return self.misses_pages(needs)
