@@ -61,7 +61,7 @@ RESIDENT = re.compile(r"\bRSS\b|resident|cairn itself|MiB cairn|KiB cairn")
 NUMBER = rf"[+-]?\d[\d.,]*(?: ?(?:(?:[KMGT]i)?B|{UNITS})\b)?(?:/s)?"
 HEX = r"\b(?:0x[0-9a-f]+|(?=\d*[a-f])[0-9a-f]{10,16})\b"
 # Which parts resident memory has, and whether the names of a system's libraries are installed, is the machine's.
-OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|read at \d|at [\d.]+ m?s$|peaks at (these|different) times: |when RSS was \d|\d+ more: --view findings$|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
+OF_THE_MACHINE = re.compile(r"^\s*(resident  |\+ \d|read at \d|at [\d.]+ m?s$|peaks at (these|different) times: |when RSS was \d|\d+ more: --view findings$|cairn itself \d|no names for \d|\d+ of \d+ frames without|(the )?recording: /tmp)")
 
 
 # A finding about pages is there if somebody looked at them in time; the lines that follow it lie further in.
