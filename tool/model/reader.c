@@ -81,8 +81,8 @@ static bool check_magic(const struct cairn_header *header, size_t there, struct 
     if (!memcmp(header->magic, CAIRN_MAGIC, compared)) return true;
     if (there >= CAIRN_MAGIC_BYTES && !memcmp(header->magic, CAIRN_MAGIC, NAME_BYTES))
         return error_set(error, "is a recording whose line ends were converted as if it were text");
-    return error_set(error, "is not a cairn recording; of a file of another profiler cairn import "
-                            "makes one");
+    return error_set(error,
+                     "is not a cairn recording; files of other profilers are read by cairn import");
 }
 
 static bool check_header(const struct cairn_header *header, size_t there, struct error *error) {

@@ -118,7 +118,7 @@ static void check_refusal(const void *bytes, size_t size, const char *expected) 
 }
 
 static const char NO_RECORDING[] =
-    "is not a cairn recording; of a file of another profiler cairn import makes one";
+    "is not a cairn recording; files of other profilers are read by cairn import";
 
 static void test_refusals(void **state) {
     (void)state;
