@@ -147,7 +147,7 @@ static int64_t climb_of(const struct fitting *fitting, uint32_t from, uint32_t t
     int64_t highest = before, fall = 0, vague = 0;
     if (fitting->snapshots->profile->sampling.is_on || to <= from + 1) return 0;
     for (uint32_t cell = from; cell < to; cell++) {
-        // of the first cell what came before the moment is not meant
+        // leaves out what the first cell has from before the moment
         const bool is_cut = cell == from && heap->low[cell] < before;
         const int64_t low = is_cut ? before : heap->low[cell],
                       width = growth_rise(low, heap->high[cell]), now = low + width / 2;

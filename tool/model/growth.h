@@ -12,13 +12,13 @@
 // by GROWTH_RISE_BYTES, a hundredth of the peak, or a sixth of its own rise, and by no more than
 // was allocated then; not all before its last two ninths, unless it rested nearly as long between
 // its steps; and by four times what it fell meanwhile, or on a line that is none by chance. A stack
-// that rose before and stayed there has
-// stalled: it is in the list behind those that grow, with the time in which it rose. After an
-// attach, blocks that take the place of older ones do not grow. One of which little is left at the
-// end grows if it held on up to the last tenth, as far as the whole heap's fall says: what another
-// thread took out of a queue in the last quarter was no shutdown. `fit` is how much of the ups and
-// downs the line explains (R squared, 0 to 1): of a leak that goes on all the time it is near 1. Of
-// samples only stacks are listed that rose by more than the 95 % interval of that.
+// that rose before and stayed there has stalled: it is in the list behind those that grow, with the
+// time in which it rose. After an attach, blocks that take the place of older ones do not grow. One
+// of which little is left at the end grows if it held on up to the last tenth, as far as the whole
+// heap's fall says: what another thread took out of a queue in the last quarter was no shutdown.
+// `fit` is how much of the ups and downs the line explains (R squared, 0 to 1): of a leak that goes
+// on all the time it is near 1. Of samples only stacks are listed that rose by more than the 95 %
+// interval of that.
 //
 // Growth is known from GROWTH_MOMENTS_MIN moments on, of GROWTH_NS_MIN and half of the recording at
 // least.
